@@ -1,0 +1,110 @@
+"""What is wrong with a configuration file: every mistake, each with its path in the file."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One thing to mend: where in the file, and what about it."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}" if self.path else self.text
+
+
+class ConfigMistakes(Exception):
+    """The configuration cannot be used. Mend each listed place in the file, then start again."""
+
+    def __init__(self, file: str, mistakes: Iterable[Mistake]) -> None:
+        self.file = file
+        self.mistakes = tuple(sorted(set(mistakes)))
+        super().__init__(file, self.mistakes)
+
+    def __str__(self) -> str:
+        count = len(self.mistakes)
+        head = f"{self.file}: {count} mistake{'' if count == 1 else 's'}"
+        return "\n".join([head, *(f"  {mistake}" for mistake in self.mistakes)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ConfigMistakes, (self.file, self.mistakes))
+
+
+class Relations(ValueError):
+    """Settings that contradict each other; raised inside a pydantic validator.
+
+    Holds (key below the table, text) pairs, so that one validator can name several places.
+    """
+
+    def __init__(self, found: Iterable[tuple[str, str]]) -> None:
+        self.found = tuple(found)
+        super().__init__("; ".join(f"{key}: {text}" if key else text for key, text in self.found))
+
+
+def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
+    """pydantic's errors in the words of the file: dotted paths, nearest known keys."""
+    mistakes: list[Mistake] = []
+    for item in error.errors(include_url=False):
+        location = item["loc"]
+        cause = item.get("ctx", {}).get("error")
+        if isinstance(cause, Relations):
+            mistakes += (
+                Mistake(dotted((*location, key) if key else location), text)
+                for key, text in cause.found
+            )
+        elif item["type"] == "extra_forbidden":
+            mistakes.append(unknown_key(location, model))
+        elif item["type"] == "missing":
+            mistakes.append(Mistake(dotted(location), "is missing; it has no default"))
+        else:
+            text = item["msg"].removeprefix("Value error, ")
+            mistakes.append(Mistake(dotted(location), text + found(item)))
+    return mistakes
+
+
+def unknown_key(location: tuple[str | int, ...], model: type[BaseModel]) -> Mistake:
+    """Names the nearest known key, or all of them where none is near."""
+    table = table_at(location[:-1], model)
+    known = sorted(key for key in (table.model_fields if table else {}) if key != "name")
+    near = get_close_matches(str(location[-1]), known, n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+    return Mistake(dotted(location), f"unknown key; {hint}")
+
+
+def table_at(location: tuple[str | int, ...], model: type[BaseModel]) -> type[BaseModel] | None:
+    """The model of the table at a path of the file; None where there is no table."""
+    here: Any = model
+    for step in location:
+        if isinstance(here, type) and issubclass(here, BaseModel):
+            field = here.model_fields.get(str(step))
+            here = field.annotation if field else None
+        elif get_origin(here) is dict:
+            here = get_args(here)[1]
+        else:
+            return None
+    return here if isinstance(here, type) and issubclass(here, BaseModel) else None
+
+
+def dotted(location: Iterable[str | int]) -> str:
+    """regions.west.regional.bootstrap[0]"""
+    path = ""
+    for step in location:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if path else step
+    return path
+
+
+def found(item: Any) -> str:
+    """The value found, short enough for one line; never one that may hold a password."""
+    text = repr(item.get("input"))
+    if "@" in text:
+        return ""
+    return f" (found {text if len(text) <= 60 else text[:57] + '...'})"
