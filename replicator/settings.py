@@ -165,9 +165,9 @@ class ReplicatorSettings(Table):
     """Idle connections are closed: far below the broker's producer.id.expiration.ms (24 h)."""
     merge_below_records: Int = Field(default=8, ge=0, le=100000)
     """Batches with fewer records than this on average are opened and merged; 0 = never."""
-    state_dir: OwnedPath = Path("state")
+    state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
     """Spark's checkpoints. Relative paths are relative to the configuration file."""
-    receipts_dir: OwnedPath = Path("receipts")
+    receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)
     """Where receipts are written as Parquet. Relative to the configuration file."""
 
     @model_validator(mode="after")

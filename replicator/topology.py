@@ -212,7 +212,8 @@ def load(path: str | Path) -> Appliance:
 
 def completed(data: Mapping[str, Any]) -> dict[str, Any]:
     """The file's tables with what goes without saying: region names, the routes' default."""
-    whole = dict(data)
+    # The table is there even when the file has none: its defaults depend on where the file is.
+    whole: dict[str, Any] = {"replicator": {}, **data}
     regions = whole.get("regions")
     if isinstance(regions, Mapping):
         whole["regions"] = {

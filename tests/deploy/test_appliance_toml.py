@@ -1,0 +1,75 @@
+"""deploy/appliance.toml documents every setting, with the default the code has."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from replicator.security import Security
+from replicator.settings import MetricsSettings, ReplicatorSettings, TopicSettings
+from replicator.topology import Appliance, KafkaCluster, Region, Route, load
+
+REFERENCE = Path(__file__).parents[2] / "deploy" / "appliance.toml"
+
+
+def with_defaults_shown() -> dict[str, Any]:
+    """The file with every "#key = value" line in force."""
+    text = re.sub(r"^#(?=[a-z_]+ = )", "", REFERENCE.read_text(), flags=re.MULTILINE)
+    return tomllib.loads(text)
+
+
+def table(*path: str) -> dict[str, Any]:
+    found: Any = with_defaults_shown()
+    for step in path:
+        found = found[step]
+    assert isinstance(found, dict)
+    return found
+
+
+TABLES = [
+    (Appliance, ()),
+    (Region, ("regions", "west")),
+    (KafkaCluster, ("regions", "west", "aggregate")),
+    (Security, ("regions", "west", "aggregate", "security")),
+    (TopicSettings, ("topics",)),
+    (ReplicatorSettings, ("replicator",)),
+    (MetricsSettings, ("metrics",)),
+]
+
+
+def test_the_reference_loads_as_it_stands() -> None:
+    appliance = load(REFERENCE)
+    assert sorted(appliance.regions) == ["east", "west"]
+    assert appliance.replicator.state_dir == REFERENCE.parent / "state"
+
+
+def test_the_routes_shown_are_the_default_routes() -> None:
+    shown = with_defaults_shown()["routes"]
+    assert {Route.parse(name) for name in shown} == set(load(REFERENCE).routes)
+
+
+@pytest.mark.parametrize(("model", "path"), TABLES)
+def test_every_setting_is_documented(model: type[BaseModel], path: tuple[str, ...]) -> None:
+    known = set(model.model_fields) - {"name"}
+    assert set(table(*path)) == known
+
+
+@pytest.mark.parametrize(("model", "path"), TABLES[3:])
+def test_every_default_shown_is_the_default(model: type[BaseModel], path: tuple[str, ...]) -> None:
+    for key, shown in table(*path).items():
+        default = model.model_fields[key].default
+        assert default is not PydanticUndefined
+        if default is None:
+            continue
+        assert default == (tuple(shown) if isinstance(shown, list) else type(default)(shown)), key
+
+
+def test_only_keys_without_a_default_say_so() -> None:
+    for line in REFERENCE.read_text().splitlines():
+        match = re.match(r"#([a-z_]+) = .*?(# no default.*)?$", line)
+        if match and match[1] in Security.model_fields:
+            assert (Security.model_fields[match[1]].default is None) == bool(match[2]), line
