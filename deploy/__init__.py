@@ -1,0 +1,1 @@
+"""How Sluice is put up: the lab of real servers on one machine, the reference configuration, the set-up."""

@@ -1,0 +1,249 @@
+"""Real Kafka clusters on this machine: KRaft nodes from the jars that the set-up put in .lab."""
+
+import base64
+import os
+import shlex
+import signal
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from deploy.lab.broker_properties import Node, node_properties
+from deploy.lab.credentials import Credentials, Mechanism, Protocol
+from deploy.lab.process import NotStarted, Process, free_port
+from deploy.lab.wait import until
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LIBS = CHECKOUT / ".lab" / "kafka" / "libs"
+# Class data of a broker that ran once, made by `python -m deploy.lab archive`: halves a start.
+ARCHIVE = CHECKOUT / ".lab" / "kafka" / "broker.jsa"
+
+CONTROLLER_NUMBER = 100
+
+LOG4J = """\
+<Configuration status="ERROR">
+  <Appenders>
+    <File name="log" fileName="${sys:sluice.log}">
+      <PatternLayout pattern="%d %p %m (%c)%n"/>
+    </File>
+  </Appenders>
+  <Loggers><Root level="WARN"><AppenderRef ref="log"/></Root></Loggers>
+</Configuration>
+"""
+
+
+class KafkaCluster:
+    """One cluster: a single node that is broker and controller, or N brokers and a controller apart.
+
+    With several brokers the controller is a node of its own, so any broker may be killed.
+    Nodes are numbered from 1; `properties` go into every node's server.properties and win over
+    the lab's. A detached cluster outlives this process; any other ends with the thread that
+    started it. Use as a context manager, or start(), wait_ready(), stop().
+    """
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        *,
+        brokers: int = 1,
+        properties: Mapping[str, object] | None = None,
+        security: Protocol = "plaintext",
+        mechanism: Mechanism = "PLAIN",
+        client_certificates: bool = False,
+        detached: bool = False,
+        java_options: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.directory = directory / name
+        self.properties = {key: _property(value) for key, value in (properties or {}).items()}
+        self.credentials = Credentials(
+            directory=self.directory / "credentials",
+            protocol=security,
+            mechanism=mechanism,
+            client_certificates=client_certificates,
+        )
+        self.nodes = _nodes(brokers)
+        self.brokers = tuple(node.number for node in self.nodes if node.is_broker)
+        # Where clients begin: every broker, as librdkafka wants it.
+        self.bootstrap = ",".join(
+            f"127.0.0.1:{node.client_port}" for node in self.nodes if node.is_broker
+        )
+        self.processes: dict[int, Process] = {}
+        self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self._detached = detached
+        self._java_options = tuple(java_options)
+
+    def __enter__(self) -> "KafkaCluster":
+        self.start()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.kill_all()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def topology_table(self) -> dict[str, object]:
+        """This cluster as a table of appliance.toml."""
+        table: dict[str, object] = {"bootstrap": self.bootstrap.split(",")}
+        if self.credentials.protocol != "plaintext":
+            table["security"] = self.credentials.security_table()
+        return table
+
+    def librdkafka_options(self) -> dict[str, str]:
+        """What any confluent_kafka client of this cluster begins with."""
+        return {"bootstrap.servers": self.bootstrap, **self.credentials.librdkafka_options()}
+
+    def admin(self) -> AdminClient:
+        """An admin client that is quick to notice a broker coming up."""
+        return AdminClient(
+            {
+                **self.librdkafka_options(),
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 200,
+                "log_level": 0,
+            }
+        )
+
+    def start(self) -> None:
+        """Starts all nodes; does not wait. Start several clusters first, then wait for each."""
+        if not any(LIBS.glob("kafka-server-*.jar")):
+            raise NotStarted(f"no Kafka jars in {LIBS}: run deploy/setup.sh first")
+        self.credentials.write()
+        for node in self.nodes:
+            self._start(node)
+
+    def wait_ready(self, timeout_seconds: float = 60.0) -> None:
+        """Until every broker that was started is part of the cluster; raises NotStarted."""
+        admin = self.admin()
+
+        def are_all_in() -> bool:
+            for process in self.processes.values():
+                if not process.is_running():
+                    raise process.failure("has ended")
+            try:
+                return set(admin.list_topics(timeout=1.0).brokers) >= self._running_brokers()
+            except KafkaException:
+                return False
+
+        if not until(are_all_in, timeout_seconds):
+            raise next(iter(self.processes.values())).failure(
+                f"and its cluster are not ready after {timeout_seconds} s"
+            )
+
+    def stop(self) -> None:
+        """Asks all nodes to end, brokers before the controller they report to."""
+        for process in self.processes.values():
+            process.send(signal.SIGCONT)
+        for number in self.brokers:
+            if number in self.processes:
+                self.processes[number].send(signal.SIGTERM)
+        for number in (*self.brokers, CONTROLLER_NUMBER):
+            if process := self.processes.pop(number, None):
+                process.stop()
+
+    def kill_all(self) -> None:
+        """Ends all nodes at once, as a power cut would."""
+        for number in list(self.processes):
+            self.kill(number)
+
+    def kill(self, number: int = 1) -> None:
+        """kill -9 of one node; its data stays for restart()."""
+        self.processes.pop(number).kill()
+
+    def restart(self, number: int = 1) -> None:
+        """Stops the node when it runs, and starts it with its old data; does not wait."""
+        if process := self.processes.pop(number, None):
+            process.stop()
+        self._start(next(node for node in self.nodes if node.number == number))
+
+    def pause(self, number: int = 1) -> None:
+        """SIGSTOP: connections stay open and nothing answers."""
+        self.processes[number].send(signal.SIGSTOP)
+
+    def resume(self, number: int = 1) -> None:
+        self.processes[number].send(signal.SIGCONT)
+
+    def _running_brokers(self) -> set[int]:
+        return {number for number in self.brokers if number in self.processes}
+
+    def _start(self, node: Node) -> None:
+        directory = self.directory / f"node-{node.number}"
+        directory.mkdir(parents=True, exist_ok=True)
+        properties = node_properties(
+            node, self.nodes, self.credentials, str(directory / "data"), self.properties
+        )
+        (directory / "server.properties").write_text(
+            "".join(f"{key}={value}\n" for key, value in properties.items())
+        )
+        (directory / "log4j2.xml").write_text(LOG4J)
+        self.processes[node.number] = Process(
+            f"{self.name}-{node.number}",
+            ["sh", "-c", self._script(node, directory)],
+            directory / "output.log",
+            detached=self._detached,
+        )
+
+    def _script(self, node: Node, directory: Path) -> str:
+        """Shell: format the data directory when it is new, then become the broker (same pid)."""
+        properties = str(directory / "server.properties")
+        format_command = [
+            *java_command(directory, heap_mib=256),
+            "-XX:TieredStopAtLevel=1",
+            "kafka.tools.StorageTool",
+            "format",
+            "--ignore-formatted",
+            *("--cluster-id", self._cluster_id),
+            *("--config", properties),
+            *self.credentials.format_options(),
+        ]
+        heap_mib = 512 if node.is_broker else 256
+        java = java_command(directory, heap_mib=heap_mib)
+        run_command = [*java, *self._java_options, "kafka.Kafka", properties]
+        run = f"exec {shlex.join(run_command)}"
+        if (directory / "data" / "meta.properties").exists():
+            return run
+        return f"{shlex.join(format_command)} && {run}"
+
+
+def java_command(directory: Path, *, heap_mib: int) -> list[str]:
+    """Java with Kafka's classes; the caller adds the main class and its arguments.
+
+    `directory` holds log4j2.xml and gets kafka.log.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    # Named one by one in a fixed order: an archive is good for exactly one class path.
+    class_path = ":".join(map(str, sorted(LIBS.glob("*.jar"))))
+    shared = [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
+    return [
+        java,
+        *shared,
+        "-Xlog:disable",
+        f"-Xmx{heap_mib}m",
+        "-Xms128m",
+        f"-Dlog4j2.configurationFile={directory / 'log4j2.xml'}",
+        f"-Dsluice.log={directory / 'kafka.log'}",
+        "-cp",
+        class_path,
+    ]
+
+
+def _nodes(brokers: int) -> tuple[Node, ...]:
+    if brokers == 1:
+        return (Node(1, True, True, free_port(), free_port(), free_port()),)
+    controller = Node(CONTROLLER_NUMBER, False, True, controller_port=free_port())
+    return (
+        controller,
+        *(Node(number, True, False, free_port(), free_port()) for number in range(1, brokers + 1)),
+    )
+
+
+def _property(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,134 @@
+"""Two regions on this machine: a regional and an aggregate cluster each, and a Redis each."""
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from deploy.lab.kafka import CHECKOUT, KafkaCluster
+from deploy.lab.process import Identity, end
+from deploy.lab.redis import RedisServer
+
+RUN = CHECKOUT / ".lab" / "run"
+REGIONS = ("west", "east")
+
+
+class AlreadyUp(Exception):
+    """A lab is running in this directory: use it, or take it down first (make lab-down)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabRegion:
+    """The servers of one region."""
+
+    name: str
+    regional: KafkaCluster
+    aggregate: KafkaCluster
+    redis: RedisServer
+
+    def servers(self) -> tuple[KafkaCluster | RedisServer, ...]:
+        return self.regional, self.aggregate, self.redis
+
+    def identities(self) -> list[Identity]:
+        brokers = (*self.regional.processes.values(), *self.aggregate.processes.values())
+        return [process.identity() for process in (*brokers, self.redis.process)]
+
+
+class Lab:
+    """The regions west and east, in one directory with their configuration and state.
+
+    As a context manager it is up inside; its servers then also end with the thread that started
+    them. A detached lab stays up until take_down().
+    """
+
+    def __init__(self, directory: Path = RUN, *, detached: bool = False) -> None:
+        self.directory = directory
+        self.configuration = directory / "appliance.toml"
+        self.regions = {name: _region(name, directory, detached) for name in REGIONS}
+
+    def __enter__(self) -> "Lab":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        take_down(self.directory)
+
+    def start(self) -> None:
+        """From an empty directory to four clusters that answer; raises AlreadyUp, NotStarted."""
+        if running(self.directory):
+            raise AlreadyUp(f"{AlreadyUp.__doc__} ({self.directory})")
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        regions = self.regions.values()
+        try:
+            for region in regions:
+                for server in region.servers():
+                    server.start()
+            # Before they are ready: an interrupted start can be taken down as well.
+            self._write_state(identity for region in regions for identity in region.identities())
+            for region in regions:
+                for server in region.servers():
+                    server.wait_ready()
+        except BaseException:
+            take_down(self.directory)
+            raise
+        self.configuration.write_text(appliance_toml(self.regions))
+
+    def _write_state(self, identities: Iterable[Identity]) -> None:
+        state = {"processes": [asdict(identity) for identity in identities]}
+        _state_file(self.directory).write_text(json.dumps(state, indent=2) + "\n")
+
+
+def running(directory: Path = RUN) -> list[Identity]:
+    """The servers of the lab in this directory that run now."""
+    file = _state_file(directory)
+    if not file.exists():
+        return []
+    processes = [Identity(**entry) for entry in json.loads(file.read_text())["processes"]]
+    return [process for process in processes if process.is_running()]
+
+
+def take_down(directory: Path = RUN) -> int:
+    """Ends the servers that state.json names and nothing else; how many there were."""
+    processes = running(directory)
+    end(processes)
+    _state_file(directory).unlink(missing_ok=True)
+    return len(processes)
+
+
+def appliance_toml(regions: Mapping[str, LabRegion]) -> str:
+    """The configuration of the appliance for these regions."""
+    tables = []
+    for name, region in regions.items():
+        tables += [
+            f"[regions.{name}]\nredis = {json.dumps(region.redis.url)}\n",
+            _cluster_toml(f"regions.{name}.regional", region.regional),
+            _cluster_toml(f"regions.{name}.aggregate", region.aggregate),
+        ]
+    return "\n".join(tables)
+
+
+def _cluster_toml(path: str, cluster: KafkaCluster) -> str:
+    # Strings and lists of strings are written alike in JSON and TOML.
+    lines = [f"[{path}]"]
+    for key, value in cluster.topology_table().items():
+        if isinstance(value, dict):
+            inner = ", ".join(f"{k} = {json.dumps(v)}" for k, v in value.items())
+            lines.append(f"{key} = {{ {inner} }}")
+        else:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _region(name: str, directory: Path, detached: bool) -> LabRegion:
+    return LabRegion(
+        name,
+        KafkaCluster(f"{name}-regional", directory, detached=detached),
+        KafkaCluster(f"{name}-aggregate", directory, detached=detached),
+        RedisServer(directory, name=f"{name}-redis", detached=detached),
+    )
+
+
+def _state_file(directory: Path) -> Path:
+    return directory / "state.json"

@@ -1,0 +1,67 @@
+"""A Redis server of the lab."""
+
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from deploy.lab.process import Process, free_port
+from deploy.lab.wait import until
+
+
+class RedisServer:
+    """One redis-server on a free port of 127.0.0.1, with an append-only file that outlives it."""
+
+    def __init__(self, directory: Path, *, name: str = "redis", detached: bool = False) -> None:
+        self.name = name
+        self.directory = directory / name
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._detached = detached
+        self._process: Process | None = None
+
+    @property
+    def process(self) -> Process:
+        if self._process is None:
+            raise RuntimeError(f"{self.name}: start() it first")
+        return self._process
+
+    def start(self) -> None:
+        """Starts it, also again after stop() or kill() with its data; does not wait."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        options = {
+            "port": str(self.port),
+            "bind": "127.0.0.1",
+            "dir": str(self.directory),
+            "save": "",
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+        }
+        arguments = [part for key, value in options.items() for part in (f"--{key}", value)]
+        self._process = Process(
+            self.name,
+            ["redis-server", *arguments],
+            self.directory / "redis.log",
+            detached=self._detached,
+        )
+
+    def wait_ready(self, timeout_seconds: float = 20.0) -> None:
+        """Until it answers a ping; raises NotStarted."""
+
+        def answers() -> bool:
+            if not self.process.is_running():
+                raise self.process.failure("has ended")
+            try:
+                with Redis.from_url(self.url, socket_timeout=1.0) as client:
+                    return bool(client.ping())
+            except RedisError:
+                return False
+
+        if not until(answers, timeout_seconds):
+            raise self.process.failure(f"does not answer after {timeout_seconds} s")
+
+    def stop(self) -> None:
+        self.process.stop()
+
+    def kill(self) -> None:
+        self.process.kill()
