@@ -1,0 +1,110 @@
+"""Receipts: what one carrier shipped of one partition in one epoch, as values and as Arrow.
+
+They are the rows of the stream. Progress never depends on them: it is in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+
+State = Literal["released", "unreleased", "parked"]
+STATES: tuple[State, ...] = ("released", "unreleased", "parked")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One partition of one route under one carrier, from the epoch's begin to its end.
+
+    Offsets are half open: `source_begin` is the first one looked at, `source_end` the next one.
+    Target offsets are None when nothing was shipped. Times are unix seconds.
+    """
+
+    route: str
+    """The route's name, as in west>east."""
+    topic: str
+    partition: int
+    carrier: int
+    plan_version: int
+    source_begin: int
+    source_end: int
+    target_begin: int | None
+    target_end: int | None
+    records: int
+    bytes: int
+    """Of record batches as they stand in the target's log."""
+    batches_unopened: int
+    batches_opened: int
+    state: State
+    """released: all is acked, the next carrier goes straight on. unreleased: the next one takes
+    over. parked: stopped with `reason` until an operator's word."""
+    reason: str
+    began_at: float
+    ended_at: float
+
+    def __str__(self) -> str:
+        """For a log line."""
+        shipped = f"[{self.source_begin}, {self.source_end}) {self.records} records"
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.route} {self.topic}-{self.partition} {shipped} {self.state}{why}"
+
+
+TIME = pa.timestamp("us", tz="UTC")
+SCHEMA = pa.schema(
+    [
+        ("route", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("carrier", pa.int32()),
+        ("plan_version", pa.int64()),
+        ("source_begin", pa.int64()),
+        ("source_end", pa.int64()),
+        ("target_begin", pa.int64()),
+        ("target_end", pa.int64()),
+        ("records", pa.int64()),
+        ("bytes", pa.int64()),
+        ("batches_unopened", pa.int64()),
+        ("batches_opened", pa.int64()),
+        ("state", pa.string()),
+        ("reason", pa.string()),
+        ("began_at", TIME),
+        ("ended_at", TIME),
+    ]
+)
+SPARK_TYPES = {
+    pa.string(): "string",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    TIME: "timestamp",
+}
+
+
+def spark_schema() -> str:
+    """The same columns as Spark spells them."""
+    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.type]}" for column in SCHEMA)
+
+
+def to_arrow(receipts: Iterable[Receipt]) -> pa.RecordBatch:
+    """One row per receipt; the type of every column as SCHEMA has it."""
+    return pa.RecordBatch.from_pylist([_row(receipt) for receipt in receipts], schema=SCHEMA)
+
+
+def from_arrow(rows: pa.RecordBatch | pa.Table) -> list[Receipt]:
+    """The receipts that `to_arrow` wrote."""
+    return [_receipt(row) for row in rows.to_pylist()]
+
+
+def _row(receipt: Receipt) -> dict[str, Any]:
+    row = asdict(receipt)
+    for name in ("began_at", "ended_at"):
+        row[name] = datetime.fromtimestamp(row[name], UTC)
+    return row
+
+
+def _receipt(row: dict[str, Any]) -> Receipt:
+    times = {name: row[name].timestamp() for name in ("began_at", "ended_at")}
+    return Receipt(**{**row, **times})
