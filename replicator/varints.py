@@ -1,0 +1,65 @@
+"""Whole numbers as bytes: seven bits to a byte, so that small ones take one (LEB128, unsigned)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+# Below this many, a plain loop is faster than numpy's dozen calls.
+LOOP_MAX = 96
+
+
+class BrokenVarints(ValueError):
+    """The bytes end inside a number, or a number does not fit: they are cut or not ours."""
+
+
+def packed(values: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
+    """The bytes of numbers that are 0 or more and below 2**63."""
+    if len(values) > LOOP_MAX:
+        return _packed_at_once(np.asarray(values, dtype=np.int64))
+    data = bytearray()
+    for value in values:
+        number = int(value)
+        if number < 0:
+            raise BrokenVarints(f"{number} is below 0")
+        while number > 127:
+            data.append(number & 127 | 128)
+            number >>= 7
+        data.append(number)
+    return bytes(data)
+
+
+def unpacked(data: bytes | memoryview) -> npt.NDArray[np.int64]:
+    """The numbers of these bytes; raises BrokenVarints when they are cut."""
+    octets = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(octets < 128)
+    if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
+        raise BrokenVarints("the bytes end inside a number")
+    begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    lengths = ends - begins + 1
+    longest = int(lengths.max(initial=0))
+    if longest > 9:
+        raise BrokenVarints(f"a number of {longest} bytes does not fit in 63 bits")
+    values = np.zeros(len(ends), dtype=np.int64)
+    for place in range(longest):
+        reaching = lengths > place
+        septets = octets[begins[reaching] + place].astype(np.int64) & 127
+        values[reaching] |= septets << (7 * place)
+    return values
+
+
+def _packed_at_once(values: npt.NDArray[np.int64]) -> bytes:
+    if len(values) and values.min() < 0:
+        raise BrokenVarints(f"{values.min()} is below 0")
+    lengths = np.ones(len(values), dtype=np.int64)
+    for place in range(1, 9):
+        lengths += values >= np.int64(1) << np.int64(7 * place)
+    ends = np.cumsum(lengths)
+    begins = ends - lengths
+    octets = np.zeros(int(ends[-1]), dtype=np.uint8)
+    for place in range(int(lengths.max())):
+        reaching = lengths > place
+        septets = (values[reaching] >> (7 * place)) & 127
+        more = (lengths[reaching] > place + 1).astype(np.int64) << 7
+        octets[begins[reaching] + place] = septets | more
+    return octets.tobytes()
