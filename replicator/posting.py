@@ -1,0 +1,59 @@
+"""What the daemon posts for the stream reader, which runs in a process of its own on the same host.
+
+One small file, replaced as a whole: the plan in force, the task slots, the driver's term, stop.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from balancer.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """What the next epoch starts with."""
+
+    plan: Plan
+    slots: int
+    """Spark tasks that can run at once."""
+    term: tuple[int, int]
+    """The driver's producer id and epoch."""
+    stop: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "plan": self.plan.to_json(),
+                "slots": self.slots,
+                "term": self.term,
+                "stop": self.stop,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> Posting:
+        found = json.loads(text)
+        producer_id, epoch = found["term"]
+        return Posting(
+            Plan.from_json(found["plan"]), found["slots"], (producer_id, epoch), found["stop"]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PostingFile:
+    """The place both processes know. A reader sees the old posting or the new one, whole."""
+
+    path: Path
+
+    def write(self, posting: Posting) -> None:
+        unfinished = self.path.with_suffix(".new")
+        unfinished.write_text(posting.to_json(), encoding="utf-8")
+        os.replace(unfinished, self.path)
+
+    def read(self) -> Posting:
+        """Raises FileNotFoundError before the first posting, and once the daemon has gone."""
+        return Posting.from_json(self.path.read_text(encoding="utf-8"))

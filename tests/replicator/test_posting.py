@@ -1,0 +1,20 @@
+"""Claims about postings: the reader sees one whole, and the one that was posted."""
+
+from balancer.plan import CarrierId, Plan, TopicPartition
+from replicator.posting import Posting, PostingFile
+
+PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
+
+
+def test_a_posting_is_read_as_it_was_written(tmp_path):
+    file = PostingFile(tmp_path / "posting.json")
+    for posting in (Posting(PLAN, 2, (4000, 1)), Posting(PLAN, 2, (4000, 1), stop=True)):
+        file.write(posting)
+        assert file.read() == posting
+
+
+def test_a_posting_half_written_is_never_seen(tmp_path):
+    file = PostingFile(tmp_path / "posting.json")
+    file.write(Posting(PLAN, 2, (4000, 1)))
+    (tmp_path / "posting.new").write_text('{"plan": "')
+    assert file.read().plan == PLAN
