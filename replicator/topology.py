@@ -213,14 +213,15 @@ def load(path: str | Path) -> Appliance:
 def completed(data: Mapping[str, Any]) -> dict[str, Any]:
     """The file's tables with what goes without saying: region names, the routes' default."""
     # The table is there even when the file has none: its defaults depend on where the file is.
-    whole: dict[str, Any] = {"replicator": {}, **data}
-    regions = whole.get("regions")
+    whole: dict[str, Any] = {"replicator": {}, "regions": {}, **data}
+    regions = whole["regions"]
     if isinstance(regions, Mapping):
         whole["regions"] = {
             name: {"name": name, **table} if isinstance(table, Mapping) else table
             for name, table in regions.items()
         }
-        whole.setdefault("routes", [Route(a, b) for a in regions for b in regions])
+    names = tuple(regions) if isinstance(regions, Mapping) else ()
+    whole.setdefault("routes", [Route(a, b) for a in names for b in names])
     return whole
 
 

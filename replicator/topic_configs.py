@@ -1,0 +1,141 @@
+"""Which configs a mirrored topic has on the target, from those it has at its sources.
+
+A config is carried over when some source sets it (on the topic or on its brokers); the values
+compared are those in effect at each source. Where sources disagree, the rule is: the value that
+keeps more, or accepts more, wins, so that no region's records vanish on the target sooner than
+at home.
+
+- LARGEST: the largest number; -1 means without limit for retention.
+- SUM (retention.bytes): a target partition holds the records of all its sources together.
+- POLICIES (cleanup.policy): what all sources do. Nothing in common (one compacts, one deletes):
+  "delete" with unlimited retention, that is neither, until the sources agree.
+- FIRST: everything else, from the source region that sorts first.
+
+Always: compression.type=producer, or the brokers would open every batch and compress it again.
+On topics created here: message.timestamp.type=CreateTime, whatever the brokers' default,
+because records keep the timestamps they have at the source.
+
+About retention and old timestamps: retention.ms counts from a record's timestamp, not from its
+arrival. Records already older than the target's retention.ms when they are mirrored (say, a
+first copy of a source that keeps longer) are deleted there with their segment at a retention
+check soon after it is rolled: mirrored, then gone. So leave retention.ms in synced_configs;
+where the target is to keep longer, take it out and set it there.
+message.timestamp.before.max.ms and .after.max.ms are carried over because the target would
+otherwise refuse (error 32) what the source once accepted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+UNLIMITED = Decimal("Infinity")
+RETENTION = ("retention.ms", "retention.bytes")
+LARGEST = frozenset(
+    {
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "retention.ms",
+        "segment.bytes",
+        "segment.ms",
+    }
+)
+ALWAYS = {"compression.type": "producer"}
+AT_CREATION = {**ALWAYS, "message.timestamp.type": "CreateTime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Configs:
+    """A topic's configs: values in effect, and which of them differ from Kafka's own default."""
+
+    values: Mapping[str, str]
+    changed: frozenset[str] = frozenset()
+
+    @property
+    def policies(self) -> frozenset[str]:
+        return policies(self.values.get("cleanup.policy", "delete"))
+
+    def number(self, name: str) -> Decimal | None:
+        """None where the config is unknown or no number."""
+        return number(name, self.values.get(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the sources ask of the target topic."""
+
+    configs: Mapping[str, str]
+    disagreed: tuple[str, ...] = ()
+    """Configs whose values differ between the sources."""
+
+
+def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
+    """The synced configs of a target topic; sources in the order of their region's name."""
+    configs: dict[str, str] = {}
+    disagreed = []
+    for name in sorted(synced):
+        values = [source.values[name] for source in sources if name in source.values]
+        if not values or not any(name in source.changed for source in sources):
+            continue
+        configs[name] = resolved(name, values)
+        if len({canonical(name, value) for value in values}) > 1:
+            disagreed.append(name)
+    if "cleanup.policy" in disagreed and not common_policies(sources):
+        # Only these two can remove records under "delete"; a value synced above gives way.
+        configs |= dict.fromkeys(RETENTION, "-1")
+    return Wanted(configs, tuple(disagreed))
+
+
+def resolved(name: str, values: Sequence[str]) -> str:
+    """One value for the target by the rules above; values are not empty."""
+    if name == "cleanup.policy":
+        common = frozenset.intersection(*map(policies, values))
+        return ",".join(sorted(common)) or "delete"
+    if name == "retention.bytes":
+        return total(values)
+    if name in LARGEST:
+        known = [(size, value) for value in values if (size := number(name, value)) is not None]
+        return max(known)[1] if known else values[0]
+    return canonical(name, values[0])
+
+
+def total(values: Sequence[str]) -> str:
+    sizes = [number("retention.bytes", value) or UNLIMITED for value in values]
+    return "-1" if UNLIMITED in sizes else str(int(sum(sizes)))
+
+
+def common_policies(sources: Sequence[Configs]) -> frozenset[str]:
+    return frozenset.intersection(*(source.policies for source in sources))
+
+
+def policies(value: str) -> frozenset[str]:
+    """{"compact", "delete"}, one of them, or none."""
+    return frozenset(word.strip() for word in value.split(",") if word.strip())
+
+
+def canonical(name: str, value: str) -> str:
+    """Two spellings of one value are one: "delete,compact" is "compact,delete"."""
+    return ",".join(sorted(policies(value))) if name == "cleanup.policy" else value
+
+
+def number(name: str, value: str | None) -> Decimal | None:
+    try:
+        size = Decimal(value) if value is not None else None
+    except InvalidOperation:
+        return None
+    return UNLIMITED if name in RETENTION and size == -1 else size
+
+
+def to_change(wanted_configs: Mapping[str, str], target: Configs) -> dict[str, str]:
+    """Those wanted values which the target does not have in effect."""
+    return {
+        name: value
+        for name, value in wanted_configs.items()
+        if canonical(name, target.values.get(name, "")) != canonical(name, value)
+    }
