@@ -1,1 +1,1 @@
-"""How Sluice is put up: the lab of real servers on one machine, the reference configuration, the set-up."""
+"""How Sluice is put up: the lab on one machine, the reference configuration, the set-up."""

@@ -1,1 +1,1 @@
-"""The lab: real Kafka brokers and Redis servers on this machine, and what the demo does with them."""
+"""The lab: real Kafka brokers and Redis servers on this machine, and the demo on them."""

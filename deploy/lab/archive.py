@@ -1,4 +1,4 @@
-"""Makes brokers start in half the time: the class data of one that ran, kept for all that follow."""
+"""Makes brokers start in half the time: keeps the class data of one that ran for all others."""
 
 import tempfile
 from pathlib import Path
@@ -10,13 +10,15 @@ from deploy.lab.kafka import ARCHIVE, KafkaCluster
 
 
 def make_archive() -> None:
-    """Runs a broker, lets it do a little of everything, and has Java write the archive at its end."""
+    """Runs a broker and lets it do a little of everything; Java writes the archive at its end."""
     ARCHIVE.unlink(missing_ok=True)
     being_made = ARCHIVE.with_suffix(".part")
     options = [f"-XX:ArchiveClassesAtExit={being_made}"]
-    with tempfile.TemporaryDirectory(prefix="sluice-archive-") as directory:
-        with KafkaCluster("archive", Path(directory), java_options=options) as cluster:
-            _use(cluster)
+    with (
+        tempfile.TemporaryDirectory(prefix="sluice-archive-") as directory,
+        KafkaCluster("archive", Path(directory), java_options=options) as cluster,
+    ):
+        _use(cluster)
     being_made.rename(ARCHIVE)
 
 

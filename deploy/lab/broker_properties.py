@@ -70,8 +70,10 @@ def _small_machine() -> dict[str, str]:
         "num.io.threads": "4",
         # 128 MiB unless told, a quarter of the lab's heap; 16 MiB holds 600 000 keys a pass.
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
-        # How soon a broker that starts is let in.
+        # How soon a broker that starts is let in, and how long a killed one is held to be alive:
+        # before that it may not come back (9 s unless told).
         "broker.heartbeat.interval.ms": "500",
+        "broker.session.timeout.ms": "4000",
     }
 
 

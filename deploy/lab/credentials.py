@@ -51,7 +51,7 @@ class Credentials:
     def broker_properties(self, listener: str) -> dict[str, str]:
         """The broker's settings for its listener of this name."""
         prefix = f"listener.name.{listener.lower()}."
-        properties = {}
+        properties: dict[str, str] = {}
         if self.uses_tls:
             properties |= {
                 prefix + "ssl.keystore.type": "PEM",

@@ -36,7 +36,7 @@ LOG4J = """\
 
 
 class KafkaCluster:
-    """One cluster: a single node that is broker and controller, or N brokers and a controller apart.
+    """One cluster: one node that is broker and controller, or N brokers and a controller apart.
 
     With several brokers the controller is a node of its own, so any broker may be killed.
     Nodes are numbered from 1; `properties` go into every node's server.properties and win over
@@ -145,8 +145,8 @@ class KafkaCluster:
             if number in self.processes:
                 self.processes[number].send(signal.SIGTERM)
         for number in (*self.brokers, CONTROLLER_NUMBER):
-            if process := self.processes.pop(number, None):
-                process.stop()
+            if number in self.processes:
+                self.processes.pop(number).stop()
 
     def kill_all(self) -> None:
         """Ends all nodes at once, as a power cut would."""
@@ -159,8 +159,8 @@ class KafkaCluster:
 
     def restart(self, number: int = 1) -> None:
         """Stops the node when it runs, and starts it with its old data; does not wait."""
-        if process := self.processes.pop(number, None):
-            process.stop()
+        if number in self.processes:
+            self.processes.pop(number).stop()
         self._start(next(node for node in self.nodes if node.number == number))
 
     def pause(self, number: int = 1) -> None:

@@ -1,0 +1,53 @@
+# The newcomer's two commands are `make demo` and `make test`; both set up what is missing first.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: ## Install what is missing: system packages, .venv, Kafka (part of every target below)
+	@deploy/setup.sh
+
+.PHONY: demo
+demo: setup ## Two regions on this machine mirror a year of real flights, and every record is checked
+	@$(BIN)/python -m deploy.lab.demo
+
+.PHONY: test
+test: check live ## Everything that CI runs: check, then live
+
+.PHONY: check
+check: setup ## Format, lint, types, import contracts, unit tests: under a minute
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q --ignore=tests/live
+
+.PHONY: live
+live: setup ## Tests against real Kafka, Redis and Spark
+	$(BIN)/pytest -q -m 'not soak' tests/live
+
+.PHONY: soak
+soak: setup ## Kill and pause everything for a long time, and count the records afterwards
+	$(BIN)/pytest -q -m soak tests/live
+
+.PHONY: bench
+bench: setup ## Measure Sluice and MirrorMaker 2 in one run
+	$(BIN)/python -m bench
+
+.PHONY: lab
+lab: setup ## Start two regions of real servers and leave them running
+	$(BIN)/python -m deploy.lab up
+
+.PHONY: lab-down
+lab-down: ## End the servers that `make lab` started
+	@$(BIN)/python -m deploy.lab down
+
+.PHONY: clean
+clean: ## End the lab, remove its data and all caches (keeps .venv and Kafka)
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m deploy.lab down; fi
+	rm -rf .lab/run .lab/demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

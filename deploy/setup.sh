@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Puts in place what Sluice needs on this machine. May be run again at any time: each step is
+# skipped when its result is newer than what it was made from.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'set-up: %s\n' "$*" >&2; }
+
+has_java() {
+    local version
+    version=$("${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p') || return 1
+    [ "${version:-0}" -ge 17 ]
+}
+
+has_python() {
+    python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+missing_packages() {
+    has_java || echo default-jre-headless
+    has_python || echo python3-venv
+    command -v mvn >/dev/null || echo maven
+    command -v redis-server >/dev/null || echo redis-server
+    command -v setpriv >/dev/null || echo util-linux
+}
+
+install_packages() {
+    local packages as_root=()
+    mapfile -t packages < <(missing_packages)
+    [ "${#packages[@]}" -gt 0 ] || return 0
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    say "installing ${packages[*]}"
+    "${as_root[@]}" apt-get update -qq
+    # The lab starts its own Redis; the system's needs no service for it.
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${packages[@]}"
+    has_java || { say "Java 17 or newer is needed; JAVA_HOME or PATH leads to another"; exit 1; }
+    has_python || { say "python3 must be 3.11 or newer"; exit 1; }
+}
+
+install_python_packages() {
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    if ! [ .venv/lock.stamp -nt requirements.lock ]; then
+        say "Python packages from requirements.lock"
+        .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+        touch .venv/lock.stamp
+    fi
+    if ! [ .venv/project.stamp -nt pyproject.toml ]; then
+        say "the project itself, editable"
+        .venv/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+        touch .venv/project.stamp
+    fi
+}
+
+install_kafka() {
+    if ! [ .lab/kafka/libs.stamp -nt deploy/lab/pom.xml ]; then
+        say "Kafka and its tools"
+        rm -rf .lab/kafka
+        mkdir -p .lab/kafka
+        mvn --batch-mode --quiet --file deploy/lab/pom.xml \
+            dependency:copy-dependencies "-DoutputDirectory=$PWD/.lab/kafka/libs"
+        touch .lab/kafka/libs.stamp
+    fi
+    if ! [ .lab/kafka/broker.jsa -nt .lab/kafka/libs.stamp ]; then
+        say "class data, so that brokers start in half the time"
+        .venv/bin/python -m deploy.lab archive
+    fi
+}
+
+install_packages
+install_python_packages
+install_kafka

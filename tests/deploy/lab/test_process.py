@@ -1,0 +1,71 @@
+"""Processes of the lab are known by pid and start time, and end when asked."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from deploy.lab.process import Identity, Process, end, free_port, started_ticks
+from deploy.lab.wait import until
+
+
+def test_a_process_is_itself_only_while_it_runs(tmp_path):
+    process = Process("sleep", ["sleep", "60"], tmp_path / "log")
+    identity = process.identity()
+    assert identity.is_running()
+    process.stop()
+    assert not identity.is_running()
+
+
+def test_another_process_with_the_same_pid_is_not_the_same_process():
+    ticks = started_ticks(os.getpid())
+    assert ticks is not None
+    assert Identity("me", os.getpid(), ticks).is_running()
+    assert not Identity("me", os.getpid(), ticks - 1).is_running()
+
+
+def test_end_leaves_a_reused_pid_alone():
+    end([Identity("me", os.getpid(), 1)])
+
+
+def test_a_process_that_ignores_sigterm_is_killed_in_the_end(tmp_path):
+    stubborn = "trap '' TERM; echo ready; while true; do sleep 0.05; done"
+    process = Process("stubborn", ["bash", "-c", stubborn], tmp_path / "log")
+    assert until(lambda: "ready" in (tmp_path / "log").read_text(), 10)
+    process.stop(timeout_seconds=0.2)
+    assert not process.is_running()
+
+
+def test_a_child_dies_with_its_parent(tmp_path):
+    script = (
+        "import sys, pathlib\n"
+        "from deploy.lab.process import Process\n"
+        "child = Process('sleep', ['sleep', '60'], pathlib.Path(sys.argv[1]))\n"
+        "print(child.pid, child.identity().started_ticks, flush=True)\n"
+        "sys.stdin.read()\n"
+        "import time; time.sleep(60)\n"
+    )
+    log = tmp_path / "parent.log"
+    parent = Process(
+        "parent",
+        [sys.executable, "-c", script, str(tmp_path / "child.log")],
+        log,
+        environment={"PYTHONPATH": str(Path.cwd())},
+    )
+    assert until(lambda: log.read_text().count("\n") == 1, 20)
+    pid, ticks = map(int, log.read_text().split())
+    child = Identity("sleep", pid, ticks)
+    assert child.is_running()
+    parent.kill()
+    assert until(lambda: not child.is_running(), 5)
+
+
+def test_until_asks_at_least_once_and_gives_up_in_time():
+    began_at = time.monotonic()
+    assert until(lambda: True, 0)
+    assert not until(lambda: False, 0.1, every_seconds=0.01)
+    assert time.monotonic() - began_at < 5
+
+
+def test_free_ports_stay_below_those_of_outgoing_connections():
+    assert all(10_240 <= free_port() < 32_000 for _ in range(20))
