@@ -6,7 +6,6 @@ One small file, replaced as a whole: the plan in force, the task slots, the driv
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +51,7 @@ class PostingFile:
     def write(self, posting: Posting) -> None:
         unfinished = self.path.with_suffix(".new")
         unfinished.write_text(posting.to_json(), encoding="utf-8")
-        os.replace(unfinished, self.path)
+        unfinished.replace(self.path)
 
     def read(self) -> Posting:
         """Raises FileNotFoundError before the first posting, and once the daemon has gone."""

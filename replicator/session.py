@@ -1,0 +1,143 @@
+"""The Spark session of a daemon: small, quiet, and gone when the daemon is gone.
+
+The JVM is a child in a session of its own, so that Ctrl-C or a signal to the daemon's process group
+reaches the daemon alone, which then ends carriers gracefully. It dies with the daemon all the same,
+however that ends: its standard input closes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import Any
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+# local[*] alone never runs a failed task again.
+MASTER = "local[*,8]"
+JVM_EXIT_SECONDS = 5.0
+# One collector thread and the quick compiler: a driver that only waits needs neither more.
+JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+CONF = {
+    "spark.app.name": "sluice",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": JVM_OPTIONS,
+    "spark.speculation": "false",
+    # A carrier's task fails for reasons that pass; Spark gives up on the whole epoch after these.
+    "spark.task.maxFailures": "8",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    # query.stop() kills tasks where they stand; it need not wait for more.
+    "spark.sql.streaming.stopTimeout": "5s",
+    "spark.python.task.killTimeout": "500ms",
+    # All executors first: bins are made for the task slots there are.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "15s",
+}
+
+LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = \
+%d{yyyy-MM-dd'T'HH:mm:ss.SSS}{UTC}Z level=%p from=spark.%c{1} %replace{%m}{[\\n\\r]+}{ }%ex{0}%n
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+class Session:
+    """A running Spark, its JVM, and the folder it may litter.
+
+    Args:
+        master: Spark's master URL.
+        folder: of this run; Spark's scratch files go here.
+        conf: Spark settings that override ours.
+    """
+
+    def __init__(self, master: str, folder: Path, conf: Mapping[str, str]):
+        _prepare_environment(master)
+        settings = SparkConf().setMaster(master).setAll([*_conf(folder).items(), *conf.items()])
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            settings, {"start_new_session": True}
+        )
+        self._jvm: Popen[bytes] = gateway.proc
+        self._gateway: Any = gateway
+        try:
+            self._context = SparkContext(conf=settings, gateway=gateway)
+            self.spark = SparkSession(self._context)
+        except BaseException:
+            self.kill()
+            raise
+        log.info("event=spark-started master=%s slots=%d jvm=%d", master, self.slots, self._jvm.pid)
+
+    @property
+    def slots(self) -> int:
+        """How many tasks can run at once; follows executors as they come and go."""
+        return max(1, self._context.defaultParallelism)
+
+    def stop(self) -> None:
+        """Ends Spark and waits for its JVM."""
+        self.spark.stop()
+        self._gateway.shutdown()
+        if self._jvm.stdin:
+            self._jvm.stdin.close()
+        try:
+            self._jvm.wait(JVM_EXIT_SECONDS)
+        except TimeoutExpired:
+            log.warning("event=spark-killed jvm=%d: it did not end by itself", self._jvm.pid)
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends Spark where it stands; its Python workers end as their JVM is gone."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._jvm.pid, signal.SIGKILL)
+        self._jvm.wait(JVM_EXIT_SECONDS)
+
+
+def _prepare_environment(master: str) -> None:
+    """What the JVM and its Python workers inherit; what the operator has set stays."""
+    root = Path(__file__).resolve().parent.parent
+    paths = [str(root), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # local-cluster starts its executors from there.
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    # Spark's warning about pandas is of no concern here: no pandas is used.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+
+
+def _conf(folder: Path) -> dict[str, str]:
+    scratch = folder / "spark"
+    scratch.mkdir(parents=True, exist_ok=True)
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(LOG4J, encoding="utf-8")
+    options = f"{JVM_OPTIONS} -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile=file:{log4j}"
+    return CONF | {
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch),
+        "spark.driver.extraJavaOptions": options,
+    }

@@ -1,0 +1,159 @@
+"""Spark's stream `sluice`: each task of a micro-batch is a bin of carriers, its rows are receipts.
+
+The records themselves ride beside Spark, inside the task, from broker to broker. Spark gives tasks
+their place, starts them again where they fail, and writes the receipts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvloop
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from typing_extensions import override
+
+from balancer.plan import bins
+from replicator.carrier import Assignment, OtherTerm, carry
+from replicator.logs import log_to_stderr
+from replicator.posting import Posting, PostingFile
+from replicator.receipts import Receipt, spark_schema, to_arrow
+from replicator.topology import Appliance, load
+from replicator.word import Term
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.1
+PAUSE_SECONDS_MAX = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Carriers that share one Spark task. Executors may be anywhere: all they need is in here."""
+
+    appliance: Appliance
+    assignments: tuple[Assignment, ...]
+    deadline: float
+    """Unix seconds, by the driver's clock."""
+
+
+class SluiceSource(DataSource):
+    """Options: config (the appliance's file), posting (the daemon's file); both on this host."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "sluice"
+
+    @override
+    def schema(self) -> str:
+        return spark_schema()
+
+    @override
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return EpochReader(Path(self.options["config"]), PostingFile(Path(self.options["posting"])))
+
+
+class EpochReader(DataSourceStreamReader):
+    """Offsets count epochs. Runs on the driver's host, save for `read`, which runs in tasks."""
+
+    def __init__(self, config: Path, postings: PostingFile):
+        self._config = config
+        self._postings = postings
+
+    @override
+    def initialOffset(self) -> dict[str, int]:
+        return {"epoch": 0}
+
+    @override
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
+        """The next epoch; waits while there is nothing to carry, for Spark asks without pause."""
+        while True:
+            posting = self._postings.read()
+            if posting.stop:
+                time.sleep(LOOK_SECONDS)
+                return start
+            if posting.plan.partitions:
+                return {"epoch": start["epoch"] + 1}
+            time.sleep(LOOK_SECONDS)
+
+    @override
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        posting = self._postings.read()
+        if posting.stop or not posting.plan.partitions:
+            return []
+        return [InputPartition(each) for each in binned(load(self._config), posting, time.time())]
+
+    @override
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Be the carriers of one bin until the epoch ends. Repeating it is harmless: progress
+        comes from the ledger. Never raises because of one partition or one carrier.
+        """
+        log_to_stderr()
+        each: Bin = partition.value
+        late = time.time() - each.deadline
+        if late >= 0:
+            log.warning("event=too-late seconds=%.0f: the epoch of this task is over", late)
+            return
+        receipts = uvloop.run(carried(each))
+        if receipts:
+            yield to_arrow(receipts)
+
+
+def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
+    """What the tasks of the epoch that begins now are given."""
+    deadline = now + appliance.replicator.epoch_seconds
+    routes = {route.key: route for route in appliance.routes}
+    return [
+        Bin(
+            appliance,
+            tuple(
+                Assignment(
+                    route=routes[carrier.route],
+                    number=carrier.number,
+                    partitions=posting.plan.loads[carrier],
+                    term=Term(*posting.term),
+                    plan_version=posting.plan.version,
+                    deadline=deadline,
+                )
+                for carrier in carriers
+            ),
+            deadline,
+        )
+        for carriers in bins(posting.plan, posting.slots)
+    ]
+
+
+async def carried(each: Bin) -> list[Receipt]:
+    """The receipts of all carriers of a bin, once the last of them has ended its epoch."""
+    receipts = await asyncio.gather(
+        *(kept_up(each.appliance, assignment) for assignment in each.assignments)
+    )
+    return [receipt for some in receipts for receipt in some]
+
+
+async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+    """One carrier's receipts. A carrier that fails is started again within the epoch: as a failed
+    task it would take its whole bin down, and every other carrier there with it.
+    """
+    who = f"route={assignment.route} carrier={assignment.number}"
+    pause = 0.5
+    while True:
+        try:
+            return await carry(appliance, assignment)
+        except OtherTerm as error:
+            log.info("event=other-term %s: %s", who, error)
+            return []
+        except Exception:
+            log.exception("event=carrier-failed %s again_in_seconds=%.1f", who, pause)
+        pause = min(pause * 2, PAUSE_SECONDS_MAX)
+        if time.time() + pause >= assignment.deadline:
+            return []
+        await asyncio.sleep(pause)
