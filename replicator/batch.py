@@ -1,0 +1,269 @@
+"""Record batches of format v2 as bytes: where they lie, what they say, how they ride on.
+
+A batch is a 61-byte header and a payload of (usually compressed) records. Carrying it unopened
+means one copy, a few header fields rewritten and a new CRC-32C; the payload is never looked into.
+Layout and meaning of the fields: org.apache.kafka.common.record.DefaultRecordBatch.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+HEADER_BYTES = 61
+HEADER = struct.Struct(">qiibIhiqqqhii")
+
+CODEC_BITS = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+
+# The fields before the CRC (base offset, length, leader epoch, magic, CRC itself) are not covered
+# by it: brokers rewrite the first three.
+CRC_AT = 17
+CRC_FROM = 21
+_ATTRIBUTES = struct.Struct(">h")
+_ATTRIBUTES_AT = 21
+_WRITER = struct.Struct(">qhi")
+_WRITER_AT = 43
+_BEFORE_LENGTH_BYTES = 12
+_LENGTH_MIN = HEADER_BYTES - _BEFORE_LENGTH_BYTES
+
+
+class BrokenBatch(Exception):
+    """The source's bytes are not a record batch. Fetch again; if it stays, park the partition."""
+
+    def __init__(self, first_offset: int, last_offset: int, what: str) -> None:
+        super().__init__(
+            f"record batch at source offsets {first_offset}..{last_offset}: {what}. Fetch it"
+            " again; if it stays broken, repair that replica or accept the loss of this range"
+        )
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.what = what
+
+
+class OldFormat(Exception):
+    """A message of format v0 or v1, not a batch: old_format.modernised comes first."""
+
+    def __init__(self, offset: int, magic: int) -> None:
+        super().__init__(
+            f"message format v{magic} at source offset {offset}: pass it through"
+            " old_format.modernised first"
+        )
+        self.offset = offset
+        self.magic = magic
+
+
+class ControlKind(IntEnum):
+    """What a control batch says of its producer's transaction."""
+
+    ABORT = 0
+    COMMIT = 1
+    OTHER = 2
+    """Nothing that concerns a reader of records; left out like every control batch."""
+
+
+class Header(NamedTuple):
+    """The 61 bytes before the records. `length` counts what follows it; times in ms."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which has no meaning here
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.length + _BEFORE_LENGTH_BYTES
+
+    @property
+    def next_offset(self) -> int:
+        """The source offset behind the batch, also where compaction removed its last records."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def codec(self) -> int:
+        return self.attributes & CODEC_BITS
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        return bool(self.attributes & DELETE_HORIZON)
+
+    @property
+    def is_gapless(self) -> bool:
+        """All offsets from first to last are there: compaction took nothing out."""
+        return self.count == self.last_offset_delta + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the whole batches of one fetch lie, checked as far as `broken` says."""
+
+    starts: list[int]
+    # Where the last whole batch ends.
+    end: int
+    # Bytes of the batch which the fetch's limit cut off at the end; 0 = none, or not even its
+    # length is there.
+    cut_bytes: int
+    # What stopped the scan; the batches in `starts` are right.
+    broken: BrokenBatch | None
+
+
+def header_at(buffer: bytes | bytearray | memoryview, start: int = 0) -> Header:
+    """The header of the batch which begins at `start`."""
+    return Header._make(HEADER.unpack_from(buffer, start))
+
+
+def layout(buffer: bytes) -> Layout:
+    """Where the whole batches lie, every CRC verified: restamping makes a new one, hiding damage.
+
+    0.3 to 0.5 microseconds a batch plus the CRC's 0.1 nanoseconds a byte (bench/batch_codec.py).
+    """
+    view, end = memoryview(buffer), len(buffer)
+    unpack, checksum = struct.Struct(">8xi4xbI").unpack_from, crc32c
+    starts: list[int] = []
+    at = 0
+    while end - at >= HEADER_BYTES:
+        length, magic, crc = unpack(buffer, at)
+        behind = at + _BEFORE_LENGTH_BYTES + length
+        if length < _LENGTH_MIN or magic != 2:
+            return Layout(
+                starts, at, 0, _broken(buffer, at, f"length {length}, magic {magic} are impossible")
+            )
+        if behind > end:
+            return Layout(starts, at, behind - at, None)
+        if checksum(view[at + CRC_FROM : behind]) != crc:
+            return Layout(starts, at, 0, _broken(buffer, at, f"its CRC-32C is not {crc:#010x}"))
+        starts.append(at)
+        at = behind
+    return Layout(starts, at, 0, None)
+
+
+def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
+    """Each whole batch as a slice (no copy) and its header; a cut last one is left out.
+
+    CRCs are not checked. Raises BrokenBatch on an impossible length, OldFormat on formats v0 and
+    v1. About one microsecond a batch.
+    """
+    view, end = memoryview(buffer), len(buffer)
+    at = 0
+    while end - at >= HEADER_BYTES:
+        header = Header._make(HEADER.unpack_from(view, at))
+        if header.magic < 2:
+            raise OldFormat(header.base_offset, header.magic)
+        if header.length < _LENGTH_MIN or header.magic > 2:
+            raise _broken(view, at, f"length {header.length}, magic {header.magic} are impossible")
+        behind = at + header.size
+        if behind > end:
+            return
+        yield view[at:behind], header
+        at = behind
+
+
+def crc_is_right(view: memoryview | bytes) -> bool:
+    """Whether the CRC-32C of one whole batch is the one its header names."""
+    stated = int.from_bytes(view[CRC_AT:CRC_FROM], "big")
+    return crc32c(view[CRC_FROM:]) == stated
+
+
+def stamp(data: bytearray, *, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+    """Makes a batch ours in place: base offset 0, our ids, a new CRC; not transactional any more.
+
+    Safe to repeat. The delete-horizon bit goes too; the base timestamp stays although a delete
+    horizon may have been kept in it: the records' own times are relative to it. The largest
+    timestamp is the records' in either case.
+    """
+    attributes = _ATTRIBUTES.unpack_from(data, _ATTRIBUTES_AT)[0] & ~(
+        TRANSACTIONAL | DELETE_HORIZON
+    )
+    data[0:8] = bytes(8)
+    _ATTRIBUTES.pack_into(data, _ATTRIBUTES_AT, attributes)
+    _WRITER.pack_into(data, _WRITER_AT, producer_id, producer_epoch, base_sequence)
+    data[CRC_AT:CRC_FROM] = crc32c(memoryview(data)[CRC_FROM:]).to_bytes(4, "big")
+
+
+def restamp(
+    view: memoryview | bytes, *, producer_id: int, producer_epoch: int, base_sequence: int
+) -> bytearray:
+    """A copy of a whole batch under our ids. Raises ValueError where it must be opened instead."""
+    header = header_at(view)
+    if not header.is_gapless:
+        raise ValueError(
+            f"the batch at source offset {header.base_offset} holds {header.count} records for"
+            f" {header.last_offset_delta + 1} offsets: open it, sequence numbers have no gaps"
+        )
+    data = bytearray(view)
+    stamp(data, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence)
+    return data
+
+
+def sealed(
+    payload: bytes | memoryview, *, codec: int, count: int, base_timestamp: int, max_timestamp: int
+) -> bytearray:
+    """A batch around compressed records with offsets 0..count-1; `stamp` makes it ready to send."""
+    data = bytearray(HEADER_BYTES + len(payload))
+    length = len(data) - _BEFORE_LENGTH_BYTES
+    HEADER.pack_into(
+        data,
+        0,
+        0,
+        length,
+        -1,
+        2,
+        0,
+        codec,
+        count - 1,
+        base_timestamp,
+        max_timestamp,
+        -1,
+        -1,
+        -1,
+        count,
+    )
+    data[HEADER_BYTES:] = payload
+    return data
+
+
+def control_kind(view: memoryview | bytes) -> ControlKind:
+    """What a control batch says: its one record's key holds two int16, version and kind."""
+    # Record: length, attributes (a byte each), timestamp delta, offset delta, key length, key.
+    at = HEADER_BYTES + 2
+    while at < len(view) and view[at] & 0x80:
+        at += 1
+    kind = int.from_bytes(view[at + 5 : at + 7], "big")
+    return (
+        ControlKind(kind) if kind in (ControlKind.ABORT, ControlKind.COMMIT) else ControlKind.OTHER
+    )
+
+
+def _broken(buffer: bytes | memoryview, at: int, what: str) -> BrokenBatch:
+    header = header_at(buffer, at)
+    return BrokenBatch(header.base_offset, max(header.base_offset, header.next_offset - 1), what)

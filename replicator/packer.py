@@ -1,0 +1,238 @@
+"""What one fetch of one source partition becomes: parcels for the target, in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replicator.batch import CODEC_BITS, BrokenBatch, Header, header_at, layout
+from replicator.committed import Committed
+from replicator.old_format import has_old_format, modernised
+from replicator.parcel import Parcel, Reason, RecordTooLarge
+from replicator.records import headers_at, opened, rebatch, why_open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackingRule:
+    """What the target takes, and which batches are so small that they are merged."""
+
+    max_bytes: int
+    """The target topic's max.message.bytes."""
+    merge_below_records: int = 32
+    """Batches of fewer records are merged with their neighbours; 0 = never."""
+    merge_below_bytes: int = 8192
+    """... unless they are larger than this."""
+    merge_batches_min: int = 4
+    """... and unless fewer of them than this lie side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The outcome of one fetch. Of a `trouble`, all before it is packed and nothing behind it."""
+
+    parcels: list[Parcel]
+    next_offset: int
+    """Where to fetch from next; behind left-out batches too."""
+    cut_bytes: int
+    """Size of the batch that the fetch's limit cut off: with no progress, fetch that much."""
+    batches_unopened: int
+    batches_left_out: int
+    """Markers and aborted data."""
+    opened: Counter[Reason]
+    """How many batches were opened, and why. (Those of old formats were rewritten before.)"""
+    trouble: BrokenBatch | RecordTooLarge | None = None
+
+    @property
+    def batches_opened(self) -> int:
+        return self.opened.total()
+
+
+def pack(
+    fetched: bytes,
+    *,
+    position: int,
+    aborted: Iterable[tuple[int, int]] | None,
+    rule: PackingRule,
+) -> Packed:
+    """Parcels for what a read_committed consumer would see from source offset `position` on.
+
+    `fetched` is what the broker answered for the partition, `aborted` its aborted transactions as
+    (producer id, first offset). Damage is an outcome, not an exception.
+    """
+    old_broken = None
+    if has_old_format(fetched):
+        fetched, old_broken = modernised(fetched)
+    found = layout(fetched)
+    packing = _Packing(fetched, position, Committed(aborted), rule)
+    for first, last, is_tiny in _stretches(_tiny(fetched, found.starts, position, rule)):
+        if is_tiny:
+            packing.add_small(found.starts[first:last])
+        else:
+            for start in found.starts[first:last]:
+                packing.add(start)
+    packing.open_waiting()
+    return Packed(
+        packing.parcels,
+        packing.next_offset,
+        found.cut_bytes,
+        packing.unopened,
+        packing.left_out,
+        packing.opened,
+        packing.trouble or found.broken or old_broken,
+    )
+
+
+def is_small(count: Any, length: Any, rule: PackingRule) -> Any:
+    """Whether batches are worth merging, by themselves; for one batch or for columns of them."""
+    return (count < rule.merge_below_records) & (length < rule.merge_below_bytes)
+
+
+# Below this many batches asking each for itself is quicker than asking all at once.
+_AT_ONCE_MIN = 16
+
+
+def _tiny(
+    fetched: bytes, starts: list[int], position: int, rule: PackingRule
+) -> npt.NDArray[np.bool_]:
+    """Which batches are small and need no further question; the others are asked one by one."""
+    if len(starts) < _AT_ONCE_MIN:
+        return np.zeros(len(starts), dtype=np.bool_)
+    headers = headers_at(fetched, starts)
+    is_plain = headers["attributes"] & ~CODEC_BITS == 0
+    is_gapless = headers["count"] == headers["last_offset_delta"] + 1
+    is_ahead = headers["base_offset"] >= position
+    tiny: npt.NDArray[np.bool_] = (
+        is_small(headers["count"], headers["length"], rule) & is_plain & is_gapless & is_ahead
+    )
+    return tiny
+
+
+def _stretches(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bool]]:
+    """(first, last + 1, flag) of each stretch of equal flags."""
+    edges = [0, *(np.flatnonzero(flags[1:] != flags[:-1]) + 1).tolist(), len(flags)]
+    for first, last in pairwise(edges):
+        if first < last:
+            yield first, last, bool(flags[first])
+
+
+class _Packing:
+    """One fetch while it is being packed; `waiting` are adjacent batches to be opened together."""
+
+    __slots__ = (
+        "_committed",
+        "_fetched",
+        "_position",
+        "_reasons",
+        "_rule",
+        "_waiting",
+        "left_out",
+        "next_offset",
+        "opened",
+        "parcels",
+        "trouble",
+        "unopened",
+    )
+
+    def __init__(
+        self, fetched: bytes, position: int, committed: Committed, rule: PackingRule
+    ) -> None:
+        self._fetched = fetched
+        self._position = position
+        self._committed = committed
+        self._rule = rule
+        self._waiting: list[int] = []
+        self._reasons: Counter[Reason] = Counter()
+        self.next_offset = position
+        self.parcels: list[Parcel] = []
+        self.opened: Counter[Reason] = Counter()
+        self.unopened = self.left_out = 0
+        self.trouble: BrokenBatch | RecordTooLarge | None = None
+
+    def add_small(self, starts: list[int]) -> None:
+        """Adjacent small batches without any peculiarity."""
+        if self.trouble is None:
+            self._wait(starts, Reason.SMALL)
+            self.next_offset = header_at(self._fetched, starts[-1]).next_offset
+
+    def add(self, start: int) -> None:
+        """The next batch, whatever it is."""
+        header = header_at(self._fetched, start)
+        if self.trouble is not None or header.next_offset <= self._position:
+            return
+        view = memoryview(self._fetched)[start : start + header.size]
+        if not self._committed.carries(header, view):
+            self.left_out += 1
+        elif header.count:
+            self._carry(start, header)
+        if self.trouble is None:
+            self.next_offset = header.next_offset
+
+    def _carry(self, start: int, header: Header) -> None:
+        reason = why_open(header, position=self._position, max_bytes=self._rule.max_bytes)
+        if reason is None and is_small(header.count, header.length, self._rule):
+            reason = Reason.SMALL
+        if reason is not None:
+            self._wait([start], reason)
+        else:
+            self.open_waiting()
+            if self.trouble is None:
+                self._unopened(start)
+
+    def _wait(self, starts: list[int], reason: Reason) -> None:
+        self._waiting += starts
+        self._reasons[reason] += len(starts)
+
+    def open_waiting(self) -> None:
+        """Opens and merges what waits; too few small ones ride unopened after all."""
+        waiting, reasons = self._waiting, self._reasons
+        self._waiting, self._reasons = [], Counter()
+        if self.trouble is not None or not waiting:
+            return
+        if reasons[Reason.SMALL] == len(waiting) < self._rule.merge_batches_min:
+            for start in waiting:
+                self._unopened(start)
+        else:
+            self.opened += reasons
+            self._merged(waiting)
+
+    def _unopened(self, start: int) -> None:
+        header = header_at(self._fetched, start)
+        data = bytearray(memoryview(self._fetched)[start : start + header.size])
+        span = (header.base_offset, header.count)
+        self.parcels.append(Parcel(data, header.count, (span,), False))
+        self.unopened += 1
+
+    def _merged(self, starts: list[int]) -> None:
+        try:
+            records = opened(self._fetched, starts).since(self._position)
+        except BrokenBatch as broken:
+            self._merged_up_to_the_broken(starts, broken)
+            return
+        codec = _most_common_codec(self._fetched, starts)
+        parcels, too_large = rebatch(records, codec=codec, max_bytes=self._rule.max_bytes)
+        self.parcels += parcels
+        if too_large is not None:
+            self._stop(too_large, too_large.offset)
+
+    def _merged_up_to_the_broken(self, starts: list[int], broken: BrokenBatch) -> None:
+        if len(starts) == 1:
+            self._stop(broken, max(self._position, broken.first_offset))
+            return
+        for start in starts:
+            if self.trouble is None:
+                self._merged([start])
+
+    def _stop(self, trouble: BrokenBatch | RecordTooLarge, offset: int) -> None:
+        self.trouble = trouble
+        self.next_offset = offset
+
+
+def _most_common_codec(fetched: bytes, starts: list[int]) -> int:
+    codecs = headers_at(fetched, starts)["attributes"] & CODEC_BITS
+    return int(np.bincount(codecs).argmax())
