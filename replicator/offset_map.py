@@ -211,6 +211,19 @@ class OffsetMap:
         known, thinned = self._known.columns(), self._thinned.columns()
         return Piece(known, thinned, self._trimmed, sources, targets, counts)
 
+    def pieces(self, runs_max: int) -> Iterator[Piece]:
+        """The map as pieces of so many runs at most; joined again they are the map."""
+        whole = self.piece()
+        for begin in range(0, max(1, len(self)), runs_max):
+            part = slice(begin, begin + runs_max)
+            columns = whole.sources[part], whole.targets[part], whole.counts[part]
+            nothing = np.zeros(0, dtype=np.int64)
+            if begin:
+                # What is known stands in the first piece: they are only good together.
+                yield Piece((nothing, nothing), (nothing, nothing), None, *columns)
+            else:
+                yield Piece(whole.known, whole.thinned, whole.trimmed, *columns)
+
     def __len__(self) -> int:
         return len(self._counts)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# At most this many runs in one message: some 300 KiB, below every default limit of a broker.
-RUNS_PER_STRETCH_MAX = 50_000
+# At most this many runs in one message: 27 bytes each at the very worst, so below 1 MiB.
+RUNS_PER_STRETCH_MAX = 30_000
 
 
 class Run(NamedTuple):
