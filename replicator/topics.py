@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from uuid import UUID
 
 import re2
 
@@ -32,7 +33,7 @@ class Topic:
     """A topic as its cluster describes it."""
 
     name: str
-    topic_id: str
+    topic_id: UUID
     partitions: int
     configs: Configs
     replication_factor: int = 1
@@ -120,8 +121,8 @@ class Carried:
     route: Route
     topic: str
     partitions: int
-    source_topic_id: str
-    target_topic_id: str
+    source_topic_id: UUID
+    target_topic_id: UUID
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import NAMESPACE_DNS, uuid5
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ YES = TopicSettings(compact_many_sources=("orders",))
 def topic(name: str = "orders", partitions: int = 3, internal: bool = False, **own: str) -> Topic:
     changed = {key.replace("_", "."): value for key, value in own.items()}
     configs = Configs({**DEFAULTS, **changed}, frozenset(changed))
-    return Topic(name, f"id-{name}", partitions, configs, is_internal=internal)
+    return Topic(name, uuid5(NAMESPACE_DNS, name), partitions, configs, is_internal=internal)
 
 
 def states(result: TopicPlan, name: str = "orders") -> tuple[State, ...]:
@@ -43,7 +44,7 @@ def made(result: TopicPlan, target: Sequence[Topic]) -> list[Topic]:
         match action:
             case Create(name, partitions, configs):
                 values = Configs({**DEFAULTS, **dict(configs)}, frozenset(dict(configs)))
-                there[name] = Topic(name, f"new-{name}", partitions, values)
+                there[name] = Topic(name, uuid5(NAMESPACE_DNS, f"new-{name}"), partitions, values)
             case Grow(name, to):
                 assert to > there[name].partitions
                 there[name] = replace(there[name], partitions=to)

@@ -1,0 +1,203 @@
+"""The admin edge against real brokers: what it reads, what it makes, how it says no."""
+
+import time
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.process import free_port
+from deploy.lab.wait import until
+from replicator.admin import Admin
+from replicator.admin_error import NotLetIn, Refused, Unreachable
+from replicator.security import Security
+from replicator.settings import TopicSettings
+from replicator.topics import Alter, Create, Grow, plan
+from replicator.topology import KafkaCluster, Route
+from tests.live.conftest import ClusterMaker, TopicMaker
+
+ROUTE = Route("west", "east")
+
+
+def admin_of(lab: LabCluster, **security: object) -> Admin:
+    """An admin of the lab's cluster; keywords replace settings of its security table."""
+    table = lab.topology_table()
+    if security:
+        table["security"] = {**lab.credentials.security_table(), **security}
+    return Admin(lab.name, KafkaCluster.model_validate(table), timeout_seconds=10)
+
+
+def test_a_topic_is_described_with_its_id_partitions_and_configs(
+    regional: LabCluster, make_topic: TopicMaker
+) -> None:
+    name = make_topic(regional, partitions=3, config={"retention.ms": "1234567"})
+    (topic,) = admin_of(regional).topics([name])
+    assert (topic.name, topic.partitions, topic.replication_factor) == (name, 3, 1)
+    assert isinstance(topic.topic_id, UUID)
+    assert topic.topic_id.int != 0
+    assert topic.configs.values["retention.ms"] == "1234567"
+    assert "retention.ms" in topic.configs.changed
+    assert topic.configs.values["cleanup.policy"] == "delete"
+    assert "cleanup.policy" not in topic.configs.changed
+
+
+def test_a_topic_made_again_has_another_id(regional: LabCluster, make_topic: TopicMaker) -> None:
+    name = make_topic(regional)
+    admin, client = admin_of(regional), regional.admin()
+    (before,) = admin.topics([name])
+    client.delete_topics([name])[name].result(10)
+    assert until(lambda: not admin.topics([name]), 10)
+    admin.apply([Create(name, 1, (), -1)])
+    # A broker learns of it a moment after the controller has made it.
+    assert until(lambda: bool(admin.topics([name])), 10)
+    (after,) = admin.topics([name])
+    assert after.topic_id != before.topic_id
+
+
+def test_a_topic_that_is_not_there_is_left_out_and_not_created(regional: LabCluster) -> None:
+    admin = admin_of(regional)
+    assert admin.topics(["nowhere-to-be-found"]) == []
+    assert "nowhere-to-be-found" not in {topic.name for topic in admin.topics()}
+
+
+def test_internal_topics_are_marked(regional: LabCluster, make_topic: TopicMaker) -> None:
+    consumer = Consumer({**regional.librdkafka_options(), "group.id": "marks"})
+    where = TopicPartition(make_topic(regional), 0, 0)
+    consumer.commit(offsets=[where], asynchronous=False)
+    consumer.close()
+    internal = {topic.name for topic in admin_of(regional).topics() if topic.is_internal}
+    assert internal >= {"__consumer_offsets"}
+
+
+def test_a_plan_is_carried_out_and_then_nothing_is_left_to_do(
+    regional: LabCluster, aggregate: LabCluster, make_topic: TopicMaker
+) -> None:
+    fresh = make_topic(regional, partitions=4, config={"max.message.bytes": "2000000"})
+    grown = make_topic(regional, aggregate, partitions=1, config={"compression.type": "lz4"})
+    source, target = admin_of(regional), admin_of(aggregate)
+    source.apply([Grow(grown, 3), Alter(grown, (("retention.ms", "-1"),))])
+    settings = TopicSettings(allow=(fresh, grown))
+    topics = [fresh, grown]
+
+    def planned():
+        return plan({ROUTE: source.topics(topics)}, target.topics(topics), settings)
+
+    first = planned()
+    assert {type(action) for action in first.actions} == {Create, Grow, Alter}
+    assert [outcome.error for outcome in target.apply(first.actions)] == [None] * 3
+    # Brokers learn of it a moment after the controller has done it.
+    assert until(lambda: planned().actions == (), 10)
+    second = planned()
+    assert {(c.topic, c.partitions) for c in second.carried} == {(fresh, 4), (grown, 3)}
+    configs = {topic.name: topic.configs.values for topic in target.topics(topics)}
+    assert configs[fresh]["max.message.bytes"] == "2000000"
+    assert configs[fresh]["compression.type"] == configs[grown]["compression.type"] == "producer"
+    assert configs[grown]["retention.ms"] == "-1"
+
+
+def test_one_refused_action_keeps_no_other_from_being_done(
+    regional: LabCluster, make_topic: TopicMaker
+) -> None:
+    name = make_topic(regional, partitions=2)
+    other = f"{name}-made"
+    outcomes = admin_of(regional).apply(
+        [
+            Create(other, 1, (), -1),
+            Create("not a name", 1, (), -1),
+            Create(f"{name}-wide", 1, (), 7),
+            Grow(name, 1),
+            Alter(name, (("retention.ms", "soon"),)),
+        ]
+    )
+    failed = {outcome.action.topic: outcome.error for outcome in outcomes if outcome.error}
+    assert set(failed) == {"not a name", f"{name}-wide", name}
+    assert all(isinstance(error, Refused) for error in failed.values())
+    assert "creating topic 'not a name'" in str(failed["not a name"])
+    assert len(outcomes) == 5
+
+
+def test_creating_what_somebody_else_just_created_is_no_failure(
+    regional: LabCluster, make_topic: TopicMaker
+) -> None:
+    name = make_topic(regional)
+    (outcome,) = admin_of(regional).apply([Create(name, 1, (), -1)])
+    assert outcome.error is None
+
+
+def test_log_ends_and_commits_are_read_and_what_is_unknown_is_left_out(
+    regional: LabCluster, make_topic: TopicMaker
+) -> None:
+    name = make_topic(regional, partitions=2)
+    producer = Producer(regional.librdkafka_options())
+    for number in range(5):
+        producer.produce(name, str(number), partition=1)
+    producer.flush()
+    consumer = Consumer({**regional.librdkafka_options(), "group.id": name})
+    where = TopicPartition(name, 1, 4, "a note")
+    consumer.commit(offsets=[where], asynchronous=False)
+    consumer.close()
+    admin = admin_of(regional)
+    partitions = {(name, 0), (name, 1), (name, 7), ("nowhere", 0)}
+    assert admin.offsets(partitions, "latest") == {(name, 0): 0, (name, 1): 5}
+    assert admin.offsets(partitions, "earliest") == {(name, 0): 0, (name, 1): 0}
+    committed = admin.committed(name)
+    assert {key: (c.offset, c.metadata) for key, c in committed.items()} == {
+        (name, 1): (4, "a note")
+    }
+    assert admin.committed("no-such-group") == {}
+
+
+def test_two_clusters_have_two_ids(regional: LabCluster, aggregate: LabCluster) -> None:
+    assert admin_of(regional).cluster_id() == admin_of(regional).cluster_id()
+    assert admin_of(regional).cluster_id() != admin_of(aggregate).cluster_id()
+
+
+def test_a_cluster_that_is_not_there_is_named_within_the_timeout() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    admin = Admin("west regional", KafkaCluster(bootstrap=(address,)), timeout_seconds=2)
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match=f"west regional: connecting: no answer from {address}"):
+        admin.topics()
+    assert time.monotonic() - began < 5
+
+
+def test_a_cluster_that_hangs_is_named_within_the_timeout(make_cluster: ClusterMaker) -> None:
+    lab = make_cluster("hanging")
+    admin = Admin("hanging", KafkaCluster.model_validate(lab.topology_table()), timeout_seconds=3)
+    assert admin.topics() == []
+    lab.pause()
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match="hanging: "):
+        admin.topics()
+    assert time.monotonic() - began < 8
+    lab.resume()
+    assert admin.topics() == []
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_called_that_at_once(
+    make_cluster: ClusterMaker, tmp_path: Path, mechanism: str
+) -> None:
+    lab = make_cluster("guarded", security="sasl_plaintext", mechanism=mechanism)
+    assert admin_of(lab).topics() == []
+    (tmp_path / "wrong").write_text("open sesame")
+    began = time.monotonic()
+    with pytest.raises(NotLetIn, match="guarded: .*user 'sluice' with the password in .*wrong"):
+        admin_of(lab, password_file=tmp_path / "wrong").topics()
+    assert time.monotonic() - began < 5
+
+
+def test_tls_clients_are_let_in_and_strangers_told_why(
+    make_cluster: ClusterMaker, tmp_path: Path
+) -> None:
+    lab = make_cluster("sealed", security="sasl_tls", mechanism="SCRAM-SHA-256")
+    assert admin_of(lab).topics() == []
+    other = LabCluster("other", tmp_path, security="tls").credentials
+    other.write()
+    with pytest.raises(NotLetIn, match="sealed: .*TLS failed .*check ca_file"):
+        admin_of(lab, ca_file=other.directory / "ca.pem").topics()
+    plain = KafkaCluster(bootstrap=tuple(lab.bootstrap.split(",")), security=Security())
+    with pytest.raises(Unreachable, match="are address and protocol right"):
+        Admin("sealed", plain, timeout_seconds=3).topics()
