@@ -33,7 +33,7 @@ _ATTRIBUTES_AT = 21
 _WRITER = struct.Struct(">qhi")
 _WRITER_AT = 43
 _BEFORE_LENGTH_BYTES = 12
-_LENGTH_MIN = HEADER_BYTES - _BEFORE_LENGTH_BYTES
+LENGTH_MIN = HEADER_BYTES - _BEFORE_LENGTH_BYTES
 
 
 class BrokenBatch(Exception):
@@ -125,7 +125,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the whole batches of one fetch lie, checked as far as `broken` says."""
+    """Where the whole batches of one fetch lie, checked as far as `stopped` says."""
 
     starts: list[int]
     # Where the last whole batch ends.
@@ -134,7 +134,7 @@ class Layout:
     # length is there.
     cut_bytes: int
     # What stopped the scan; the batches in `starts` are right.
-    broken: BrokenBatch | None
+    stopped: BrokenBatch | OldFormat | None
 
 
 def header_at(buffer: bytes | bytearray | memoryview, start: int = 0) -> Header:
@@ -151,17 +151,16 @@ def layout(buffer: bytes) -> Layout:
     unpack, checksum = struct.Struct(">8xi4xbI").unpack_from, crc32c
     starts: list[int] = []
     at = 0
-    while end - at >= HEADER_BYTES:
+    while end - at >= CRC_FROM:
         length, magic, crc = unpack(buffer, at)
         behind = at + _BEFORE_LENGTH_BYTES + length
-        if length < _LENGTH_MIN or magic != 2:
-            return Layout(
-                starts, at, 0, _broken(buffer, at, f"length {length}, magic {magic} are impossible")
-            )
+        if length < LENGTH_MIN or magic != 2:
+            return Layout(starts, at, 0, _not_a_batch(view[at:], length, magic))
         if behind > end:
             return Layout(starts, at, behind - at, None)
         if checksum(view[at + CRC_FROM : behind]) != crc:
-            return Layout(starts, at, 0, _broken(buffer, at, f"its CRC-32C is not {crc:#010x}"))
+            broken = _broken(view[at:], f"its CRC-32C is not {crc:#010x}")
+            return Layout(starts, at, 0, broken)
         starts.append(at)
         at = behind
     return Layout(starts, at, 0, None)
@@ -177,10 +176,8 @@ def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
     at = 0
     while end - at >= HEADER_BYTES:
         header = Header._make(HEADER.unpack_from(view, at))
-        if header.magic < 2:
-            raise OldFormat(header.base_offset, header.magic)
-        if header.length < _LENGTH_MIN or header.magic > 2:
-            raise _broken(view, at, f"length {header.length}, magic {header.magic} are impossible")
+        if header.length < LENGTH_MIN or header.magic != 2:
+            raise _not_a_batch(view[at:], header.length, header.magic)
         behind = at + header.size
         if behind > end:
             return
@@ -229,13 +226,9 @@ def sealed(
     payload: bytes | memoryview, *, codec: int, count: int, base_timestamp: int, max_timestamp: int
 ) -> bytearray:
     """A batch around compressed records with offsets 0..count-1; `stamp` makes it ready to send."""
-    data = bytearray(HEADER_BYTES + len(payload))
-    length = len(data) - _BEFORE_LENGTH_BYTES
-    HEADER.pack_into(
-        data,
+    header = HEADER.pack(
         0,
-        0,
-        length,
+        LENGTH_MIN + len(payload),
         -1,
         2,
         0,
@@ -248,8 +241,7 @@ def sealed(
         -1,
         count,
     )
-    data[HEADER_BYTES:] = payload
-    return data
+    return bytearray().join((header, payload))
 
 
 def control_kind(view: memoryview | bytes) -> ControlKind:
@@ -264,6 +256,15 @@ def control_kind(view: memoryview | bytes) -> ControlKind:
     )
 
 
-def _broken(buffer: bytes | memoryview, at: int, what: str) -> BrokenBatch:
-    header = header_at(buffer, at)
-    return BrokenBatch(header.base_offset, max(header.base_offset, header.next_offset - 1), what)
+def _not_a_batch(view: memoryview, length: int, magic: int) -> BrokenBatch | OldFormat:
+    if 0 <= magic < 2:
+        return OldFormat(int.from_bytes(view[:8], "big", signed=True), magic)
+    return _broken(view, f"length {length}, magic {magic} are impossible")
+
+
+def _broken(view: memoryview, what: str) -> BrokenBatch:
+    """The range is what the header says, if it can be believed and is there as a whole."""
+    offset = last = int.from_bytes(view[:8], "big", signed=True)
+    if len(view) >= HEADER_BYTES:
+        last = max(offset, header_at(view).next_offset - 1)
+    return BrokenBatch(offset, last, what)

@@ -34,11 +34,6 @@ def modernised(fetched: bytes) -> tuple[bytes, BrokenBatch | None]:
     return b"".join(entries), None
 
 
-def has_old_format(fetched: bytes) -> bool:
-    """Whether a message of format v0 or v1 is among the whole ones."""
-    return any(magic < 2 for _, _, magic in _entries(fetched))
-
-
 def _entries(fetched: bytes) -> Iterable[tuple[int, int, int]]:
     """(start, end, magic) of each whole entry; offset and length lie alike in all formats."""
     at = 0

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replicator.batch import CODEC_BITS, BrokenBatch, Header, header_at, layout
+from replicator.batch import CODEC_BITS, BrokenBatch, Header, Layout, OldFormat, header_at, layout
 from replicator.committed import Committed
-from replicator.old_format import has_old_format, modernised
+from replicator.old_format import modernised
 from replicator.parcel import Parcel, Reason, RecordTooLarge
 from replicator.records import headers_at, opened, rebatch, why_open
 
@@ -46,6 +46,8 @@ class Packed:
     """Markers and aborted data."""
     opened: Counter[Reason]
     """How many batches were opened, and why. (Those of old formats were rewritten before.)"""
+    leader_epoch: int = -1
+    """Of the last batch before next_offset, left out or not; -1 when there is none."""
     trouble: BrokenBatch | RecordTooLarge | None = None
 
     @property
@@ -65,10 +67,7 @@ def pack(
     `fetched` is what the broker answered for the partition, `aborted` its aborted transactions as
     (producer id, first offset). Damage is an outcome, not an exception.
     """
-    old_broken = None
-    if has_old_format(fetched):
-        fetched, old_broken = modernised(fetched)
-    found = layout(fetched)
+    fetched, found, broken = _laid_out(fetched)
     packing = _Packing(fetched, position, Committed(aborted), rule)
     for first, last, is_tiny in _stretches(_tiny(fetched, found.starts, position, rule)):
         if is_tiny:
@@ -84,8 +83,19 @@ def pack(
         packing.unopened,
         packing.left_out,
         packing.opened,
-        packing.trouble or found.broken or old_broken,
+        packing.leader_epoch,
+        packing.trouble or broken,
     )
+
+
+def _laid_out(fetched: bytes) -> tuple[bytes, Layout, BrokenBatch | None]:
+    """The fetch in format v2, where its batches lie, and what is broken behind them."""
+    found = layout(fetched)
+    broken = None
+    if isinstance(found.stopped, OldFormat):
+        fetched, broken = modernised(fetched)
+        found = layout(fetched)
+    return fetched, found, found.stopped if isinstance(found.stopped, BrokenBatch) else broken
 
 
 def is_small(count: Any, length: Any, rule: PackingRule) -> Any:
@@ -131,6 +141,7 @@ class _Packing:
         "_reasons",
         "_rule",
         "_waiting",
+        "leader_epoch",
         "left_out",
         "next_offset",
         "opened",
@@ -149,6 +160,7 @@ class _Packing:
         self._waiting: list[int] = []
         self._reasons: Counter[Reason] = Counter()
         self.next_offset = position
+        self.leader_epoch = -1
         self.parcels: list[Parcel] = []
         self.opened: Counter[Reason] = Counter()
         self.unopened = self.left_out = 0
@@ -158,7 +170,8 @@ class _Packing:
         """Adjacent small batches without any peculiarity."""
         if self.trouble is None:
             self._wait(starts, Reason.SMALL)
-            self.next_offset = header_at(self._fetched, starts[-1]).next_offset
+            last = header_at(self._fetched, starts[-1])
+            self.next_offset, self.leader_epoch = last.next_offset, last.leader_epoch
 
     def add(self, start: int) -> None:
         """The next batch, whatever it is."""
@@ -171,7 +184,7 @@ class _Packing:
         elif header.count:
             self._carry(start, header)
         if self.trouble is None:
-            self.next_offset = header.next_offset
+            self.next_offset, self.leader_epoch = header.next_offset, header.leader_epoch
 
     def _carry(self, start: int, header: Header) -> None:
         reason = why_open(header, position=self._position, max_bytes=self._rule.max_bytes)
@@ -182,7 +195,7 @@ class _Packing:
         else:
             self.open_waiting()
             if self.trouble is None:
-                self._unopened(start)
+                self._unopened(start, header)
 
     def _wait(self, starts: list[int], reason: Reason) -> None:
         self._waiting += starts
@@ -196,13 +209,12 @@ class _Packing:
             return
         if reasons[Reason.SMALL] == len(waiting) < self._rule.merge_batches_min:
             for start in waiting:
-                self._unopened(start)
+                self._unopened(start, header_at(self._fetched, start))
         else:
             self.opened += reasons
             self._merged(waiting)
 
-    def _unopened(self, start: int) -> None:
-        header = header_at(self._fetched, start)
+    def _unopened(self, start: int, header: Header) -> None:
         data = bytearray(memoryview(self._fetched)[start : start + header.size])
         span = (header.base_offset, header.count)
         self.parcels.append(Parcel(data, header.count, (span,), False))
@@ -214,8 +226,7 @@ class _Packing:
         except BrokenBatch as broken:
             self._merged_up_to_the_broken(starts, broken)
             return
-        codec = _most_common_codec(self._fetched, starts)
-        parcels, too_large = rebatch(records, codec=codec, max_bytes=self._rule.max_bytes)
+        parcels, too_large = rebatch(records, max_bytes=self._rule.max_bytes)
         self.parcels += parcels
         if too_large is not None:
             self._stop(too_large, too_large.offset)
@@ -231,8 +242,3 @@ class _Packing:
     def _stop(self, trouble: BrokenBatch | RecordTooLarge, offset: int) -> None:
         self.trouble = trouble
         self.next_offset = offset
-
-
-def _most_common_codec(fetched: bytes, starts: list[int]) -> int:
-    codecs = headers_at(fetched, starts)["attributes"] & CODEC_BITS
-    return int(np.bincount(codecs).argmax())

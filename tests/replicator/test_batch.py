@@ -89,7 +89,7 @@ def test_a_cut_within_the_header_is_a_cut_too(kept):
     fetched = first + encoded(some(1, 101))[:kept]
     assert len(list(batch.scan(fetched))) == 1
     assert batch.layout(fetched).starts == [0]
-    assert batch.layout(fetched).broken is None
+    assert batch.layout(fetched).stopped is None
 
 
 def test_layout_says_how_large_the_batch_was_that_the_fetch_cut_off():
@@ -106,8 +106,9 @@ def test_no_flipped_bit_behind_the_crc_goes_unnoticed(data):
     bad[at] ^= 1 << data.draw(st.integers(min_value=0, max_value=7))
     found = batch.layout(good + bytes(bad) + good)
     assert found.starts == [0]
-    assert found.broken is not None
-    assert found.broken.first_offset == 100
+    assert found.stopped is not None
+    assert isinstance(found.stopped, BrokenBatch)
+    assert found.stopped.first_offset == 100
     assert not batch.crc_is_right(bytes(bad))
     assert batch.crc_is_right(good)
 
@@ -118,7 +119,7 @@ def test_an_impossible_length_is_an_error_not_a_cut(length):
     struct.pack_into(">i", bad, 8, length)
     with pytest.raises(BrokenBatch, match="length"):
         list(batch.scan(bytes(bad)))
-    assert batch.layout(bytes(bad)).broken is not None
+    assert batch.layout(bytes(bad)).stopped is not None
 
 
 def test_an_old_message_format_is_named():
