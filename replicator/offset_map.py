@@ -150,9 +150,9 @@ class OffsetMap:
                 return Place(source_offset + into, "exact")
             source_offset += self._counts[at]
         elif self._trimmed is not None:
-            if target_offset < self._trimmed.target_offset:
-                return None
-            source_offset = self._trimmed.source_offset
+            source_offset, edge = self._trimmed
+            if target_offset <= edge:
+                return Place(source_offset, "exact") if target_offset == edge else None
         elif self._known.covers(0, 1):
             source_offset = 0
         else:
@@ -168,7 +168,7 @@ class OffsetMap:
     def source_end(self) -> int:
         """Nothing is known from this source offset on; the ledger may be ahead of it."""
         edge = 0 if self._trimmed is None else self._trimmed.source_offset
-        return max(self._known.end, edge)
+        return max(self._known.end, self._thinned.end, edge)
 
     @property
     def target_end(self) -> int:
@@ -243,17 +243,17 @@ class OffsetMap:
         if not below:
             return
         last = below - 1
-        kept = max(0, self._targets[last] + self._counts[last] - target_log_start)
-        edge = self._sources[last] + self._counts[last] - kept
-        if kept:
-            self._sources[last], self._targets[last] = edge, target_log_start
-            self._counts[last] = kept
+        gone = min(self._counts[last], target_log_start - self._targets[last])
+        edge = Edge(self._sources[last] + gone, self._targets[last] + gone)
+        if gone < self._counts[last]:
+            self._sources[last], self._targets[last] = edge
+            self._counts[last] -= gone
             below = last
         for column in (self._sources, self._targets, self._counts):
             del column[:below]
-        self._trimmed = Edge(edge, target_log_start)
-        self._known.remove(0, edge)
-        self._thinned.remove(0, edge)
+        self._trimmed = edge
+        self._known.remove(0, edge.source_offset)
+        self._thinned.remove(0, edge.source_offset)
 
     def thin(self, runs_max: int) -> int:
         """Drops every second run of the older half until runs_max are left; says how many.
