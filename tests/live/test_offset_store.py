@@ -1,0 +1,290 @@
+"""Runs and reports in a real Redis: repeats, outages, flushes, and what it says of itself."""
+
+import asyncio
+import logging
+import time
+from dataclasses import replace
+
+import pytest
+from redis import Redis
+
+from deploy.lab.redis import RedisServer
+from replicator import offset_feed
+from replicator.offset_feed import OffsetFeed
+from replicator.offset_map import OffsetMap
+from replicator.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
+from replicator.packed_map import pack, pack_stretch, unpack
+from replicator.reports import PartitionReport
+from replicator.runs_topic import RunsKey
+from replicator.spans import Span, Spans
+from replicator.stretch import Run, Stretch
+
+ROUTE = "west.east"
+KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
+
+
+def stretches(begin: int, end: int) -> list[Stretch]:
+    """Ten records a stretch, in two runs; another region's records between all runs."""
+    return [
+        Stretch(
+            10 * at, 10 * at + 10, (Run(10 * at, 20 * at, 5), Run(10 * at + 5, 20 * at + 10, 5))
+        )
+        for at in range(begin, end)
+    ]
+
+
+def learned(told: list[Stretch]) -> OffsetMap:
+    offset_map = OffsetMap()
+    for stretch in told:
+        offset_map.learn(stretch)
+    return offset_map
+
+
+def told(key: RunsKey, parts: list[Stretch]):
+    """As the runs topic tells them."""
+    return iter([(key, unpack(pack_stretch(stretch))) for stretch in parts])
+
+
+async def fed(url: str, parts: list[Stretch], key: RunsKey = KEY, **options) -> None:
+    feed = OffsetFeed(url, ROUTE, 0, **options)
+    await feed.start()
+    feed.append(key, parts)
+    await feed.stop(drain_seconds=10)
+
+
+async def until(condition, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to be"
+        await asyncio.sleep(0.02)
+
+
+def report(at: float, carrier: int = 0, partition: int = 3) -> PartitionReport:
+    return PartitionReport(
+        "west>east", "flights", partition, carrier, 1.5, None, 100, 90, 10, 0.5, None, at
+    )
+
+
+async def test_what_carriers_append_is_the_map_whatever_is_repeated(redis):
+    await fed(redis.url, stretches(0, 30))
+    await fed(redis.url, stretches(20, 40))
+    with OffsetStore(redis.url, ROUTE) as store:
+        assert store.keys() == [KEY]
+        assert store.load(KEY) == learned(stretches(0, 40))
+        assert store.load_all() == {KEY: learned(stretches(0, 40))}
+
+
+async def test_routes_and_partitions_never_mix(redis):
+    other = replace(KEY, partition=4, target_topic_id="another")
+    await fed(redis.url, stretches(0, 1))
+    await fed(redis.url, stretches(1, 2), other)
+    with OffsetStore(redis.url, ROUTE) as store, OffsetStore(redis.url, "w?st.e*st") as stranger:
+        assert set(store.keys()) == {KEY, other}
+        assert store.load(other) == learned(stretches(1, 2))
+        assert stranger.keys() == []
+        assert len(stranger.load(KEY)) == 0
+        store.forget(other)
+        assert store.keys() == [KEY]
+
+
+async def test_a_stretch_that_never_came_shows_as_missing(redis):
+    await fed(redis.url, stretches(0, 5) + stretches(6, 9))
+    with OffsetStore(redis.url, ROUTE) as store:
+        offset_map = store.load(KEY)
+        assert offset_map.missing == Spans(Span(50, 60))
+        assert offset_map.target_floor(55) == (95, "floor")
+
+
+async def test_tending_joins_trims_and_thins_and_carriers_append_meanwhile(redis):
+    many = stretches(0, LOOSE_PIECES_MAX + 10)
+    await fed(redis.url, many)
+    with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
+        (name,) = client.keys("sluice:runs:*")
+        whole = learned(many)
+        assert store.tend(KEY, 0) == whole
+        assert client.zcard(name) == 1
+        assert store.load(KEY) == whole
+
+        await fed(redis.url, stretches(len(many), len(many) + 1))
+        whole = learned([*many, *stretches(len(many), len(many) + 1)])
+        assert store.tend(KEY, 0) == store.load(KEY) == whole
+        assert client.zcard(name) == 2
+
+        whole.trim(100)
+        assert store.tend(KEY, 100) == store.load(KEY) == whole
+        assert client.zcard(name) == 1
+
+        thin = store.tend(KEY, 100, runs_max=50)
+        assert store.load(KEY) == thin
+        assert len(thin) <= 50
+        assert len(thin.thinned)
+
+
+async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis, monkeypatch):
+    monkeypatch.setattr("replicator.offset_store.RUNS_PER_PIECE", 7)
+    await fed(redis.url, stretches(0, 100))
+    with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
+        store.tend(KEY, 31)
+        (name,) = client.keys("sluice:runs:*")
+        assert client.zcard(name) > 20
+        whole = learned(stretches(0, 100))
+        whole.trim(31)
+        assert store.load(KEY) == whole
+
+
+async def test_runs_told_after_an_accepted_loss_overrule_older_ones(redis):
+    await fed(redis.url, stretches(0, 10))
+    after = Stretch(100, 110, (Run(100, 95, 10),))
+    await fed(redis.url, [after], replace(KEY, losses=1))
+    with OffsetStore(redis.url, ROUTE) as store:
+        assert store.keys() == [KEY]
+        for _ in range(2):
+            offset_map = store.load(KEY)
+            assert offset_map.source_of(95) == 100
+            assert offset_map.target_of(50) is None
+            assert offset_map.target_of(44) == 84
+            assert store.tend(KEY, 0) == offset_map
+
+
+async def test_after_a_flush_the_store_says_so_and_is_read_back_exactly(redis):
+    await fed(redis.url, stretches(0, 40))
+    with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
+        assert store.rebuild(told(KEY, stretches(0, 40)))
+        assert store.why_not_whole() is None
+        before = store.load(KEY)
+        client.flushall()
+        assert store.why_not_whole() == "Redis was flushed, or never filled"
+        assert len(store.load(KEY)) == 0
+        assert store.rebuild(told(KEY, stretches(0, 40)))
+        assert store.why_not_whole() is None
+        assert store.load(KEY) == before
+
+
+async def test_a_flush_during_the_rebuild_is_noticed(redis):
+    with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
+
+        def flushed_midway():
+            yield from told(KEY, stretches(0, 5))
+            assert store.why_not_whole() == "the runs are being read back, or that was broken off"
+            client.flushall()
+
+        assert not store.rebuild(flushed_midway())
+        assert store.why_not_whole() is not None
+        assert store.rebuild(told(KEY, stretches(0, 5)))
+        assert store.why_not_whole() is None
+
+
+async def test_rebuilding_never_fails_over_a_contradiction_but_loading_names_it(redis):
+    wrong = Stretch(0, 10, (Run(0, 7, 10),))
+    with OffsetStore(redis.url, ROUTE) as store:
+        assert store.rebuild(told(KEY, [*stretches(0, 2), wrong]))
+        with pytest.raises(Exception, match="landed at 7"):
+            store.load(KEY)
+
+
+async def test_pieces_can_be_copied_between_regions(redis):
+    with OffsetStore(redis.url, ROUTE) as store:
+        store.copy(KEY, [pack(piece) for piece in learned(stretches(0, 9)).pieces(4)])
+        store.copy(KEY, [])
+        assert store.load(KEY) == learned(stretches(0, 9))
+
+
+async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(offset_feed, "RETRY_SECONDS", 0.05)
+    server = RedisServer(tmp_path)
+    feed = OffsetFeed(server.url, ROUTE, 0)
+    await feed.start()
+    try:
+        with caplog.at_level(logging.WARNING):
+            for stretch in stretches(0, 20):
+                feed.append(KEY, [stretch])
+                await asyncio.sleep(0.02)
+            await until(lambda: feed.trouble is not None)
+            server.start()
+            server.wait_ready()
+            await until(lambda: feed.trouble is None)
+        said = [record.getMessage() for record in caplog.records]
+        assert sum("carrying goes on" in line for line in said) == 1
+        assert sum("takes runs again" in line for line in said) == 1
+        await feed.stop(drain_seconds=10)
+        with OffsetStore(server.url, ROUTE) as store:
+            assert store.load(KEY) == learned(stretches(0, 20))
+    finally:
+        server.kill()
+
+
+async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_told(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(offset_feed, "RETRY_SECONDS", 0.05)
+    server = RedisServer(tmp_path)
+    server.start()
+    server.wait_ready()
+    try:
+        with OffsetStore(server.url, ROUTE) as store:
+            assert store.rebuild(told(KEY, []))
+            feed = OffsetFeed(server.url, ROUTE, 0, pending_bytes_max=1000)
+            await feed.start()
+            # Not yet given a turn: as when Redis does not answer.
+            feed.append(KEY, stretches(0, 20))
+            await feed.stop(drain_seconds=10)
+            assert store.why_not_whole() == "a carrier could not write all of its runs"
+            assert 0 < len(store.load(KEY)) < len(learned(stretches(0, 20)))
+            assert store.rebuild(told(KEY, stretches(0, 20)))
+            assert store.why_not_whole() is None
+            assert store.load(KEY) == learned(stretches(0, 20))
+    finally:
+        server.kill()
+
+
+async def test_a_restart_of_redis_is_noticed(tmp_path):
+    server = RedisServer(tmp_path)
+    server.start()
+    server.wait_ready()
+    try:
+        with OffsetStore(server.url, ROUTE) as store, Redis.from_url(server.url) as client:
+            assert store.rebuild(told(KEY, stretches(0, 3)))
+            client.save()
+            server.kill()
+            server.start()
+            server.wait_ready()
+            assert store.why_not_whole() in (
+                "Redis was restarted",
+                "Redis was flushed, or never filled",
+            )
+    finally:
+        server.kill()
+
+
+async def test_a_redis_that_is_away_never_holds_up_the_carrier(tmp_path):
+    feed = OffsetFeed(RedisServer(tmp_path).url, ROUTE, 0)
+    await feed.start()
+    for _ in range(3):
+        feed.append(KEY, stretches(0, 1000))
+        feed.report([report(at=1.0)])
+        await asyncio.sleep(0)
+    await asyncio.wait_for(feed.stop(drain_seconds=0.1), timeout=5)
+
+
+def test_a_reader_is_told_that_redis_is_away_and_no_password(tmp_path):
+    url = RedisServer(tmp_path).url.replace("redis://", "redis://user:secret@")
+    with OffsetStore(url, ROUTE) as store:
+        with pytest.raises(StoreUnreachable, match="carrying goes on") as caught:
+            store.load(KEY)
+        assert "secret" not in str(caught.value)
+
+
+async def test_reports_show_the_newest_of_each_partition_and_expire(redis):
+    old = OffsetFeed(redis.url, ROUTE, 0, report_expiry_seconds=0.3)
+    new = OffsetFeed(redis.url, ROUTE, 1)
+    for feed in (old, new):
+        await feed.start()
+    old.report([report(at=1.0), report(at=1.0, partition=4)])
+    new.report([report(at=2.0, carrier=1)])
+    with OffsetStore(redis.url, ROUTE) as store:
+        await until(lambda: len(store.reports()) == 2)
+        await until(lambda: store.reports()["west>east", "flights", 3].carrier == 1)
+        await until(lambda: len(store.reports()) == 1)
+        await old.stop()
+        await new.stop()
+        assert store.reports() == {}
