@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from pydantic import (
     AfterValidator,
@@ -118,14 +119,17 @@ class Region(Table):
     redis_ca_file: ReadableFile | None = None
     """PEM certificates that sign a rediss:// server's own."""
 
-    def redis_options(self) -> dict[str, Any]:
-        """Keyword arguments beside the address for redis.Redis.from_url."""
-        options: dict[str, Any] = {}
+    def redis_url(self) -> str:
+        """The address with the secrets in it: for redis.Redis.from_url, never to be shown."""
+        parts = urlsplit(self.redis)
         if self.redis_password_file:
-            options["password"] = read_secret(self.redis_password_file)
+            user, _, host = parts.netloc.rpartition("@")
+            password = quote(read_secret(self.redis_password_file), safe="")
+            parts = parts._replace(netloc=f"{user}:{password}@{host}")
         if self.redis_ca_file:
-            options["ssl_ca_certs"] = str(self.redis_ca_file)
-        return options
+            query = dict(parse_qsl(parts.query)) | {"ssl_ca_certs": str(self.redis_ca_file)}
+            parts = parts._replace(query=urlencode(query))
+        return urlunsplit(parts)
 
 
 class Appliance(Table):

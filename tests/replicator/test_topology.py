@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+import redis
 from pydantic import ValidationError
 
 from replicator.mistakes import ConfigMistakes
@@ -168,8 +169,14 @@ def test_the_same_rules_hold_for_an_appliance_built_in_code() -> None:
 
 
 def test_redis_secrets_come_from_files(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("sesame\n")
-    text = SOUND.replace("[regions.east]", 'redis_password_file = "secret"\n[regions.east]')
+    (tmp_path / "secret").write_text("p@ss/word\n")
+    (tmp_path / "ca.pem").write_text("certificates")
+    text = SOUND.replace("redis://127.0.0.1:6379", "rediss://127.0.0.1:6379/1").replace(
+        "[regions.east]", 'redis_password_file = "secret"\nredis_ca_file = "ca.pem"\n[regions.east]'
+    )
     appliance = loaded(tmp_path, text)
-    assert appliance.region("west").redis_options() == {"password": "sesame"}
-    assert appliance.region("east").redis_options() == {}
+    west = redis.Redis.from_url(appliance.region("west").redis_url())
+    options = west.connection_pool.connection_kwargs
+    assert (options["password"], options["host"], options["db"]) == ("p@ss/word", "127.0.0.1", 1)
+    assert options["ssl_ca_certs"] == str(tmp_path / "ca.pem")
+    assert appliance.region("east").redis_url() == "redis://127.0.0.1:6380"

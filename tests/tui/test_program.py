@@ -1,0 +1,83 @@
+"""The program: quick to start, every command in --help, no bare tracebacks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tui import program
+from tui.exit_codes import ExitCode
+from tui.program import COMMANDS, run
+
+HEAVY = ("pyspark", "confluent_kafka", "aiokafka", "pyarrow", "pydantic", "redis", "yaml")
+
+
+def test_starting_the_program_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, tui.program; from tui.program import run; run(['--help']);"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == ExitCode.DONE
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"  {name} " in text
+    for code in ExitCode:
+        assert f"  {code:d}  " in text
+
+
+@pytest.mark.parametrize(
+    "arguments", [["confg"], ["status"], ["status", "--colour"], ["config", "x"]]
+)
+def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == ExitCode.USAGE
+    assert "Usage: sluice" in capsys.readouterr().err
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    @click.command()
+    def status() -> None:
+        raise error
+
+    monkeypatch.setattr(program.Commands, "get_command", lambda self, ctx, name: status)
+
+
+def test_a_surprise_is_one_line_and_a_traceback_only_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, KeyError("lost key"))
+    assert run(["status"]) == ExitCode.FAILED
+    quiet = capsys.readouterr().err
+    assert quiet == ("sluice: unexpected KeyError: 'lost key' (sluice --debug ... shows where)\n")
+    assert run(["--debug", "status"]) == ExitCode.FAILED
+    loud = capsys.readouterr().err
+    assert "Traceback" in loud
+    assert loud.endswith("sluice: unexpected KeyError: 'lost key'\n")
+
+
+def test_an_interrupt_is_said_quietly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, KeyboardInterrupt())
+    assert run(["status"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_breaks_nothing(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m tui.program --help | head -c 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_a_missing_configuration_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "none.toml")
+    assert run(["status", "--config", path]) == ExitCode.USAGE
+    assert path in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""How the `sluice` program ends: scripts and service managers rely on these numbers."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """docs/exit-codes.md explains each; a test compares the two."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    REFUSED = 4
+    PARTLY_DONE = 5
+    PLAN_STALE = 6
+    RESULT_UNKNOWN = 7
+    FENCED = 8
+
+
+MEANINGS = {
+    ExitCode.DONE: "done",
+    ExitCode.FAILED: "failed, nothing was changed",
+    ExitCode.USAGE: "wrong usage or configuration",
+    ExitCode.UNREACHABLE: "a server could not be reached",
+    ExitCode.REFUSED: "refused by a check",
+    ExitCode.PARTLY_DONE: "partly done: run it again",
+    ExitCode.PLAN_STALE: "the plan is stale: make a new one",
+    ExitCode.RESULT_UNKNOWN: "the result is unknown: look with `sluice status`",
+    ExitCode.FENCED: "a newer daemon took over: do not restart this one",
+}
+
+# Errors that are an answer, not a surprise. By name, so that no module is imported for it.
+ANSWERS = {
+    "replicator.mistakes.ConfigMistakes": ExitCode.USAGE,
+    "replicator.topology.UnknownRegion": ExitCode.USAGE,
+    "replicator.admin_error.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.admin_error.AdminError": ExitCode.FAILED,
+}
+
+
+def answer(error: BaseException) -> ExitCode | None:
+    """The exit code of an expected error; None for a surprise."""
+    for kind in type(error).__mro__:
+        code = ANSWERS.get(f"{kind.__module__}.{kind.__name__}")
+        if code is not None:
+            return code
+    return None
+
+
+def listing() -> str:
+    """For --help."""
+    return "\n".join(f"  {code:d}  {MEANINGS[code]}" for code in ExitCode)

@@ -1,0 +1,71 @@
+"""What commands print: a table for people, JSON or YAML for programs. Unknown is ? or null."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FORMATS = ("table", "json", "yaml")
+
+
+def output_option(command: Command) -> Command:
+    """-o table|json|yaml, given to the command as `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How to print the result.",
+    )(command)
+
+
+def config_option(command: Command) -> Command:
+    """--config FILE, given to the command as `config`."""
+    return click.option(
+        "--config",
+        required=True,
+        envvar="SLUICE_CONFIG",
+        show_envvar=True,
+        metavar="FILE",
+        help="The appliance's configuration (deploy/appliance.toml documents it).",
+    )(command)
+
+
+def emit(output: str, value: Any, text: Callable[[], str]) -> None:
+    """Prints the value as asked; text() makes the table."""
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(value, indent=2))
+    elif output == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        click.echo(text())
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Columns as wide as their widest cell; numbers to the right, None as ?."""
+    body = list(rows)
+    cells = [list(heads), *([shown(cell) for cell in row] for row in body)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    right = [
+        any(isinstance(row[column], int | float) for row in body) for column in range(len(heads))
+    ]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(row, widths, right, strict=True)
+        )
+        for row in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def shown(cell: Any) -> str:
+    if cell is None:
+        return "?"
+    return f"{cell:.1f}" if isinstance(cell, float) else str(cell)

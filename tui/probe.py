@@ -1,0 +1,121 @@
+"""Looks at clusters and Redis servers for a snapshot; what does not answer becomes a problem."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from replicator.admin import Admin
+from replicator.admin_error import AdminError
+from replicator.entry import Entry, UnreadableEntry, decode
+from replicator.ledger import groups_of
+from replicator.offset_store import OffsetStore, StoreUnreachable
+from replicator.reports import PartitionReport
+from replicator.topics import Topic, TopicPlan, is_mirrorable, plan
+from replicator.topology import Appliance, Route
+from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
+
+Found = TypeVar("Found")
+THREADS_MAX = 16
+
+
+class Probe:
+    """One look at the given routes; each cluster is asked once for its topics."""
+
+    def __init__(
+        self, appliance: Appliance, routes: Sequence[Route], timeout_seconds: float
+    ) -> None:
+        self._appliance = appliance
+        self._routes = tuple(routes)
+        self._timeout_seconds = timeout_seconds
+        # A topic's state depends on all sources that feed it, also on those not asked for.
+        self._sources = {
+            name: Admin(f"{name} regional", appliance.region(name).regional, timeout_seconds)
+            for name in sorted({route.source for route in self._feeding()})
+        }
+        self._targets = {
+            name: Admin(f"{name} aggregate", appliance.region(name).aggregate, timeout_seconds)
+            for name in sorted({route.target for route in routes})
+        }
+        self._troubles: dict[str, str] = {}
+
+    def look(self) -> Snapshot:
+        """Takes about as long as the slowest cluster; raises nothing for one that is away."""
+        with ThreadPoolExecutor(THREADS_MAX) as threads:
+            admins = [*self._sources.values(), *self._targets.values()]
+            described = dict(
+                zip((a.name for a in admins), threads.map(self._topics, admins), strict=True)
+            )
+            facts = list(threads.map(lambda route: self._facts(route, described), self._routes))
+        plans = {target: self._plan(target, described) for target in self._targets}
+        return snapshot(facts, plans, time.time())
+
+    def _feeding(self) -> list[Route]:
+        targets = sorted({route.target for route in self._routes})
+        return [route for target in targets for route in self._appliance.routes_into(target)]
+
+    def _topics(self, admin: Admin) -> list[Topic] | None:
+        return self._tried(admin.name, lambda: [t for t in admin.topics() if is_mirrorable(t)])
+
+    def _plan(self, target: str, described: dict[str, list[Topic] | None]) -> TopicPlan:
+        """As a daemon there would make it; without the target's word, of the sources alone."""
+        sources = {
+            route: described[f"{route.source} regional"]
+            for route in self._appliance.routes_into(target)
+        }
+        there = described[f"{target} aggregate"]
+        return plan(sources, there or (), self._appliance.topics)
+
+    def _facts(self, route: Route, described: dict[str, list[Topic] | None]) -> RouteFacts:
+        source, target = self._sources[route.source], self._targets[route.target]
+        topics = described[source.name]
+        names = {topic.name for topic in topics or ()}
+        entries: dict[Place, Entry] | None = None
+        unreadable: dict[Place, str] = {}
+        if described[target.name] is not None:
+            entries = self._tried(target.name, lambda: entries_of(target, route, unreadable))
+        reports = self._reports(route)
+        # After the entries: lag is then never shown smaller than it is.
+        ends: dict[Place, int] | None = None
+        if topics is not None:
+            partitions = {(t.name, number) for t in topics for number in range(t.partitions)}
+            ends = self._tried(source.name, lambda: source.offsets(partitions, "latest"))
+        concerned = (source.name, target.name, f"{route.name} Redis")
+        return RouteFacts(
+            route=route,
+            entries=entries and {place: e for place, e in entries.items() if place[0] in names},
+            source_ends=ends,
+            reports=reports,
+            unreadable=unreadable,
+            is_target_known=described[target.name] is not None,
+            problems=tuple(self._troubles[name] for name in concerned if name in self._troubles),
+        )
+
+    def _reports(self, route: Route) -> dict[Place, PartitionReport] | None:
+        url = self._appliance.region(route.target).redis_url()
+
+        def read() -> dict[Place, PartitionReport]:
+            with OffsetStore(url, route.key, timeout_seconds=self._timeout_seconds) as store:
+                found = store.reports()
+            return {(topic, number): report for (_, topic, number), report in found.items()}
+
+        return self._tried(f"{route.name} Redis", read)
+
+    def _tried(self, about: str, ask: Callable[[], Found]) -> Found | None:
+        try:
+            return ask()
+        except (AdminError, StoreUnreachable, ValueError) as error:
+            self._troubles[about] = str(error)
+            return None
+
+
+def entries_of(target: Admin, route: Route, unreadable: dict[Place, str]) -> dict[Place, Entry]:
+    """All ledger entries of a route; those that cannot be read are put aside, by place."""
+    entries: dict[Place, Entry] = {}
+    for group in groups_of(route):
+        for place, committed in target.committed(group).items():
+            try:
+                entries[place] = decode(committed.offset, committed.metadata)
+            except UnreadableEntry as error:
+                unreadable[place] = str(error)
+    return entries

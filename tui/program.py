@@ -1,0 +1,92 @@
+"""The `sluice` program: finds the command, and turns how it ended into an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tui.exit_codes import ExitCode, answer, listing
+
+COMMANDS = {
+    "config": "tui.commands.config:config",
+    "replicate": "tui.commands.replicate:replicate",
+    "status": "tui.commands.status:status",
+}
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Imports a command's module when the command, or the help, is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[name].split(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(
+    cls=Commands,
+    epilog=f"\b\nExit codes:\n{listing()}\n",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="sluice", prog_name="sluice")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def program(debug: bool) -> None:
+    """Multi-region Kafka replication: every record in every region, exactly once."""
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code; everything there is to say was printed."""
+    try:
+        ended = program.main(list(arguments), prog_name="sluice", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (| head). Python would complain about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    except Exception as error:
+        return told(error, is_debug="--debug" in arguments)
+    return ended if isinstance(ended, int) else ExitCode.DONE
+
+
+def told(error: Exception, is_debug: bool) -> int:
+    """Says what happened in one line, the traceback only when asked for."""
+    if is_debug:
+        traceback.print_exception(error)
+    code = answer(error)
+    if code is not None:
+        say(str(error))
+        return code
+    hint = "" if is_debug else " (sluice --debug ... shows where)"
+    say(f"unexpected {type(error).__name__}: {error or 'no message'}{hint}")
+    return ExitCode.FAILED
+
+
+def say(text: str) -> None:
+    click.echo(f"sluice: {text}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A snapshot as text for people, and as plain values for JSON and YAML."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from tui.output import table
+from tui.snapshot import RouteView, Snapshot, TopicView, custodies
+
+TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
+PARTITION_HEADS = (
+    "ROUTE",
+    "TOPIC",
+    "PART",
+    "SOURCE END",
+    "MIRRORED TO",
+    "LAG",
+    "LAG S",
+    "RECORDS/S",
+    "BYTES/S",
+    "CARRIER",
+    "CUSTODY",
+)
+
+
+def as_values(snapshot: Snapshot) -> dict[str, Any]:
+    """Everything, down to the partitions."""
+    return {
+        "version": snapshot.version,
+        "taken_at": datetime.fromtimestamp(snapshot.taken_at, UTC).isoformat(timespec="seconds"),
+        "problems": list(snapshot.problems),
+        "routes": [
+            {
+                "route": route.route,
+                "denied_topics": route.denied_topics,
+                "problems": list(route.problems),
+                "topics": None
+                if route.topics is None
+                else [topic_values(topic) for topic in route.topics],
+            }
+            for route in snapshot.routes
+        ],
+    }
+
+
+def topic_values(topic: TopicView) -> dict[str, Any]:
+    return {
+        "topic": topic.topic,
+        "states": list(topic.states),
+        "notes": list(topic.notes),
+        "lag_records": topic.lag_records,
+        "lag_seconds": topic.lag_seconds,
+        "records_per_second": topic.records_per_second,
+        "unknown_partitions": topic.unknown_partitions,
+        "parked_partitions": topic.parked_partitions,
+        "partitions": [
+            {key: value for key, value in asdict(partition).items() if key != "topic"}
+            for partition in topic.partitions
+        ],
+    }
+
+
+def as_text(snapshot: Snapshot, by_partition: bool = False) -> str:
+    """Topics, or partitions, as a table; then what is parked, and notes, and problems."""
+    if by_partition:
+        parts = [table(PARTITION_HEADS, list(partition_rows(snapshot)))]
+    else:
+        parts = [table(TOPIC_HEADS, [row for r in snapshot.routes for row in topic_rows(r)])]
+    remarks = list(remarks_on(snapshot))
+    if remarks:
+        parts.append("\n".join(remarks))
+    return "\n\n".join(parts)
+
+
+def topic_rows(route: RouteView) -> Iterator[tuple[Any, ...]]:
+    if route.topics is None:
+        yield (route.route, None, None, None, None, None, None, None)
+        return
+    for topic in route.topics:
+        yield (
+            route.route,
+            topic.topic,
+            len(topic.partitions) or None,
+            topic.lag_records,
+            topic.lag_seconds,
+            topic.records_per_second,
+            custodies(topic) or None,
+            ", ".join(topic.states) or None,
+        )
+
+
+def partition_rows(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    for route in snapshot.routes:
+        if route.topics is None:
+            yield (route.route, *([None] * (len(PARTITION_HEADS) - 1)))
+        for topic in route.topics or ():
+            for here in topic.partitions:
+                yield (
+                    route.route,
+                    topic.topic,
+                    here.partition,
+                    here.source_end,
+                    here.mirrored_to,
+                    here.lag_records,
+                    here.lag_seconds,
+                    here.records_per_second,
+                    here.bytes_per_second,
+                    here.carrier,
+                    here.custody or "no entry",
+                )
+
+
+def remarks_on(snapshot: Snapshot) -> Iterator[str]:
+    for route in snapshot.routes:
+        for topic in route.topics or ():
+            for here in topic.partitions:
+                if here.parked is not None:
+                    place = f"{route.route} {topic.topic}-{here.partition}"
+                    yield f"parked: {place}: {here.parked}"
+            for note in topic.notes:
+                yield f"note: {route.route} {topic.topic}: {note}"
+    for problem in snapshot.problems:
+        yield f"problem: {problem}"

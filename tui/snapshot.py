@@ -1,0 +1,225 @@
+"""One look at the whole replication, as a value: what every reader (table, JSON, screen) shows.
+
+Unknown is None, never 0: a sum with an unknown part is unknown, and says how many parts are.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from replicator.entry import Custody, Entry
+from replicator.reports import PartitionReport
+from replicator.topics import State, TopicPlan
+from replicator.topology import Route
+
+Number = TypeVar("Number", int, float)
+
+VERSION = 1
+# A carrier reports every second or so. What it said longer ago says nothing about now.
+REPORT_FRESH_SECONDS = 15.0
+
+Place = tuple[str, int]
+"""(topic, partition)"""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFacts:
+    """What was found out about one route; what could not be read is None, with a problem."""
+
+    route: Route
+    entries: Mapping[Place, Entry] | None
+    source_ends: Mapping[Place, int] | None
+    """Ends of what can be mirrored (last stable offsets), read after the entries."""
+    reports: Mapping[Place, PartitionReport] | None = None
+    unreadable: Mapping[Place, str] = field(default_factory=dict)
+    """Ledger entries that are there and cannot be read."""
+    is_target_known: bool = True
+    """Whether the target said which topics it has."""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """One partition of a route."""
+
+    topic: str
+    partition: int
+    source_end: int | None
+    mirrored_to: int | None
+    """The next source offset: everything before it is in the target."""
+    lag_records: int | None
+    """In source offsets; on compacted or transactional sources not all of them are records."""
+    lag_seconds: float | None
+    records_per_second: float | None
+    bytes_per_second: float | None
+    carrier: int | None
+    custody: str | None
+    """virgin, held, released, parked, unreadable; None when there is no ledger entry."""
+    parked: str | None
+    """Why it is stopped until an operator's word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicView:
+    """One topic of a route with its partitions; its totals are unknown where one part is."""
+
+    topic: str
+    states: tuple[str, ...]
+    """Empty when the target did not say."""
+    notes: tuple[str, ...]
+    partitions: tuple[PartitionView, ...]
+
+    @property
+    def lag_records(self) -> int | None:
+        return total(partition.lag_records for partition in self.partitions)
+
+    @property
+    def lag_seconds(self) -> float | None:
+        return worst(partition.lag_seconds for partition in self.partitions)
+
+    @property
+    def records_per_second(self) -> float | None:
+        return total(partition.records_per_second for partition in self.partitions)
+
+    @property
+    def unknown_partitions(self) -> int:
+        return sum(partition.lag_records is None for partition in self.partitions)
+
+    @property
+    def parked_partitions(self) -> int:
+        return sum(partition.parked is not None for partition in self.partitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteView:
+    """One route with its topics; topics None when its source did not say which there are."""
+
+    route: str
+    topics: tuple[TopicView, ...] | None
+    denied_topics: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything at one time."""
+
+    taken_at: float
+    """Unix seconds."""
+    routes: tuple[RouteView, ...]
+    version: int = VERSION
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Each once: an unreachable cluster is found out by every route that needs it."""
+        return tuple(dict.fromkeys(text for route in self.routes for text in route.problems))
+
+
+def snapshot(facts: Sequence[RouteFacts], plans: Mapping[str, TopicPlan], now: float) -> Snapshot:
+    """`plans`: by target region, its topic plan."""
+    routes = (route_view(found, plans[found.route.target], now) for found in facts)
+    return Snapshot(taken_at=now, routes=tuple(routes))
+
+
+def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
+    topics: list[TopicView] = []
+    denied = 0
+    for status in plan.topics:
+        if facts.route not in status.routes:
+            continue
+        if State.DENIED in status.states:
+            denied += 1
+            continue
+        notes = status.notes if facts.is_target_known else ()
+        topics.append(
+            TopicView(
+                topic=status.topic,
+                states=tuple(str(note.state) for note in notes),
+                notes=tuple(note.text for note in notes if note.text),
+                partitions=tuple(
+                    partition_view(place, facts, now) for place in places(status.topic, facts)
+                ),
+            )
+        )
+    return RouteView(
+        route=facts.route.name,
+        topics=None if facts.route in plan.unknown else tuple(topics),
+        denied_topics=denied,
+        problems=facts.problems,
+    )
+
+
+def places(topic: str, facts: RouteFacts) -> list[Place]:
+    """The topic's partitions that anybody knows of, in order."""
+    known: set[Place] = set()
+    for found in (facts.source_ends, facts.entries, facts.unreadable):
+        known |= {place for place in found or () if place[0] == topic}
+    return sorted(known)
+
+
+def partition_view(place: Place, facts: RouteFacts, now: float) -> PartitionView:
+    entry = (facts.entries or {}).get(place)
+    end = (facts.source_ends or {}).get(place)
+    report = (facts.reports or {}).get(place)
+    if report is not None and now - report.at > REPORT_FRESH_SECONDS:
+        report = None
+    mirrored_to = reached(entry, report)
+    why = facts.unreadable.get(place) or parked(entry, report)
+    lag = max(0, end - mirrored_to) if end is not None and mirrored_to is not None else None
+    return PartitionView(
+        topic=place[0],
+        partition=place[1],
+        source_end=end,
+        mirrored_to=mirrored_to,
+        lag_records=lag,
+        lag_seconds=0.0 if lag == 0 else report.lag_seconds if report else None,
+        records_per_second=report.records_per_second if report else None,
+        bytes_per_second=report.bytes_per_second if report else None,
+        carrier=report.carrier if report else None,
+        custody=custody_of(entry, why, is_readable=place not in facts.unreadable),
+        parked=why,
+    )
+
+
+def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:
+    """The entry is the truth, a few seconds old; a fresh report may be further on."""
+    known = [entry.source_offset] if entry and entry.custody is not Custody.VIRGIN else []
+    if report is not None and report.mirrored_to is not None:
+        known.append(report.mirrored_to)
+    return max(known, default=None)
+
+
+def parked(entry: Entry | None, report: PartitionReport | None) -> str | None:
+    """The entry's word; the carrier's own where it could not write the entry any more."""
+    if entry is not None and entry.parked:
+        return entry.parked
+    return (report.parked or None) if report is not None else None
+
+
+def custody_of(entry: Entry | None, why: str | None, is_readable: bool) -> str | None:
+    if not is_readable:
+        return "unreadable"
+    if why is not None:
+        return "parked"
+    return entry.custody.value if entry is not None else None
+
+
+def total(parts: Iterable[Number | None]) -> Number | None:
+    """The sum; None when a part is unknown, or there are none."""
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(found) else None
+
+
+def worst(parts: Iterable[float | None]) -> float | None:
+    """The largest; None when a part is unknown, or there are none."""
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def custodies(topic: TopicView) -> str:
+    """How many partitions are under whose hand: "3 held, 1 parked"."""
+    counts = Counter(partition.custody or "no entry" for partition in topic.partitions)
+    return ", ".join(f"{count} {custody}" for custody, count in sorted(counts.items()))
