@@ -20,7 +20,17 @@ from replicator.records import headers_at, opened, rebatch, why_open
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingRule:
-    """What the target takes, and which batches are so small that they are merged."""
+    """What the target takes, and which batches are so small that they are merged.
+
+    Measured with bench/batch_codec.py, lz4, records of 200 bytes: an unopened batch costs 7
+    microseconds here and its part of a request, about 10 where many partitions share one and 200
+    where it travels alone, besides the target's own work. Opening and merging costs 2 microseconds
+    for a batch of one record, 7 for 5 records, 24 for 20, 110 for 100 (one microsecond a record and
+    1 to 1.5 nanoseconds a byte), and 300 on top however few they are. A batch at the limits below
+    costs about 40, the geometric middle of 10 and 200; from eight batches on the 300 come back.
+    Many small batches side by side also mean a backlog, which five batches in flight would not work
+    off: one batch of a partition fits into a request.
+    """
 
     max_bytes: int
     """The target topic's max.message.bytes."""
@@ -28,7 +38,7 @@ class PackingRule:
     """Batches of fewer records are merged with their neighbours; 0 = never."""
     merge_below_bytes: int = 8192
     """... unless they are larger than this."""
-    merge_batches_min: int = 4
+    merge_batches_min: int = 8
     """... and unless fewer of them than this lie side by side."""
 
 
@@ -204,9 +214,9 @@ class _Packing:
     def open_waiting(self) -> None:
         """Opens and merges what waits; too few small ones ride unopened after all."""
         waiting, reasons = self._waiting, self._reasons
-        self._waiting, self._reasons = [], Counter()
         if self.trouble is not None or not waiting:
             return
+        self._waiting, self._reasons = [], Counter()
         if reasons[Reason.SMALL] == len(waiting) < self._rule.merge_batches_min:
             for start in waiting:
                 self._unopened(start, header_at(self._fetched, start))

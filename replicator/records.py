@@ -2,8 +2,10 @@
 
 Records are moved as bytes. Only their first bytes change (length, timestamp delta, offset delta);
 key, value and headers are copied as they stand, so null or empty, repeated headers and header names
-that are not UTF-8 survive. All work per record is done by numpy and Arrow at once for all records,
-but for finding where each begins. Record layout: org.apache.kafka.common.record.DefaultRecord.
+that are not UTF-8 survive. Half to one microsecond a record with compression (bench/batch_codec.py;
+aiokafka's compiled classes take 0.7 to 1.2, and 9 for each lz4 batch of one record). All work per
+record is done by numpy and Arrow at once for all records, but for finding where each begins. Record
+layout: org.apache.kafka.common.record.DefaultRecord.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ Octets = npt.NDArray[np.uint8]
 
 # Uncompressed bytes of records in one new batch, as far as the target takes that much.
 PARCEL_BYTES = 1 << 20
+# Arrow counts the bytes of a binary column in 32 bits.
+ARROW_BYTES_MAX = (1 << 31) - 1
 _NOTHING = pa.scalar(b"")
 # Length, attributes, timestamp delta and offset delta of a record at their longest.
 _FRONT_BYTES_MAX = 5 + 1 + 10 + 5
@@ -147,6 +151,8 @@ def _sections(buffer: bytes, starts: Sequence[int], headers: npt.NDArray[np.void
 
 
 def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
+    if len(sections.data) > ARROW_BYTES_MAX:
+        raise BrokenPayload(f"they unfold to {len(sections.data)} bytes")
     octets = np.frombuffer(sections.data, dtype=np.uint8)
     begin = _record_begins(sections)
     length, body = zigzag.read(octets, begin)
