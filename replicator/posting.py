@@ -53,6 +53,9 @@ class PostingFile:
         unfinished.write_text(posting.to_json(), encoding="utf-8")
         unfinished.replace(self.path)
 
-    def read(self) -> Posting:
-        """Raises FileNotFoundError before the first posting, and once the daemon has gone."""
-        return Posting.from_json(self.path.read_text(encoding="utf-8"))
+    def read(self) -> Posting | None:
+        """None before the first posting."""
+        try:
+            return Posting.from_json(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None

@@ -64,7 +64,18 @@ appender.stderr.layout.pattern = \
 %d{yyyy-MM-dd'T'HH:mm:ss.SSS}{UTC}Z level=%p from=spark.%c{1} %replace{%m}{[\\n\\r]+}{ }%ex{0}%n
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+logger.conf.name = org.apache.spark.SparkConf
+logger.conf.level = error
+logger.dag.name = org.apache.spark.scheduler.DAGScheduler
+logger.dag.level = error
 """
+
+
+class SparkGone(Exception):
+    """Spark's JVM has ended by itself: out of memory, or killed. Start again."""
+
+    def __str__(self) -> str:
+        return str(self.__doc__)
 
 
 class Session:
@@ -77,7 +88,7 @@ class Session:
     """
 
     def __init__(self, master: str, folder: Path, conf: Mapping[str, str]):
-        _prepare_environment(master)
+        _prepare(master)
         settings = SparkConf().setMaster(master).setAll([*_conf(folder).items(), *conf.items()])
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             settings, {"start_new_session": True}
@@ -94,8 +105,22 @@ class Session:
 
     @property
     def slots(self) -> int:
-        """How many tasks can run at once; follows executors as they come and go."""
-        return max(1, self._context.defaultParallelism)
+        """How many tasks can run at once, 1 at least; follows executors as they come and go.
+
+        Counted by executor: Spark's own default parallelism says 2 where there is a single core.
+        """
+        try:
+            executors: Any = self._context._jsc.sc().statusStore().executorList(True)
+            cores = [int(executors.apply(at).totalCores()) for at in range(executors.size())]
+        except Exception as error:
+            if not self.is_alive:
+                raise SparkGone from error
+            raise
+        return max(1, sum(cores))
+
+    @property
+    def is_alive(self) -> bool:
+        return self._jvm.poll() is None
 
     def stop(self) -> None:
         """Ends Spark and waits for its JVM."""
@@ -113,11 +138,11 @@ class Session:
         """Ends Spark where it stands; its Python workers end as their JVM is gone."""
         with suppress(ProcessLookupError):
             os.killpg(self._jvm.pid, signal.SIGKILL)
-        self._jvm.wait(JVM_EXIT_SECONDS)
 
 
-def _prepare_environment(master: str) -> None:
-    """What the JVM and its Python workers inherit; what the operator has set stays."""
+def _prepare(master: str) -> None:
+    """The environment that the JVM and its Python workers inherit (what the operator has set
+    stays), and silence where others speak up for us."""
     root = Path(__file__).resolve().parent.parent
     paths = [str(root), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
@@ -126,6 +151,9 @@ def _prepare_environment(master: str) -> None:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # local-cluster starts its executors from there.
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    # Its errors reach us as exceptions; its own tracebacks come on top.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
     # Spark's warning about pandas is of no concern here: no pandas is used.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
+# Long enough for no worker to be given two tasks of the first epoch.
+WARM_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 2.0
 
 
@@ -46,7 +49,8 @@ class Bin:
 
 
 class SluiceSource(DataSource):
-    """Options: config (the appliance's file), posting (the daemon's file); both on this host."""
+    """Options: config (the appliance's file) and posting (the daemon's), both on this host; slots
+    (how many tasks the first epoch has)."""
 
     @classmethod
     def name(cls) -> str:
@@ -58,15 +62,24 @@ class SluiceSource(DataSource):
 
     @override
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return EpochReader(Path(self.options["config"]), PostingFile(Path(self.options["posting"])))
+        return EpochReader(
+            Path(self.options["config"]),
+            PostingFile(Path(self.options["posting"])),
+            int(self.options["slots"]),
+        )
 
 
 class EpochReader(DataSourceStreamReader):
-    """Offsets count epochs. Runs on the driver's host, save for `read`, which runs in tasks."""
+    """Offsets count epochs. Runs on the driver's host, save for `read`, which runs in tasks.
 
-    def __init__(self, config: Path, postings: PostingFile):
+    The first epoch carries nothing: it starts Spark's Python workers and makes Spark's own plan,
+    which takes seconds. A driver waits for it before it takes the region over from another.
+    """
+
+    def __init__(self, config: Path, postings: PostingFile, slots: int):
         self._config = config
         self._postings = postings
+        self._slots = slots
 
     @override
     def initialOffset(self) -> dict[str, int]:
@@ -75,19 +88,23 @@ class EpochReader(DataSourceStreamReader):
     @override
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
         """The next epoch; waits while there is nothing to carry, for Spark asks without pause."""
-        while True:
+        while start["epoch"] > 0:
             posting = self._postings.read()
-            if posting.stop:
+            if posting and posting.stop:
+                quiet()
                 time.sleep(LOOK_SECONDS)
                 return start
-            if posting.plan.partitions:
-                return {"epoch": start["epoch"] + 1}
+            if posting and posting.plan.partitions:
+                break
             time.sleep(LOOK_SECONDS)
+        return {"epoch": start["epoch"] + 1}
 
     @override
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        if start["epoch"] == 0:
+            return [InputPartition(None)] * self._slots
         posting = self._postings.read()
-        if posting.stop or not posting.plan.partitions:
+        if posting is None or posting.stop:
             return []
         return [InputPartition(each) for each in binned(load(self._config), posting, time.time())]
 
@@ -97,7 +114,10 @@ class EpochReader(DataSourceStreamReader):
         comes from the ledger. Never raises because of one partition or one carrier.
         """
         log_to_stderr()
-        each: Bin = partition.value
+        each: Bin | None = partition.value
+        if each is None:
+            time.sleep(WARM_SECONDS)
+            return
         late = time.time() - each.deadline
         if late >= 0:
             log.warning("event=too-late seconds=%.0f: the epoch of this task is over", late)
@@ -105,6 +125,12 @@ class EpochReader(DataSourceStreamReader):
         receipts = uvloop.run(carried(each))
         if receipts:
             yield to_arrow(receipts)
+
+
+def quiet() -> None:
+    """From here on all that this process could say is that Spark has closed its pipe."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
 
 
 def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:

@@ -8,6 +8,7 @@ PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
 
 def test_a_posting_is_read_as_it_was_written(tmp_path):
     file = PostingFile(tmp_path / "posting.json")
+    assert file.read() is None
     for posting in (Posting(PLAN, 2, (4000, 1)), Posting(PLAN, 2, (4000, 1), stop=True)):
         file.write(posting)
         assert file.read() == posting

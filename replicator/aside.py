@@ -1,0 +1,39 @@
+"""Blocking work beside the event loop, in threads that never hold up the end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def aside(function: Callable[..., Result], *arguments: object) -> asyncio.Future[Result]:
+    """What the function gives or raises, as soon as it has; nobody need wait for it.
+
+    Not asyncio.to_thread: its threads are joined at exit, also those that wait for a Spark which
+    is still starting or for a broker that does not answer.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def deliver(give: Callable[..., None], what: object) -> None:
+        if not future.done():
+            give(what)
+
+    def work() -> None:
+        try:
+            result = function(*arguments)
+        except BaseException as error:
+            answer: tuple[Callable[..., None], object] = (future.set_exception, error)
+        else:
+            answer = (future.set_result, result)
+        # A closed loop: the daemon has ended meanwhile.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, *answer)
+
+    threading.Thread(target=work, name=f"aside-{function.__name__}", daemon=True).start()
+    return future

@@ -1,0 +1,305 @@
+"""`sluice replicate`: the driver of all routes into one region, from its start to its end.
+
+1. Spark starts and runs an empty epoch, which takes seconds; meanwhile the topics of all ends
+   are looked at, and made and grown on the target. Another driver may still be carrying.
+2. The driver takes its term: from here on the carriers of an older driver end.
+3. Partitions never mirrored before are adopted, a plan is made, posted, and said.
+4. Carriers carry, epoch after epoch. Topics are looked at again and again; a plan that changes is
+   posted first and said then, so that carriers which end for it find it.
+5. SIGTERM or SIGINT: stop is posted and said, carriers drain and release, then Spark is stopped.
+   The same signal once more ends everything where it stands; the ledger makes up for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from enum import IntEnum
+from pathlib import Path
+
+from balancer.plan import Plan, bins
+from replicator.admin_error import AdminError
+from replicator.aside import aside
+from replicator.cluster import Unreachable
+from replicator.logs import log_to_stderr
+from replicator.mistakes import ConfigMistakes
+from replicator.planner import EvenPlanner, Planner
+from replicator.posting import Posting, PostingFile
+from replicator.receipts import Receipt
+from replicator.receipts_folder import ReceiptsFolder
+from replicator.run_folder import run_folder
+from replicator.session import MASTER, Session, SparkGone
+from replicator.stream import Stream
+from replicator.topic_sync import TopicSync, by_route
+from replicator.topics import Carried
+from replicator.topology import Appliance, UnknownRegion, load
+from replicator.word import Driver, Fenced
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 2.0
+SAY_SECONDS = 2.0
+SPARE_SECONDS = 1.5
+LOOK_SECONDS = 0.3
+QUERY_STOP_SECONDS = 3.0
+PAUSE_SECONDS = (1.0, 30.0)
+
+
+class Exit(IntEnum):
+    """How `sluice replicate` ends. Whoever restarts it should not do so on 2 and 8
+    (systemd: RestartPreventExitStatus=2 8)."""
+
+    STOPPED = 0
+    FAILED = 1
+    """Something outside failed; a restart may help."""
+    MISCONFIGURED = 2
+    FENCED = 8
+    """A newer driver of the same region runs: starting again would take the region back from it."""
+
+
+def run(
+    config: str | Path,
+    region: str,
+    *,
+    master: str = MASTER,
+    conf: Mapping[str, str] | None = None,
+    planner: Planner | None = None,
+) -> int:
+    """Carries all routes into the region until told to stop; gives the exit code.
+
+    Args:
+        config: the appliance's file.
+        region: the target region.
+        master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
+        conf: Spark settings that override ours.
+        planner: decides who carries what; default: evenly by count.
+    """
+    log_to_stderr()
+    config = Path(config).resolve()
+    try:
+        appliance = load(config)
+        if not appliance.routes_into(region):
+            raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
+    except (ConfigMistakes, UnknownRegion) as error:
+        print(error, file=sys.stderr)
+        return Exit.MISCONFIGURED
+    settings = appliance.replicator
+    try:
+        with run_folder(settings.state_dir / "replicate" / region) as folder:
+            planner = planner or EvenPlanner(settings.carriers_per_route)
+            daemon = Daemon(config, appliance, region, folder, planner)
+            return asyncio.run(daemon.live(master, conf or {}))
+    except OSError as error:
+        log.error("event=failed replicator.state_dir %s: %s", settings.state_dir, error)
+        return Exit.FAILED
+
+
+class Daemon:
+    """One run. Everything it builds is in `_start`, everything it ends in `_wind_down`."""
+
+    def __init__(
+        self, config: Path, appliance: Appliance, region: str, folder: Path, planner: Planner
+    ):
+        self._config = config
+        self._appliance = appliance
+        self._region = region
+        self._folder = folder
+        self._planner = planner
+        self._routes = appliance.routes_into(region)
+        self._topics = TopicSync(appliance, region)
+        self._driver = Driver(appliance, region)
+        self._postings = PostingFile(folder / "posting.json")
+        self._posting: Posting | None = None
+        self._session: Session | None = None
+        self._stream: Stream | None = None
+        self._warm = asyncio.Event()
+        self._stop = asyncio.Event()
+
+    async def live(self, master: str, conf: Mapping[str, str]) -> Exit:
+        """Until stopped, fenced or failed."""
+        self._heed_signals()
+        work = asyncio.ensure_future(self._work(master, conf))
+        stop = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        began = time.monotonic()
+        exit_code = Exit.STOPPED
+        if work.done():
+            exit_code = verdict(work)
+        else:
+            log.info("event=stopping region=%s", self._region)
+            work.cancel()
+            await asyncio.wait({work})
+        await self._wind_down(tell=exit_code is not Exit.FENCED)
+        seconds = time.monotonic() - began
+        log.info("event=stopped exit=%d seconds=%.1f", exit_code, seconds)
+        return exit_code
+
+    async def _work(self, master: str, conf: Mapping[str, str]) -> None:
+        names = ",".join(map(str, self._routes))
+        log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
+        starting = aside(Session, master, self._folder, conf)
+        carried = await aside(self._topics.round)
+        self._session = await starting
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_streaming(self._session))
+            await self._warm.wait()
+            term = await self._driver.open()
+            log.info("event=term producer_id=%d epoch=%d", *term)
+            await self._plan_for(carried)
+            tasks.create_task(self._keep_planning())
+            tasks.create_task(self._keep_checking())
+
+    # -- topics and plans
+
+    async def _keep_planning(self) -> None:
+        while True:
+            await asyncio.sleep(self._appliance.topics.refresh_seconds)
+            try:
+                await self._plan_for(await aside(self._topics.round))
+            except AdminError as error:
+                # What runs, runs on; only what is new has to wait.
+                log.error("event=topics-unknown %s", error)
+
+    async def _plan_for(self, carried: Sequence[Carried]) -> None:
+        await self._driver.adopt(carried)
+        session = self._session
+        assert session is not None
+        slots = await aside(lambda: session.slots)
+        before = self._posting.plan if self._posting else Plan()
+        plan = self._planner.plan(by_route(self._routes, carried), slots, before)
+        if self._posting and plan.version == before.version:
+            if len(bins(plan, slots)) == len(bins(plan, self._posting.slots)):
+                return
+            plan = plan.renewed()
+        await self._post(Posting(plan, slots, self._driver.term))
+
+    async def _post(self, posting: Posting) -> None:
+        self._posting = posting
+        self._postings.write(posting)
+        await self._driver.say(posting.plan.version, stop=posting.stop)
+        log.info(
+            "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s",
+            posting.plan.version,
+            posting.plan.partitions,
+            len(posting.plan.loads),
+            posting.slots,
+            posting.stop,
+        )
+
+    # -- epochs
+
+    async def _keep_streaming(self, session: Session) -> None:
+        """Starts the query again when Spark gives up on it: a task failed too often."""
+        shortest, longest = PAUSE_SECONDS
+        pause, number = shortest, 0
+        while True:
+            began = time.monotonic()
+            number += 1
+            try:
+                self._stream = await aside(self._streamed, session, number)
+                await aside(self._stream.warm.wait)
+                self._warm.set()
+                await aside(self._stream.wait)
+            except Exception as error:
+                first = str(error).splitlines()[0]
+                log.error("event=query-failed again_in_seconds=%.0f: %s", pause, first)
+            if time.monotonic() - began > longest:
+                pause = shortest
+            await asyncio.sleep(pause)
+            if not session.is_alive:
+                raise SparkGone
+            pause = min(pause * 2, longest)
+
+    def _streamed(self, session: Session, number: int) -> Stream:
+        return Stream(
+            session.spark,
+            config=self._config,
+            posting=self._postings.path,
+            checkpoint=self._folder / f"checkpoint-{number}",
+            slots=session.slots,
+            receipts=ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region),
+            heed=self._heed,
+        )
+
+    def _heed(self, receipts: Sequence[Receipt]) -> None:
+        """For metrics."""
+
+    async def _keep_checking(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            await self._driver.check()
+
+    # -- the end
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+
+    def _signalled(self) -> None:
+        if not self._stop.is_set():
+            self._stop.set()
+            return
+        log.warning("event=stopped-at-once: a second signal")
+        logging.shutdown()
+        # Nothing may come between: the JVM's death would be complained about at length.
+        if self._session:
+            self._session.kill()
+        os._exit(Exit.FAILED)
+
+    async def _wind_down(self, *, tell: bool) -> None:
+        """Never raises, never takes long: what cannot be done gracefully is left to the ledger."""
+        if self._posting and self._session and self._session.is_alive:
+            await self._end_carriers(tell)
+        if self._stream:
+            with suppress(Exception):
+                await asyncio.wait_for(aside(self._stream.stop), QUERY_STOP_SECONDS)
+        if self._session:
+            try:
+                await asyncio.wait_for(aside(self._session.stop), QUERY_STOP_SECONDS)
+            except Exception:
+                self._session.kill()
+        with suppress(Exception):
+            await asyncio.wait_for(self._driver.close(), SAY_SECONDS)
+
+    async def _end_carriers(self, tell: bool) -> None:
+        """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""
+        assert self._posting is not None
+        stop = replace(self._posting, stop=True)
+        try:
+            self._postings.write(stop)
+            if tell:
+                await asyncio.wait_for(self._post(stop), SAY_SECONDS)
+        except Exception as error:
+            log.warning(
+                "event=stop-unheard %s: carriers are cut off", error or type(error).__name__
+            )
+            return
+        # An epoch may be just about to begin: its carriers hear at once that they shall stop.
+        await asyncio.sleep(LOOK_SECONDS)
+        if self._stream:
+            seconds = self._appliance.replicator.drain_seconds + SPARE_SECONDS
+            await aside(self._stream.wait_idle, seconds)
+
+
+def verdict(work: asyncio.Future[None]) -> Exit:
+    """What ended the work, logged so that an operator knows what to do."""
+    error = work.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case Fenced():
+            log.error("event=fenced %s: a newer driver of this region runs; this one ends", error)
+            return Exit.FENCED
+        case AdminError() | Unreachable() | SparkGone():
+            log.error("event=failed %s", error)
+        case _:
+            log.error("event=failed", exc_info=error)
+    return Exit.FAILED
