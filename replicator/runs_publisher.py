@@ -44,8 +44,9 @@ class RunsPublisher:
         """Connects; raises RunsTopicMissing rather than let a broker make the topic up."""
         producer = AIOKafkaProducer(
             **self._options,
+            # Not idempotent: a run told twice does no harm, and an idempotent producer of
+            # aiokafka waits for a lost broker without end instead of saying so.
             acks="all",
-            enable_idempotence=True,
             compression_type="lz4",
             linger_ms=5,
             max_batch_size=256 * 1024,
@@ -64,8 +65,7 @@ class RunsPublisher:
 
     async def publish(self, told: Iterable[tuple[RunsKey, Stretch]]) -> None:
         """Hands stretches to the producer; they are on their way, not yet written."""
-        for key, stretch in told:
-            await self._send(*encode(key, stretch))
+        await self._send_all(encode(key, stretch) for key, stretch in told)
 
     async def flush(self) -> None:
         """Returns once all that was published is written by every in-sync replica.
@@ -73,11 +73,8 @@ class RunsPublisher:
         Raises RunsNotWritten; what is not written is sent again by the next flush.
         """
         waiting, self._unwritten = self._unwritten, []
-        for key, value, written in waiting:
-            if _failed(written):
-                await self._send(key, value)
-            else:
-                self._unwritten.append((key, value, written))
+        self._unwritten += [kept for kept in waiting if not _failed(kept[2])]
+        await self._send_all((key, value) for key, value, sent in waiting if _failed(sent))
         results = await asyncio.gather(
             *(written for _, _, written in self._unwritten), return_exceptions=True
         )
@@ -94,14 +91,23 @@ class RunsPublisher:
         producer, self._producer = self._producer, None
         if producer is not None:
             await producer.stop()
+        for _, _, written in self._unwritten:
+            # Whoever stops without a flush has chosen not to know.
+            _failed(written)
 
-    async def _send(self, key: bytes, value: bytes) -> None:
-        try:
-            written = await self._producer.send(self.topic, value=value, key=key)
-        except KafkaError as error:
-            written = asyncio.get_running_loop().create_future()
-            written.set_exception(error)
-        self._unwritten.append((key, value, written))
+    async def _send_all(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
+        """Queues messages; once the producer takes no more, the rest count as not written."""
+        refusal: KafkaError | None = None
+        for key, value in messages:
+            if refusal is None:
+                try:
+                    written = await self._producer.send(self.topic, value=value, key=key)
+                except KafkaError as error:
+                    refusal = error
+            if refusal is not None:
+                written = asyncio.get_running_loop().create_future()
+                written.set_exception(refusal)
+            self._unwritten.append((key, value, written))
 
 
 def _failed(written: "asyncio.Future[Any]") -> bool:
