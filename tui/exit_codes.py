@@ -34,6 +34,7 @@ ANSWERS = {
     "replicator.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.admin_error.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.cluster.Unreachable": ExitCode.UNREACHABLE,
     "replicator.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
     "replicator.admin_error.AdminError": ExitCode.FAILED,
 }

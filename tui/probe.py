@@ -1,18 +1,22 @@
 """Looks at clusters and Redis servers for a snapshot; what does not answer becomes a problem."""
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
+from balancer.plan import TopicPartition
 from replicator.admin import Admin
 from replicator.admin_error import AdminError
+from replicator.cluster import Answered, Cluster, Unreachable
 from replicator.entry import Entry, UnreadableEntry, decode
-from replicator.ledger import groups_of
+from replicator.ledger import group_of
 from replicator.offset_store import OffsetStore, StoreUnreachable
 from replicator.reports import PartitionReport
 from replicator.topics import Topic, TopicPlan, is_mirrorable, plan
-from replicator.topology import Appliance, Route
+from replicator.topology import Appliance, KafkaCluster, Route
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 
 Found = TypeVar("Found")
@@ -69,27 +73,38 @@ class Probe:
     def _facts(self, route: Route, described: dict[str, list[Topic] | None]) -> RouteFacts:
         source, target = self._sources[route.source], self._targets[route.target]
         topics = described[source.name]
-        names = {topic.name for topic in topics or ()}
-        entries: dict[Place, Entry] | None = None
-        unreadable: dict[Place, str] = {}
+        partitions = [
+            TopicPartition(topic.name, number)
+            for topic in topics or ()
+            for number in range(topic.partitions)
+        ]
+        ledger = None
         if described[target.name] is not None:
-            entries = self._tried(target.name, lambda: entries_of(target, route, unreadable))
+            ledger = self._tried(target.name, lambda: self._ledger(route, partitions))
         reports = self._reports(route)
         # After the entries: lag is then never shown smaller than it is.
         ends: dict[Place, int] | None = None
         if topics is not None:
-            partitions = {(t.name, number) for t in topics for number in range(t.partitions)}
             ends = self._tried(source.name, lambda: source.offsets(partitions, "latest"))
         concerned = (source.name, target.name, f"{route.name} Redis")
         return RouteFacts(
             route=route,
-            entries=entries and {place: e for place, e in entries.items() if place[0] in names},
+            entries=ledger.entries if ledger else None,
             source_ends=ends,
             reports=reports,
-            unreadable=unreadable,
+            unreadable=ledger.unreadable if ledger else {},
             is_target_known=described[target.name] is not None,
             problems=tuple(self._troubles[name] for name in concerned if name in self._troubles),
         )
+
+    def _ledger(self, route: Route, partitions: Sequence[TopicPartition]) -> "Ledger":
+        target = self._targets[route.target]
+        reading = ledger_of(target.name, target.cluster, route, partitions)
+        try:
+            return asyncio.run(asyncio.wait_for(reading, self._timeout_seconds))
+        except TimeoutError:
+            text = f"{target.name}: reading the ledger took longer than {self._timeout_seconds:g} s"
+            raise Unreachable(text) from None
 
     def _reports(self, route: Route) -> dict[Place, PartitionReport] | None:
         url = self._appliance.region(route.target).redis_url()
@@ -104,18 +119,40 @@ class Probe:
     def _tried(self, about: str, ask: Callable[[], Found]) -> Found | None:
         try:
             return ask()
-        except (AdminError, StoreUnreachable, ValueError) as error:
+        except (AdminError, Answered, StoreUnreachable, Unreachable, ValueError) as error:
             self._troubles[about] = str(error)
             return None
 
 
-def entries_of(target: Admin, route: Route, unreadable: dict[Place, str]) -> dict[Place, Entry]:
-    """All ledger entries of a route; those that cannot be read are put aside, by place."""
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What the ledger says of a route's partitions."""
+
+    entries: Mapping[Place, Entry]
+    unreadable: Mapping[Place, str]
+
+
+async def ledger_of(
+    name: str, settings: KafkaCluster, route: Route, partitions: Iterable[TopicPartition]
+) -> Ledger:
+    """Reads all entries of a route; waits through elections. Raises Unreachable, Answered."""
+    groups: dict[str, dict[str, list[int]]] = {}
+    for partition in partitions:
+        topics = groups.setdefault(group_of(route, partition), {})
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    cluster = Cluster(name, settings, client_id="sluice-status")
+    await cluster.open()
+    try:
+        found = await asyncio.gather(
+            *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
+        )
+    finally:
+        await cluster.close()
     entries: dict[Place, Entry] = {}
-    for group in groups_of(route):
-        for place, committed in target.committed(group).items():
-            try:
-                entries[place] = decode(committed.offset, committed.metadata)
-            except UnreadableEntry as error:
-                unreadable[place] = str(error)
-    return entries
+    unreadable: dict[Place, str] = {}
+    for place, commit in ((place, commit) for group in found for place, commit in group.items()):
+        try:
+            entries[place] = decode(commit.offset, commit.metadata)
+        except UnreadableEntry as error:
+            unreadable[place] = str(error)
+    return Ledger(entries, unreadable)

@@ -192,8 +192,8 @@ def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:
 
 def parked(entry: Entry | None, report: PartitionReport | None) -> str | None:
     """The entry's word; the carrier's own where it could not write the entry any more."""
-    if entry is not None and entry.parked:
-        return entry.parked
+    if entry is not None and entry.parked is not None:
+        return str(entry.parked)
     return (report.parked or None) if report is not None else None
 
 

@@ -5,7 +5,7 @@ import json
 from replicator.entry import Entry
 from replicator.topics import Note, State, TopicPlan, TopicStatus
 from replicator.topology import Route
-from tests.tui.test_snapshot import ENTRY, FACTS, NOW, PLACE, ROUTE
+from tests.tui.test_snapshot import ENTRY, FACTS, LOSS, NOW, PLACE, ROUTE
 from tui.rendering import as_text, as_values
 from tui.snapshot import RouteFacts, Snapshot, snapshot
 
@@ -14,7 +14,7 @@ NOTE = Note(State.TARGET_HAS_MORE, "4 partitions, the sources have 2: carried on
 
 
 def example() -> Snapshot:
-    entries: dict[tuple[str, int], Entry] = {PLACE: ENTRY, ("orders", 1): ENTRY.park("lost [1, 2)")}
+    entries: dict[tuple[str, int], Entry] = {PLACE: ENTRY, ("orders", 1): ENTRY.park(LOSS)}
     facts = RouteFacts(ROUTE, entries, {PLACE: 100, ("orders", 1): 70}, FACTS.reports)
     away = RouteFacts(AWAY, None, None, problems=("north regional: no answer",))
     status = TopicStatus("orders", (ROUTE,), (NOTE,))
@@ -28,7 +28,7 @@ def test_a_table_of_topics() -> None:
         "west>east   orders      2   10    0.2  ?          1 held, 1 parked  target_has_more\n"
         "north>east  ?           ?    ?      ?  ?          ?                 ?\n"
         "\n"
-        "parked: west>east orders-1: lost [1, 2)\n"
+        "parked: west>east orders-1: source retention passed the reader: source offsets [70, 80)\n"
         "note: west>east orders: 4 partitions, the sources have 2: carried on\n"
         "problem: north regional: no answer"
     )

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.entry import Custody, Entry
+from replicator.loss import Loss, LossKind
 from replicator.reports import PartitionReport
 from replicator.topics import Note, State, TopicPlan, TopicStatus
 from replicator.topology import Route
@@ -33,6 +34,7 @@ ENTRY = Entry(
     sequence=0,
     transactional_id="sluice.west.east.0",
 )
+LOSS = Loss(LossKind.RETENTION_PASSED, 70, 80)
 REPORT = PartitionReport("west>east", "orders", 0, 5, 20.0, 2000.0, 95, 90, 5, 0.25, None, NOW - 1)
 FACTS = RouteFacts(ROUTE, {PLACE: ENTRY}, {PLACE: 100}, {PLACE: REPORT})
 PLAN = TopicPlan((), (TopicStatus("orders", (ROUTE,), (Note(State.MIRRORED, ""),)),), ())
@@ -76,9 +78,9 @@ def test_a_mirror_that_has_everything_is_not_behind_in_time_either() -> None:
 
 
 def test_why_a_partition_is_parked_is_shown() -> None:
-    parked = ENTRY.park("source offsets [70, 80) are lost")
+    parked = ENTRY.park(LOSS)
     view = partition_view(PLACE, replace(FACTS, entries={PLACE: parked}), NOW)
-    assert (view.custody, view.parked) == ("parked", "source offsets [70, 80) are lost")
+    assert (view.custody, view.parked) == ("parked", str(LOSS))
     told = replace(REPORT, parked="the target refuses")
     view = partition_view(PLACE, replace(FACTS, reports={PLACE: told}), NOW)
     assert (view.custody, view.parked) == ("parked", "the target refuses")
