@@ -11,8 +11,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from replicator.offset_store import OffsetStore
 from replicator.reports import PartitionReport
 from replicator.settings import MetricsSettings
+from replicator.topology import Appliance
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +103,13 @@ class ReportCollector(Collector):
                 if value is not None:
                     family.add_metric((report.route, report.topic, str(report.partition)), value)
             yield family
+
+
+def reports_into(appliance: Appliance, region: str) -> Reports:
+    """Asks the region's Redis for what its carriers last said, of every route into it."""
+    url = appliance.region(region).redis_url()
+    stores = [OffsetStore(url, route.key) for route in appliance.routes_into(region)]
+    return lambda: [report for store in stores for report in store.reports().values()]
 
 
 def serve(settings: MetricsSettings, reports: Reports) -> Callable[[], None]:

@@ -145,8 +145,6 @@ class ReplicatorSettings(Table):
     """A ledger entry is committed at least this often while a partition moves ..."""
     refresh_mib: Int = Field(default=64, ge=1, le=4096)
     """... and after this much shipped by one carrier: what a takeover has to read."""
-    ledger_groups: Int = Field(default=8, ge=1, le=50)
-    """Consumer groups a route's entries are spread over. Never change it once mirrored."""
     fetch_mib: Int = Field(default=1, ge=1, le=50)
     """Fetched at once per partition."""
     window: Int = Field(default=5, ge=1, le=5)
@@ -163,8 +161,9 @@ class ReplicatorSettings(Table):
     """A broker that has not answered by then counts as lost."""
     connections_idle_seconds: Float = Field(default=540.0, ge=10, le=3600)
     """Idle connections are closed: far below the broker's producer.id.expiration.ms (24 h)."""
-    merge_below_records: Int = Field(default=8, ge=0, le=100000)
-    """Batches with fewer records than this on average are opened and merged; 0 = never."""
+    merge_below_records: Int = Field(default=32, ge=0, le=100000)
+    """Batches of fewer records are opened and merged with their neighbours, where that is
+    cheaper than to send each by itself (replicator/packer.py); 0 = never."""
     state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
     """Spark's checkpoints. Relative paths are relative to the configuration file."""
     receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)

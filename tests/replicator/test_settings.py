@@ -60,7 +60,7 @@ def test_configs_the_target_decides_itself_are_never_synced() -> None:
         {"window": True},
         {"window": 2.0},
         {"producer_epoch_max": 32767},
-        {"ledger_groups": 0},
+        {"fetch_mib": 0},
         {"colour": 1},
     ],
 )

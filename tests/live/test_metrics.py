@@ -1,0 +1,35 @@
+"""Metrics from what carriers wrote to a real Redis."""
+
+import time
+from urllib.request import urlopen
+
+from redis import Redis
+
+from deploy.lab.process import free_port
+from deploy.lab.redis import RedisServer
+from replicator.metrics import reports_into, serve
+from replicator.offset_store import reports_name
+from replicator.reports import PartitionReport, packed
+from replicator.settings import MetricsSettings
+from replicator.topology import Appliance, KafkaCluster, Region
+
+
+def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) -> None:
+    cluster = KafkaCluster(bootstrap=("h:1",))
+    other = KafkaCluster(bootstrap=("h:2",))
+    region = Region(name="east", regional=cluster, aggregate=other, redis=redis.url)
+    appliance = Appliance.model_validate({"regions": {"east": region.model_dump()}})
+    report = PartitionReport(
+        "east>east", "orders", 0, 3, 20.0, 900.0, 10, 7, 3, 0.5, None, time.time()
+    )
+    with Redis.from_url(redis.url) as client:
+        client.set(reports_name("east.east", 3), packed([report]))
+    settings = MetricsSettings(port=free_port())
+    stop = serve(settings, reports_into(appliance, "east"))
+    try:
+        with urlopen(f"http://127.0.0.1:{settings.port}/metrics") as answer:
+            text = answer.read().decode()
+    finally:
+        stop()
+    assert 'sluice_lag_records{partition="0",route="east>east",topic="orders"} 3.0' in text
+    assert "sluice_reports_up 1.0" in text
