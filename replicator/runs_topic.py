@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -91,6 +92,7 @@ def decode(key: bytes | None, value: bytes | None) -> tuple[RunsKey, Piece]:
     return decode_key(key), unpack(value or b"")
 
 
+@lru_cache(maxsize=65536)
 def decode_key(key: bytes | None) -> RunsKey:
     """The key as it was encoded; raises UnknownVersion or BrokenPiece."""
     try:

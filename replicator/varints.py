@@ -8,6 +8,9 @@ import numpy.typing as npt
 # Below this many, a plain loop is faster than numpy's dozen calls.
 LOOP_MAX = 96
 
+CUT = "the bytes end inside a number"
+TOO_LONG = "a number does not fit in 63 bits"
+
 
 class BrokenVarints(ValueError):
     """The bytes end inside a number, or a number does not fit: they are cut or not ours."""
@@ -31,20 +34,39 @@ def packed(values: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
 
 def unpacked(data: bytes | memoryview) -> npt.NDArray[np.int64]:
     """The numbers of these bytes; raises BrokenVarints when they are cut."""
+    if len(data) <= LOOP_MAX:
+        return np.array(_unpacked_one_by_one(data), dtype=np.int64)
     octets = np.frombuffer(data, dtype=np.uint8)
     ends = np.flatnonzero(octets < 128)
-    if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
-        raise BrokenVarints("the bytes end inside a number")
-    begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    if not len(ends) or ends[-1] != len(octets) - 1:
+        raise BrokenVarints(CUT)
+    begins = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - begins + 1
-    longest = int(lengths.max(initial=0))
+    longest = int(lengths.max())
     if longest > 9:
-        raise BrokenVarints(f"a number of {longest} bytes does not fit in 63 bits")
+        raise BrokenVarints(TOO_LONG)
     values = np.zeros(len(ends), dtype=np.int64)
     for place in range(longest):
         reaching = lengths > place
         septets = octets[begins[reaching] + place].astype(np.int64) & 127
         values[reaching] |= septets << (7 * place)
+    return values
+
+
+def _unpacked_one_by_one(data: bytes | memoryview) -> list[int]:
+    values = []
+    value = place = 0
+    for octet in data:
+        value |= (octet & 127) << place
+        if octet < 128:
+            values.append(value)
+            value = place = 0
+        else:
+            place += 7
+            if place > 56:
+                raise BrokenVarints(TOO_LONG)
+    if place:
+        raise BrokenVarints(CUT)
     return values
 
 

@@ -1,20 +1,15 @@
 """Runs and reports in a real Redis: repeats, outages, flushes, and what it says of itself."""
 
-import asyncio
-import logging
-import time
 from dataclasses import replace
 
 import pytest
 from redis import Redis
 
 from deploy.lab.redis import RedisServer
-from replicator import offset_feed
 from replicator.offset_feed import OffsetFeed
 from replicator.offset_map import OffsetMap
 from replicator.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
 from replicator.packed_map import pack, pack_stretch, unpack
-from replicator.reports import PartitionReport
 from replicator.runs_topic import RunsKey
 from replicator.spans import Span, Spans
 from replicator.stretch import Run, Stretch
@@ -50,28 +45,6 @@ async def fed(url: str, parts: list[Stretch], key: RunsKey = KEY, **options) -> 
     await feed.start()
     feed.append(key, parts)
     await feed.stop(drain_seconds=10)
-
-
-async def until(condition, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came to be"
-        await asyncio.sleep(0.02)
-
-
-def report(at: float, carrier: int = 0, partition: int = 3) -> PartitionReport:
-    return PartitionReport(
-        "west>east", "flights", partition, carrier, 1.5, None, 100, 90, 10, 0.5, None, at
-    )
-
-
-async def test_what_carriers_append_is_the_map_whatever_is_repeated(redis):
-    await fed(redis.url, stretches(0, 30))
-    await fed(redis.url, stretches(20, 40))
-    with OffsetStore(redis.url, ROUTE) as store:
-        assert store.keys() == [KEY]
-        assert store.load(KEY) == learned(stretches(0, 40))
-        assert store.load_all() == {KEY: learned(stretches(0, 40))}
 
 
 async def test_routes_and_partitions_never_mix(redis):
@@ -189,54 +162,6 @@ async def test_pieces_can_be_copied_between_regions(redis):
         assert store.load(KEY) == learned(stretches(0, 9))
 
 
-async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(offset_feed, "RETRY_SECONDS", 0.05)
-    server = RedisServer(tmp_path)
-    feed = OffsetFeed(server.url, ROUTE, 0)
-    await feed.start()
-    try:
-        with caplog.at_level(logging.WARNING):
-            for stretch in stretches(0, 20):
-                feed.append(KEY, [stretch])
-                await asyncio.sleep(0.02)
-            await until(lambda: feed.trouble is not None)
-            server.start()
-            server.wait_ready()
-            await until(lambda: feed.trouble is None)
-        said = [record.getMessage() for record in caplog.records]
-        assert sum("carrying goes on" in line for line in said) == 1
-        assert sum("takes runs again" in line for line in said) == 1
-        await feed.stop(drain_seconds=10)
-        with OffsetStore(server.url, ROUTE) as store:
-            assert store.load(KEY) == learned(stretches(0, 20))
-    finally:
-        server.kill()
-
-
-async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_told(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(offset_feed, "RETRY_SECONDS", 0.05)
-    server = RedisServer(tmp_path)
-    server.start()
-    server.wait_ready()
-    try:
-        with OffsetStore(server.url, ROUTE) as store:
-            assert store.rebuild(told(KEY, []))
-            feed = OffsetFeed(server.url, ROUTE, 0, pending_bytes_max=1000)
-            await feed.start()
-            # Not yet given a turn: as when Redis does not answer.
-            feed.append(KEY, stretches(0, 20))
-            await feed.stop(drain_seconds=10)
-            assert store.why_not_whole() == "a carrier could not write all of its runs"
-            assert 0 < len(store.load(KEY)) < len(learned(stretches(0, 20)))
-            assert store.rebuild(told(KEY, stretches(0, 20)))
-            assert store.why_not_whole() is None
-            assert store.load(KEY) == learned(stretches(0, 20))
-    finally:
-        server.kill()
-
-
 async def test_a_restart_of_redis_is_noticed(tmp_path):
     server = RedisServer(tmp_path)
     server.start()
@@ -256,35 +181,9 @@ async def test_a_restart_of_redis_is_noticed(tmp_path):
         server.kill()
 
 
-async def test_a_redis_that_is_away_never_holds_up_the_carrier(tmp_path):
-    feed = OffsetFeed(RedisServer(tmp_path).url, ROUTE, 0)
-    await feed.start()
-    for _ in range(3):
-        feed.append(KEY, stretches(0, 1000))
-        feed.report([report(at=1.0)])
-        await asyncio.sleep(0)
-    await asyncio.wait_for(feed.stop(drain_seconds=0.1), timeout=5)
-
-
 def test_a_reader_is_told_that_redis_is_away_and_no_password(tmp_path):
     url = RedisServer(tmp_path).url.replace("redis://", "redis://user:secret@")
     with OffsetStore(url, ROUTE) as store:
         with pytest.raises(StoreUnreachable, match="carrying goes on") as caught:
             store.load(KEY)
         assert "secret" not in str(caught.value)
-
-
-async def test_reports_show_the_newest_of_each_partition_and_expire(redis):
-    old = OffsetFeed(redis.url, ROUTE, 0, report_expiry_seconds=0.3)
-    new = OffsetFeed(redis.url, ROUTE, 1)
-    for feed in (old, new):
-        await feed.start()
-    old.report([report(at=1.0), report(at=1.0, partition=4)])
-    new.report([report(at=2.0, carrier=1)])
-    with OffsetStore(redis.url, ROUTE) as store:
-        await until(lambda: len(store.reports()) == 2)
-        await until(lambda: store.reports()["west>east", "flights", 3].carrier == 1)
-        await until(lambda: len(store.reports()) == 1)
-        await old.stop()
-        await new.stop()
-        assert store.reports() == {}

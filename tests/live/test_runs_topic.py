@@ -1,6 +1,5 @@
 """The runs topic on a real cluster: what is published is read back, whatever happens meanwhile."""
 
-import asyncio
 import uuid
 
 import pytest
@@ -10,7 +9,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 from replicator.offset_map import OffsetMap
 from replicator.offset_store import OffsetStore
 from replicator.packed_map import UnknownVersion
-from replicator.runs_publisher import RunsNotWritten, RunsPublisher
+from replicator.runs_publisher import RunsPublisher
 from replicator.runs_topic import (
     RunsKey,
     RunsTopicMissing,
@@ -21,7 +20,7 @@ from replicator.runs_topic import (
     runs_topic,
 )
 from replicator.security import Security
-from replicator.stretch import Gathering, Run, Stretch
+from replicator.stretch import Run, Stretch
 
 
 def keys(partitions: int) -> list[RunsKey]:
@@ -70,17 +69,6 @@ async def publisher(cluster, route_key: str, **more) -> RunsPublisher:
     made = RunsPublisher(bootstrap, route_key, security.aiokafka_options(), **more)
     await made.start()
     return made
-
-
-async def test_what_was_flushed_is_read_back_exactly_whatever_was_repeated(aggregate, route_key):
-    telling = await publisher(aggregate, route_key)
-    for key in keys(20):
-        await telling.publish((key, stretch) for stretch in stretches(0, 30))
-        await telling.publish((key, stretch) for stretch in stretches(25, 40))
-    await telling.flush()
-    maps = rebuild(options(aggregate), route_key)
-    await telling.stop()
-    assert maps == {key: learned(stretches(0, 40)) for key in keys(20)}
 
 
 async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(aggregate, route_key):
@@ -147,50 +135,3 @@ async def test_after_flushall_the_store_is_read_back_from_the_topic(aggregate, r
         assert store.rebuild(read(options(aggregate), route_key))
         assert store.why_not_whole() is None
         assert store.load_all() == {key: learned(stretches(0, 50)) for key in keys(5)}
-
-
-async def test_the_largest_stretch_fits_a_message(aggregate, route_key):
-    gathering, source, target = Gathering(0), 0, 0
-    for _ in range(31_000):
-        gathering.land(source, target, 1)
-        source, target = source + 2**48, target + 2**48
-    parts = gathering.take()
-    assert len(parts) == 2
-    telling = await publisher(aggregate, route_key)
-    await telling.publish((keys(1)[0], part) for part in parts)
-    await telling.flush()
-    await telling.stop()
-    assert rebuild(options(aggregate), route_key) == {keys(1)[0]: learned(parts)}
-
-
-async def test_runs_survive_a_broker_that_is_killed_meanwhile(make_cluster):
-    cluster = make_cluster("runs")
-    create(cluster, "west.east")
-    telling = await publisher(cluster, "west.east", request_timeout_ms=3000)
-    (key,) = keys(1)
-    await telling.publish((key, stretch) for stretch in stretches(0, 5))
-    await telling.flush()
-    cluster.kill_all()
-    await telling.publish((key, stretch) for stretch in stretches(5, 9))
-    with pytest.raises(RunsNotWritten, match="did not take"):
-        await telling.flush()
-    cluster.start()
-    await asyncio.to_thread(cluster.wait_ready)
-    for _ in range(20):
-        try:
-            await telling.flush()
-            break
-        except RunsNotWritten:
-            await asyncio.sleep(0.5)
-    await telling.stop()
-    assert rebuild(options(cluster), "west.east") == {key: learned(stretches(0, 9))}
-
-
-async def test_a_cluster_behind_tls_and_a_password_is_told_and_read(make_cluster):
-    cluster = make_cluster("secured", security="sasl_tls", mechanism="SCRAM-SHA-512")
-    create(cluster, "west.east")
-    telling = await publisher(cluster, "west.east")
-    await telling.publish([(keys(1)[0], stretches(0, 1)[0])])
-    await telling.flush()
-    await telling.stop()
-    assert rebuild(options(cluster), "west.east") == {keys(1)[0]: learned(stretches(0, 1))}

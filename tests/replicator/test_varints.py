@@ -30,11 +30,29 @@ def test_a_number_below_zero_is_refused(amount):
         varints.packed([-1] * amount)
 
 
-def test_bytes_that_end_inside_a_number_are_refused():
+@given(st.lists(NUMBERS, min_size=varints.LOOP_MAX + 1, max_size=300))
+def test_many_numbers_at_once_unpack_as_they_do_one_by_one(numbers):
+    data = varints.packed(numbers)
+    begin, one_by_one = 0, []
+    for end in range(1, len(data) + 1):
+        if data[end - 1] < 128:
+            one_by_one += varints.unpacked(data[begin:end]).tolist()
+            begin = end
+    assert varints.unpacked(data).tolist() == one_by_one
+
+
+@pytest.mark.parametrize("before", [0, varints.LOOP_MAX + 1])
+def test_bytes_that_end_inside_a_number_are_refused(before):
     with pytest.raises(varints.BrokenVarints, match="end inside"):
-        varints.unpacked(varints.packed([300])[:-1])
+        varints.unpacked(bytes(before) + varints.packed([300])[:-1])
 
 
-def test_a_number_of_more_than_63_bits_is_refused():
+def test_many_bytes_without_an_end_are_refused():
+    with pytest.raises(varints.BrokenVarints, match="end inside"):
+        varints.unpacked(b"\xff" * (varints.LOOP_MAX + 1))
+
+
+@pytest.mark.parametrize("before", [0, varints.LOOP_MAX + 1])
+def test_a_number_of_more_than_63_bits_is_refused(before):
     with pytest.raises(varints.BrokenVarints, match="does not fit"):
-        varints.unpacked(b"\xff" * 9 + b"\x01")
+        varints.unpacked(bytes(before) + b"\xff" * 9 + b"\x01")
