@@ -199,7 +199,7 @@ class KafkaCluster:
             "kafka.tools.StorageTool",
             "format",
             "--ignore-formatted",
-            *("--cluster-id", self._cluster_id),
+            f"--cluster-id={self._cluster_id}",  # an id may begin with a dash
             *("--config", properties),
             *self.credentials.format_options(),
         ]

@@ -1,0 +1,386 @@
+"""A carrier: takes its partitions of one route over, carries them to the epoch's end, hands back.
+
+    Reader -> lanes -> Sender (one per target broker)
+                 \\-> Scribe: runs, then entries
+
+The parts know each other only through the lanes. What fails one partition parks it; what fails the
+writer ends this session of it, and the next one begins from the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from aiokafka.errors import KafkaError
+
+from balancer.plan import TopicPartition
+from replicator.cluster import Answered, Cluster, Fenced, StartOver, Unreachable
+from replicator.lane import Lane
+from replicator.ledger import Ledger
+from replicator.loss import Loss, LossKind
+from replicator.offset_feed import OffsetFeed
+from replicator.pace import Pace
+from replicator.packer import PackingRule
+from replicator.reader import Reader
+from replicator.receipt_book import ReceiptBook
+from replicator.receipts import Receipt
+from replicator.runs_publisher import RunsPublisher
+from replicator.scribe import Scribe
+from replicator.sender import Sender
+from replicator.takeover import Takeover
+from replicator.topology import Appliance, Route
+from replicator.word import OtherTerm, Term, read_word
+from replicator.writer import Writer
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 1_048_588
+"""Kafka's default of max.message.bytes."""
+TICK_SECONDS = 0.002
+WAITING_SECONDS = 1.0
+TARGET_DELETED_AFTER_SECONDS = 10.0
+MOVE_UP_SECONDS = 60.0
+PAUSE_SECONDS = (0.05, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What one carrier of one route has to do in one epoch.
+
+    Args:
+        number: of the carrier, within the route.
+        term: of the driver whose plan this is.
+        deadline: unix seconds; the epoch ends then at the latest.
+        max_message_bytes: by topic, what the target takes; Kafka's default for the others.
+    """
+
+    route: Route
+    number: int
+    partitions: tuple[TopicPartition, ...]
+    term: Term
+    plan_version: int
+    deadline: float
+    max_message_bytes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def transactional_id(self) -> str:
+        return f"sluice.{self.route.key}.{self.number}"
+
+
+async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+    """Carry until the deadline, a newer plan or the driver's stop; then drain and release.
+
+    Returns: a receipt per partition.
+    Raises:
+        OtherTerm: another driver acts for the region; nothing was carried under it.
+    """
+    book = ReceiptBook(assignment)
+    pause = PAUSE_SECONDS[0]
+    while time.time() < assignment.deadline:
+        session = Session(appliance, assignment, book)
+        try:
+            await session.run()
+            break
+        except (Fenced, StartOver) as error:
+            log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
+        except (Answered, Unreachable, KafkaError, OSError) as error:
+            log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
+        began = session.began_carrying_at
+        pause = PAUSE_SECONDS[0] if began else min(pause * 2, PAUSE_SECONDS[1])
+        await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+    return book.receipts(time.time())
+
+
+class Session:
+    """One writer's time: from InitProducerId to its release, or to what fenced it."""
+
+    def __init__(self, appliance: Appliance, assignment: Assignment, book: ReceiptBook):
+        settings = appliance.replicator
+        self.began_carrying_at = 0.0
+        self._assignment = assignment
+        self._settings = settings
+        self._start = appliance.topics.start
+        self._book = book
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._waiting: dict[TopicPartition, str] = {}
+        self._over = asyncio.Event()
+        self._limits = dict(assignment.max_message_bytes)
+        self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
+        self._missing_since: dict[str, float] = {}
+        route, client_id = assignment.route, assignment.transactional_id
+        self._source, self._target = (
+            Cluster(
+                name,
+                cluster,
+                client_id=client_id,
+                request_timeout_ms=settings.request_timeout_ms,
+                idle_seconds=settings.connections_idle_seconds,
+            )
+            for name, cluster in (
+                (f"{route.source} regional", appliance.source_of(route)),
+                (f"{route.target} aggregate", appliance.target_of(route)),
+            )
+        )
+        self._writer = Writer(
+            self._target, assignment.transactional_id, settings.transaction_timeout_ms
+        )
+        target = appliance.target_of(route)
+        region = appliance.region(route.target)
+        self._publisher = RunsPublisher(
+            target.bootstrap,
+            route.key,
+            target.security.aiokafka_options(),
+            request_timeout_ms=settings.request_timeout_ms,
+        )
+        self._feed = OffsetFeed(region.redis, route.key, assignment.number)
+        self._ledger = Ledger(self._target, route)
+        self._scribe = Scribe(
+            ledger=self._ledger,
+            writer=self._writer,
+            target=self._target,
+            lanes=self._lanes,
+            publisher=self._publisher,
+            feed=self._feed,
+        )
+        self._reader = Reader(
+            source=self._source,
+            lanes=self._lanes,
+            rule_of=self._rule_of,
+            fetch_bytes=settings.fetch_mib << 20,
+            filled=self._wake,
+        )
+        self._pace = Pace(route.name, assignment.number)
+
+    async def run(self) -> None:
+        """Until the epoch is over and everything that could be released is.
+
+        Raises:
+            OtherTerm, Fenced, StartOver, Answered, Unreachable.
+        """
+        try:
+            await self._open()
+            await self._live()
+        finally:
+            await self._close()
+
+    async def _open(self) -> None:
+        topics = {partition.topic for partition in self._assignment.partitions}
+        await self._target.open(topics)
+        await self._heed_word()
+        if self._over.is_set():
+            return
+        await asyncio.gather(self._source.open(topics), self._publisher.start(), self._feed.start())
+        await self._writer.open()
+        while self._writer.epoch >= self._settings.producer_epoch_max:
+            # Near the epoch's end the broker would give another producer id, whose markers fence
+            # nobody: go on under another transactional id long before.
+            await self._writer.rotated().open()
+
+    async def _live(self) -> None:
+        self._waiting = dict.fromkeys(self._assignment.partitions, "")
+        loops = [
+            self._keep_taking(),
+            self._reader.run(),
+            self._keep_senders(),
+            self._keep_ledger(),
+            self._every(self._settings.runs_seconds, self._scribe.tell),
+            self._every(self._settings.word_poll_seconds, self._heed_word),
+            self._every(1.0, self._report),
+        ]
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        ending = asyncio.create_task(self._over.wait())
+        try:
+            timeout = max(0.0, self._assignment.deadline - time.time())
+            done, _ = await asyncio.wait(
+                [ending, *tasks], timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                task.result()
+            await self._drain(tasks)
+        finally:
+            for task in (ending, *tasks):
+                task.cancel()
+            senders = [task for _, task in self._senders.values()]
+            for task in senders:
+                task.cancel()
+            await asyncio.gather(ending, *tasks, *senders, return_exceptions=True)
+
+    async def _drain(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Let what may have landed be acknowledged, then release what is clear."""
+        taking, reading = tasks[:2]
+        for task in (taking, reading):
+            task.cancel()
+        await asyncio.gather(taking, reading, return_exceptions=True)
+        for lane in self._lanes.values():
+            lane.settle()
+        deadline = time.monotonic() + self._settings.drain_seconds
+        while time.monotonic() < deadline and any(
+            not lane.is_empty for lane in self._lanes.values()
+        ):
+            for task in tasks[2:]:
+                if task.done():
+                    task.result()
+            await asyncio.sleep(TICK_SECONDS)
+        self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        free = f"{self._writer.transactional_id}.free"
+        self._book.released(await self._scribe.release(free))
+
+    async def _close(self) -> None:
+        self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        for closing in (self._publisher.stop(), self._feed.stop()):
+            try:
+                await asyncio.wait_for(closing, 2.0)
+            except (TimeoutError, KafkaError, OSError) as error:
+                log.warning("event=close-failed route=%s carrier=%d: %s", *self._book.who, error)
+        await asyncio.gather(self._source.close(), self._target.close())
+
+    # -- loops
+
+    async def _every(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await act()
+
+    async def _keep_taking(self) -> None:
+        """Acquire what is assigned; what cannot be had is asked for again."""
+        takeover = Takeover(
+            ledger=self._ledger,
+            writer=self._writer,
+            source=self._source,
+            target=self._target,
+            start=self._start,
+            tell=self._scribe.tell_found,
+            timeout_ms=self._settings.transaction_timeout_ms,
+        )
+        while True:
+            acquired = await takeover.acquire(self._waiting)
+            for partition, taken in acquired.taken.items():
+                lane = Lane(partition, taken.entry, is_virgin=taken.was_virgin)
+                lane.source_leader, lane.target_leader = taken.source_leader, taken.target_leader
+                self._lanes[partition] = lane
+            for partition, reason in acquired.parked.items():
+                log.error(
+                    "event=parked route=%s carrier=%d %s-%d: %s",
+                    *self._book.who,
+                    *partition,
+                    reason,
+                )
+                self._book.parked(partition, reason)
+            self._waiting = acquired.waiting
+            self.began_carrying_at = self.began_carrying_at or time.time()
+            if not self._waiting:
+                await asyncio.Event().wait()
+            await asyncio.sleep(WAITING_SECONDS)
+            await asyncio.gather(self._source.refresh(), self._target.refresh())
+
+    async def _keep_senders(self) -> None:
+        """One sender for each broker that leads something of ours."""
+        while True:
+            leaders = (self._target.leader(*partition) for partition in self._lanes)
+            for node in {leader.node for leader in leaders if leader} - self._senders.keys():
+                sender = Sender(
+                    node,
+                    target=self._target,
+                    lanes=self._lanes,
+                    producer_id=self._writer.producer_id,
+                    window=self._settings.window,
+                    timeout_ms=self._settings.request_timeout_ms // 2,
+                    prove=self._prove,
+                    park=self._park,
+                    shipped=self._pace.shipped,
+                )
+                self._senders[node] = sender, asyncio.create_task(sender.run())
+            for _, task in self._senders.values():
+                if task.done():
+                    task.result()
+            self._watch_target()
+            await asyncio.sleep(0.05)
+
+    async def _keep_ledger(self) -> None:
+        """Commit entries: at once where a gap waits to be covered, else now and then."""
+        refresh_bytes = self._settings.refresh_mib << 20
+        last = moved_up = time.monotonic()
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            now = time.monotonic()
+            lanes = list(self._lanes.values())
+            for lane in lanes:
+                if lane.stopping and lane.is_empty:
+                    await self._park(lane, lane.stopping)
+            waiting = [lane for lane in lanes if lane.waits_for_cover]
+            is_due = now - last > self._settings.refresh_seconds
+            if is_due or self._pace.bytes_since_commit > refresh_bytes:
+                if now - moved_up > MOVE_UP_SECONDS:
+                    await self._move_up(lanes)
+                    moved_up = now
+                self._pace.bytes_since_commit = 0
+                last = now
+                await self._scribe.commit(lanes)
+                self._wake()
+            elif waiting:
+                await self._scribe.commit(waiting)
+                self._wake()
+
+    async def _move_up(self, lanes: list[Lane]) -> None:
+        """Idle lanes of a busy target partition: a takeover need not read what others appended.
+        Renewing their entries also keeps the broker from forgetting them."""
+        for lane in lanes:
+            if lane.is_empty and self._target.leader(*lane.partition):
+                end = await self._target.log_end(*lane.partition)
+                lane.moved_up(end)
+
+    async def _heed_word(self) -> None:
+        word = await read_word(self._target, self._assignment.route.target)
+        if word is None or word.term != self._assignment.term:
+            if not self._lanes:
+                raise OtherTerm(f"the driver in office is {word.term if word else 'none'}")
+            log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
+            self._over.set()
+        elif word.stop or word.plan_version > self._assignment.plan_version:
+            self._over.set()
+
+    async def _report(self) -> None:
+        self._feed.report(
+            self._pace.reports(self._lanes.values(), self._scribe.parked, time.time())
+        )
+
+    # -- what the parts ask of each other
+
+    def _wake(self) -> None:
+        for sender, _ in self._senders.values():
+            sender.wake.set()
+
+    def _rule_of(self, topic: str) -> PackingRule:
+        return PackingRule(
+            max_bytes=self._limits.get(topic, MAX_MESSAGE_BYTES),
+            merge_below_records=self._settings.merge_below_records,
+        )
+
+    async def _prove(self, lanes: list[Lane]) -> None:
+        await self._scribe.commit(lanes, even_unchanged=True)
+
+    async def _park(self, lane: Lane, loss: Loss) -> None:
+        log.error(
+            "event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *lane.partition, loss
+        )
+        self._book.note([lane], {}, {})
+        await self._scribe.park(lane, loss)
+        self._book.parked(lane.partition, str(loss))
+
+    def _watch_target(self) -> None:
+        """A topic deleted at the target: its entries went with it."""
+        now = time.monotonic()
+        for partition, lane in list(self._lanes.items()):
+            if self._target.topic(partition.topic) is not None:
+                self._missing_since.pop(partition.topic, None)
+            elif now - self._missing_since.setdefault(partition.topic, now) > (
+                TARGET_DELETED_AFTER_SECONDS
+            ):
+                lane.stopping = Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset)
+                lane.rewind()
+                lane.settle()
