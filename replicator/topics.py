@@ -240,8 +240,8 @@ class View:
     def notes(self) -> Iterator[Note]:
         """At least one; MIRRORED alone when nothing is the matter."""
         found = [*self._from_sources(), *(self._from_target(self.target) if self.target else ())]
-        if self.target is None:
-            found.insert(0, Note(State.TO_BE_CREATED, f"{self.partitions} partitions"))
+        if self.target is None and not any(note.state in STOPPING for note in found):
+            found.insert(0, Note(State.TO_BE_CREATED, counted(self.partitions)))
         yield from found or [Note(State.MIRRORED, "")]
 
     def _from_sources(self) -> Iterator[Note]:
@@ -277,12 +277,12 @@ class View:
         if target.partitions < self.partitions:
             yield Note(
                 State.TARGET_HAS_FEWER,
-                f"{target.partitions} partitions, growing to {self.partitions}",
+                f"{counted(target.partitions)}, growing to {self.partitions}",
             )
         if target.partitions > self.partitions:
             yield Note(
                 State.TARGET_HAS_MORE,
-                f"{target.partitions} partitions, the sources have {self.partitions}: carried on; "
+                f"{counted(target.partitions)}, the sources have {self.partitions}: carried on; "
                 "partitions above stay empty, and keys sit elsewhere than a producer there "
                 "would put them",
             )
@@ -308,3 +308,7 @@ class View:
     def _largest(self, name: str) -> Decimal | None:
         sizes = [topic.configs.number(name) for topic in self.feeds.values()]
         return max((size for size in sizes if size is not None), default=None)
+
+
+def counted(partitions: int) -> str:
+    return f"{partitions} partition{'' if partitions == 1 else 's'}"

@@ -112,13 +112,17 @@ def partition_rows(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
 
 
 def remarks_on(snapshot: Snapshot) -> Iterator[str]:
-    for route in snapshot.routes:
-        for topic in route.topics or ():
-            for here in topic.partitions:
-                if here.parked is not None:
-                    place = f"{route.route} {topic.topic}-{here.partition}"
-                    yield f"parked: {place}: {here.parked}"
-            for note in topic.notes:
-                yield f"note: {route.route} {topic.topic}: {note}"
+    """What is parked, then notes, then problems; each once, though several routes have it."""
+    topics = [(route, topic) for route in snapshot.routes for topic in route.topics or ()]
+    for route, topic in topics:
+        for here in topic.partitions:
+            if here.parked is not None:
+                yield f"parked: {route.route} {topic.topic}-{here.partition}: {here.parked}"
+    notes = (
+        f"note: {topic.topic} in {route.target}: {note}"
+        for route, topic in topics
+        for note in topic.notes
+    )
+    yield from dict.fromkeys(notes)
     for problem in snapshot.problems:
         yield f"problem: {problem}"

@@ -96,6 +96,7 @@ class RouteView:
     """One route with its topics; topics None when its source did not say which there are."""
 
     route: str
+    target: str
     topics: tuple[TopicView, ...] | None
     denied_topics: int
     problems: tuple[str, ...]
@@ -144,6 +145,7 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
         )
     return RouteView(
         route=facts.route.name,
+        target=facts.route.target,
         topics=None if facts.route in plan.unknown else tuple(topics),
         denied_topics=denied,
         problems=facts.problems,

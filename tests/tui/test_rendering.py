@@ -29,7 +29,7 @@ def test_a_table_of_topics() -> None:
         "north>east  ?           ?    ?      ?  ?          ?                 ?\n"
         "\n"
         "parked: west>east orders-1: source retention passed the reader: source offsets [70, 80)\n"
-        "note: west>east orders: 4 partitions, the sources have 2: carried on\n"
+        "note: orders in east: 4 partitions, the sources have 2: carried on\n"
         "problem: north regional: no answer"
     )
 
