@@ -21,6 +21,18 @@ from replicator.stretch import Stretch
 KEY_VERSION = 1
 # Joined at once: few enough to hold, enough to make joining cheap.
 PIECES_PER_JOIN = 4096
+# What passes by itself while leaders move or brokers come and go.
+PASSING = {
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+}
 
 
 class RunsTopicMissing(Exception):
@@ -170,22 +182,23 @@ def read(
         ends = _assigned(consumer, topic, timeout_seconds)
         heard_at = time.monotonic()
         while ends:
-            messages = consumer.consume(PIECES_PER_JOIN, timeout=0.2)
-            if messages:
-                heard_at = time.monotonic()
-            elif time.monotonic() - heard_at > timeout_seconds:
-                raise RunsTopicUnreadable(
-                    f"{topic}: nothing came for {timeout_seconds:g} s, short of {ends}"
-                )
-            for message in messages:
-                if _is_end(message):
-                    ends.pop(int(message.partition() or 0), None)
-                else:
+            for message in consumer.consume(PIECES_PER_JOIN, timeout=0.2):
+                error = message.error()
+                if error is None:
+                    heard_at = time.monotonic()
                     yield _told(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    ends.pop(int(message.partition() or 0), None)
+                elif error.code() not in PASSING:
+                    raise KafkaException(error)
             # Carriers write on: the end of this reading may come before the topic's.
             for place in consumer.position([TopicPartition(topic, at) for at in ends]):
                 if place.offset >= ends[place.partition]:
                     del ends[place.partition]
+            if ends and time.monotonic() - heard_at > timeout_seconds:
+                raise RunsTopicUnreadable(
+                    f"{topic}: nothing came for {timeout_seconds:g} s, short of {ends}"
+                )
     except KafkaException as error:
         raise RunsTopicUnreadable(f"{topic}: {error}") from error
     finally:
@@ -194,32 +207,36 @@ def read(
 
 def _assigned(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, int]:
     """Assigns all that holds anything from its beginning; gives the end of each partition."""
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            spans = _spans(consumer, topic, timeout_seconds)
+            break
+        except KafkaException as error:
+            reason = error.args[0]
+            passes = isinstance(reason, KafkaError) and reason.code() in PASSING
+            if not passes or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+    held = {at: span for at, span in spans.items() if span[0] < span[1]}
+    consumer.assign([TopicPartition(topic, at, begin) for at, (begin, _) in held.items()])
+    return {at: end for at, (_, end) in held.items()}
+
+
+def _spans(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, tuple[int, int]]:
     found = consumer.list_topics(topic, timeout=timeout_seconds).topics[topic]
     error = found.error
     if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         raise RunsTopicMissing(f"there is no topic {topic}; `sluice replicate` creates it")
     if error is not None:
         raise KafkaException(error)
-    begins, ends = [], {}
-    for partition in found.partitions:
-        place = TopicPartition(topic, partition)
-        low, high = consumer.get_watermark_offsets(place, timeout=timeout_seconds)
-        if low < high:
-            begins.append(TopicPartition(topic, partition, low))
-            ends[partition] = high
-    consumer.assign(begins)
-    return ends
-
-
-def _is_end(message: Message) -> bool:
-    error = message.error()
-    return error is not None and error.code() == KafkaError._PARTITION_EOF
+    return {
+        at: consumer.get_watermark_offsets(TopicPartition(topic, at), timeout=timeout_seconds)
+        for at in found.partitions
+    }
 
 
 def _told(message: Message) -> tuple[RunsKey, Piece]:
-    error = message.error()
-    if error is not None:
-        raise KafkaException(error)
     key, value = message.key(), message.value()
     try:
         return decode(
