@@ -128,6 +128,8 @@ def _messages(
             "isolation.level": isolation,
             "auto.offset.reset": "error",
             "check.crcs": True,
+            # The end of a partition is told when a fetch has waited in vain.
+            "fetch.wait.max.ms": 20,
             "fetch.max.bytes": 16 << 20,
             "max.partition.fetch.bytes": 4 << 20,
             "queued.max.messages.kbytes": 64 << 10,
