@@ -1,0 +1,64 @@
+"""One security table lets both Kafka clients in: librdkafka's admin and the carriers' own."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from replicator.admin import Admin
+from replicator.admin_error import Unreachable
+from replicator.cluster import Cluster
+from replicator.cluster import Unreachable as CarrierUnreachable
+from replicator.topology import KafkaCluster
+from tests.live.conftest import ClusterMaker, TopicMaker
+
+
+async def opened(settings: KafkaCluster, topic: str) -> bool:
+    """Whether a carrier's client sees the topic."""
+    cluster = Cluster("sealed", settings, request_timeout_ms=5000)
+    try:
+        await cluster.open([topic])
+        return cluster.topic(topic) is not None
+    finally:
+        await cluster.close()
+        # TLS says goodbye in the background, and the loop ends with this test.
+        await asyncio.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    ("security", "mechanism", "client_certificates"),
+    [
+        ("sasl_plaintext", "PLAIN", False),
+        ("sasl_tls", "SCRAM-SHA-256", False),
+        ("sasl_tls", "SCRAM-SHA-512", True),
+        ("tls", "PLAIN", True),
+    ],
+)
+def test_both_clients_are_let_in(
+    make_cluster: ClusterMaker,
+    make_topic: TopicMaker,
+    security: str,
+    mechanism: str,
+    client_certificates: bool,
+) -> None:
+    lab = make_cluster(
+        "sealed", security=security, mechanism=mechanism, client_certificates=client_certificates
+    )
+    topic = make_topic(lab)
+    settings = KafkaCluster.model_validate(lab.topology_table())
+    assert [here.name for here in Admin("sealed", settings).topics([topic])] == [topic]
+    assert asyncio.run(opened(settings, topic))
+
+
+def test_without_its_certificate_no_client_is_let_in(
+    make_cluster: ClusterMaker, make_topic: TopicMaker, tmp_path: Path
+) -> None:
+    lab = make_cluster("sealed", security="tls", client_certificates=True)
+    topic = make_topic(lab)
+    table = lab.topology_table()
+    table["security"] = {"protocol": "tls", "ca_file": str(lab.credentials.directory / "ca.pem")}
+    settings = KafkaCluster.model_validate(table)
+    with pytest.raises(Unreachable):
+        Admin("sealed", settings, timeout_seconds=3).topics()
+    with pytest.raises(CarrierUnreachable, match="sealed"):
+        asyncio.run(opened(settings, topic))
