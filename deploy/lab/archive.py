@@ -26,7 +26,8 @@ def _use(cluster: KafkaCluster) -> None:
     """A transaction and a consumer group, so that their classes are in the archive too."""
     admin = cluster.admin()
     admin.create_topics([NewTopic("archive", num_partitions=1)])["archive"].result(30)
-    producer = Producer({**cluster.librdkafka_options(), "transactional.id": "archive"})
+    options = {"transactional.id": "archive", "log_level": 3}
+    producer = Producer({**cluster.librdkafka_options(), **options})
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce("archive", b"value")
