@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import IntEnum
@@ -26,10 +26,12 @@ from pathlib import Path
 
 from balancer.plan import Plan, bins
 from replicator.admin_error import AdminError
+from replicator.adoption import Adoption
 from replicator.aside import aside
-from replicator.cluster import Unreachable
+from replicator.cluster import Answered, Cluster, Fenced, Unreachable
 from replicator.logs import log_to_stderr
 from replicator.mistakes import ConfigMistakes
+from replicator.own_topics import make_own_topics
 from replicator.planner import EvenPlanner, Planner
 from replicator.posting import Posting, PostingFile
 from replicator.receipts import Receipt
@@ -39,12 +41,14 @@ from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream
 from replicator.topic_sync import TopicSync, by_route
 from replicator.topics import Carried
-from replicator.topology import Appliance, UnknownRegion, load
-from replicator.word import Driver, Fenced
+from replicator.topology import Appliance, Route, UnknownRegion, load
+from replicator.word import Driver, OtherTerm, read_word
 
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
+# Brokers forget ids and commits that are not used for a week.
+SAY_AGAIN_SECONDS = 3600.0
 SAY_SECONDS = 2.0
 SPARE_SECONDS = 1.5
 LOOK_SECONDS = 0.3
@@ -71,6 +75,7 @@ def run(
     master: str = MASTER,
     conf: Mapping[str, str] | None = None,
     planner: Planner | None = None,
+    adopt: Collection[str] = (),
 ) -> int:
     """Carries all routes into the region until told to stop; gives the exit code.
 
@@ -80,6 +85,8 @@ def run(
         master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
         conf: Spark settings that override ours.
         planner: decides who carries what; default: evenly by count.
+        adopt: routes (west>east) whose topics are adopted although the target holds records of
+            them: the operator's word that this route never mirrored them.
     """
     log_to_stderr()
     config = Path(config).resolve()
@@ -87,6 +94,7 @@ def run(
         appliance = load(config)
         if not appliance.routes_into(region):
             raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
+        trusted = frozenset(map(appliance.route, adopt))
     except (ConfigMistakes, UnknownRegion) as error:
         print(error, file=sys.stderr)
         return Exit.MISCONFIGURED
@@ -94,7 +102,7 @@ def run(
     try:
         with run_folder(settings.state_dir / "replicate" / region) as folder:
             planner = planner or EvenPlanner(settings.carriers_per_route)
-            daemon = Daemon(config, appliance, region, folder, planner)
+            daemon = Daemon(config, appliance, region, folder, planner, trusted)
             return asyncio.run(daemon.live(master, conf or {}))
     except OSError as error:
         log.error("event=failed replicator.state_dir %s: %s", settings.state_dir, error)
@@ -105,7 +113,13 @@ class Daemon:
     """One run. Everything it builds is in `_start`, everything it ends in `_wind_down`."""
 
     def __init__(
-        self, config: Path, appliance: Appliance, region: str, folder: Path, planner: Planner
+        self,
+        config: Path,
+        appliance: Appliance,
+        region: str,
+        folder: Path,
+        planner: Planner,
+        trusted: Collection[Route],
     ):
         self._config = config
         self._appliance = appliance
@@ -114,7 +128,18 @@ class Daemon:
         self._planner = planner
         self._routes = appliance.routes_into(region)
         self._topics = TopicSync(appliance, region)
-        self._driver = Driver(appliance, region)
+        self._trusted = frozenset(trusted)
+        settings = appliance.replicator
+        self._target = Cluster(
+            f"{region} aggregate",
+            appliance.region(region).aggregate,
+            client_id=f"sluice-driver-{region}",
+            request_timeout_ms=settings.request_timeout_ms,
+            idle_seconds=settings.connections_idle_seconds,
+        )
+        self._driver = Driver(self._target, region, settings.transaction_timeout_ms)
+        self._adoption: Adoption | None = None
+        self._last_version = 0
         self._postings = PostingFile(folder / "posting.json")
         self._posting: Posting | None = None
         self._session: Session | None = None
@@ -145,16 +170,31 @@ class Daemon:
         names = ",".join(map(str, self._routes))
         log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
         starting = aside(Session, master, self._folder, conf)
+        replicas = self._appliance.topics.replication_factor
+        unused = await aside(make_own_topics, self._topics.target, self._routes, replicas)
         carried = await aside(self._topics.round)
+        await self._target.open()
         self._session = await starting
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_streaming(self._session))
             await self._warm.wait()
-            term = await self._driver.open()
-            log.info("event=term producer_id=%d epoch=%d", *term)
+            await self._take_office(self._trusted | unused)
             await self._plan_for(carried)
             tasks.create_task(self._keep_planning())
             tasks.create_task(self._keep_checking())
+
+    async def _take_office(self, trusting: Collection[Route]) -> None:
+        term = await self._driver.open()
+        log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
+        before = await read_word(self._target, self._region)
+        self._last_version = before.plan_version if before else 0
+        self._adoption = Adoption(
+            cluster=self._target,
+            admin=self._topics.target,
+            driver=self._driver,
+            routes=self._routes,
+            trusting=trusting,
+        )
 
     # -- topics and plans
 
@@ -168,11 +208,12 @@ class Daemon:
                 log.error("event=topics-unknown %s", error)
 
     async def _plan_for(self, carried: Sequence[Carried]) -> None:
-        await self._driver.adopt(carried)
-        session = self._session
-        assert session is not None
-        slots = await aside(lambda: session.slots)
-        before = self._posting.plan if self._posting else Plan()
+        assert self._adoption is not None
+        assert self._session is not None
+        await self._adoption.adopt(carried)
+        slots = await aside(self._session.count_slots)
+        # Versions go on where the driver before left off: receipts tell their plans apart.
+        before = self._posting.plan if self._posting else Plan(self._last_version)
         plan = self._planner.plan(by_route(self._routes, carried), slots, before)
         if self._posting and plan.version == before.version:
             if len(bins(plan, slots)) == len(bins(plan, self._posting.slots)):
@@ -223,7 +264,7 @@ class Daemon:
             config=self._config,
             posting=self._postings.path,
             checkpoint=self._folder / f"checkpoint-{number}",
-            slots=session.slots,
+            slots=session.count_slots(),
             receipts=ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region),
             heed=self._heed,
         )
@@ -232,9 +273,16 @@ class Daemon:
         """For metrics."""
 
     async def _keep_checking(self) -> None:
+        """Raises OtherTerm when another driver has spoken."""
+        said_at = time.monotonic()
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            await self._driver.check()
+            word = await read_word(self._target, self._region)
+            if word and word.term != self._driver.term:
+                raise OtherTerm(f"it has {word.term}, this one had {self._driver.term}")
+            if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
+                await self._driver.say(self._posting.plan.version)
+                said_at = time.monotonic()
 
     # -- the end
 
@@ -267,7 +315,7 @@ class Daemon:
             except Exception:
                 self._session.kill()
         with suppress(Exception):
-            await asyncio.wait_for(self._driver.close(), SAY_SECONDS)
+            await asyncio.wait_for(self._target.close(), SAY_SECONDS)
 
     async def _end_carriers(self, tell: bool) -> None:
         """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""
@@ -295,10 +343,10 @@ def verdict(work: asyncio.Future[None]) -> Exit:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
-        case Fenced():
-            log.error("event=fenced %s: a newer driver of this region runs; this one ends", error)
+        case Fenced() | OtherTerm():
+            log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
             return Exit.FENCED
-        case AdminError() | Unreachable() | SparkGone():
+        case AdminError() | Unreachable() | Answered() | SparkGone():
             log.error("event=failed %s", error)
         case _:
             log.error("event=failed", exc_info=error)

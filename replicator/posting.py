@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from balancer.plan import Plan
+from replicator.word import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,8 @@ class Posting:
     plan: Plan
     slots: int
     """Spark tasks that can run at once."""
-    term: tuple[int, int]
-    """The driver's producer id and epoch."""
+    term: Term
+    """The driver's."""
     stop: bool = False
 
     def to_json(self) -> str:
@@ -28,7 +29,7 @@ class Posting:
             {
                 "plan": self.plan.to_json(),
                 "slots": self.slots,
-                "term": self.term,
+                "term": [self.term.producer_id, self.term.epoch],
                 "stop": self.stop,
             }
         )
@@ -36,10 +37,8 @@ class Posting:
     @staticmethod
     def from_json(text: str) -> Posting:
         found = json.loads(text)
-        producer_id, epoch = found["term"]
-        return Posting(
-            Plan.from_json(found["plan"]), found["slots"], (producer_id, epoch), found["stop"]
-        )
+        plan, term = Plan.from_json(found["plan"]), Term(*found["term"])
+        return Posting(plan, found["slots"], term, found["stop"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,9 @@ class Session:
         except BaseException:
             self.kill()
             raise
-        log.info("event=spark-started master=%s slots=%d jvm=%d", master, self.slots, self._jvm.pid)
+        log.info("event=spark-started master=%s jvm=%d", master, self._jvm.pid)
 
-    @property
-    def slots(self) -> int:
+    def count_slots(self) -> int:
         """How many tasks can run at once, 1 at least; follows executors as they come and go.
 
         Counted by executor: Spark's own default parallelism says 2 where there is a single core.

@@ -20,12 +20,12 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from typing_extensions import override
 
 from balancer.plan import bins
-from replicator.carrier import Assignment, OtherTerm, carry
+from replicator.carrier import Assignment, carry
 from replicator.logs import log_to_stderr
 from replicator.posting import Posting, PostingFile
 from replicator.receipts import Receipt, spark_schema, to_arrow
 from replicator.topology import Appliance, load
-from replicator.word import Term
+from replicator.word import OtherTerm
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +36,7 @@ LOOK_SECONDS = 0.1
 # Long enough for no worker to be given two tasks of the first epoch.
 WARM_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 2.0
+OTHER_TERM_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
                     route=routes[carrier.route],
                     number=carrier.number,
                     partitions=posting.plan.loads[carrier],
-                    term=Term(*posting.term),
+                    term=posting.term,
                     plan_version=posting.plan.version,
                     deadline=deadline,
                 )
@@ -176,6 +177,8 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
             return await carry(appliance, assignment)
         except OtherTerm as error:
             log.info("event=other-term %s: %s", who, error)
+            # Not at once: until the driver hears of the other one, it would send us here again.
+            await asyncio.sleep(OTHER_TERM_SECONDS)
             return []
         except Exception:
             log.exception("event=carrier-failed %s again_in_seconds=%.1f", who, pause)

@@ -54,6 +54,10 @@ class TopicSync:
         self._carried: tuple[Carried, ...] = ()
         self._said: dict[str, str] = {}
 
+    @property
+    def target(self) -> Admin:
+        return self._ends.target
+
     def round(self) -> tuple[Carried, ...]:
         """What can be carried now. A source that does not answer keeps what it had.
 

@@ -1,0 +1,43 @@
+"""The topics that Sluice keeps for itself on a target: the plan's, and one of runs per route."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from replicator.admin import Admin
+from replicator.admin_error import UnknownTopic
+from replicator.runs_topic import runs_topic
+from replicator.topics import Create
+from replicator.topology import Route
+from replicator.word import PLAN_TOPIC
+
+VISIBLE_SECONDS = 15.0
+
+
+def make_own_topics(
+    target: Admin, routes: Iterable[Route], replication_factor: int
+) -> frozenset[Route]:
+    """Makes those that are not there; gives the routes that had none: never run before.
+
+    Blocking. Raises AdminError.
+    """
+    by_topic = {runs_topic(route.key).name: route for route in routes}
+    wanted = {PLAN_TOPIC, *by_topic}
+    missing = wanted - {topic.name for topic in target.topics(wanted)}
+    for outcome in target.apply([_create(name, replication_factor) for name in sorted(missing)]):
+        if outcome.error:
+            raise outcome.error
+    deadline = time.monotonic() + VISIBLE_SECONDS
+    while absent := wanted - {topic.name for topic in target.topics(wanted)}:
+        if time.monotonic() > deadline:
+            raise UnknownTopic(target.name, f"created, and still not there: {sorted(absent)}")
+        time.sleep(0.1)
+    return frozenset(route for name, route in by_topic.items() if name in missing)
+
+
+def _create(name: str, replication_factor: int) -> Create:
+    if name == PLAN_TOPIC:
+        return Create(name, 1, (), replication_factor)
+    topic = runs_topic(name.removeprefix("sluice.runs."))
+    return Create(name, topic.partitions, tuple(topic.configs.items()), replication_factor)
