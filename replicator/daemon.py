@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import IntEnum
@@ -30,12 +30,15 @@ from replicator.adoption import Adoption
 from replicator.aside import aside
 from replicator.cluster import Answered, Cluster, Fenced, Unreachable
 from replicator.logs import log_to_stderr
+from replicator.metrics import PortTaken, serve
 from replicator.mistakes import ConfigMistakes
+from replicator.offset_keeper import OffsetKeeper
+from replicator.offset_store import OffsetStore
 from replicator.own_topics import make_own_topics
 from replicator.planner import EvenPlanner, Planner
 from replicator.posting import Posting, PostingFile
-from replicator.receipts import Receipt
 from replicator.receipts_folder import ReceiptsFolder
+from replicator.reports import PartitionReport
 from replicator.run_folder import run_folder
 from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream
@@ -49,6 +52,7 @@ log = logging.getLogger(__name__)
 CHECK_SECONDS = 2.0
 # Brokers forget ids and commits that are not used for a week.
 SAY_AGAIN_SECONDS = 3600.0
+OFFSETS_SECONDS = 30.0
 SAY_SECONDS = 2.0
 SPARE_SECONDS = 1.5
 LOOK_SECONDS = 0.3
@@ -139,6 +143,7 @@ class Daemon:
         )
         self._driver = Driver(self._target, region, settings.transaction_timeout_ms)
         self._adoption: Adoption | None = None
+        self._stop_metrics: Callable[[], None] = lambda: None
         self._last_version = 0
         self._postings = PostingFile(folder / "posting.json")
         self._posting: Posting | None = None
@@ -182,6 +187,7 @@ class Daemon:
             await self._plan_for(carried)
             tasks.create_task(self._keep_planning())
             tasks.create_task(self._keep_checking())
+            tasks.create_task(self._keep_offsets())
 
     async def _take_office(self, trusting: Collection[Route]) -> None:
         term = await self._driver.open()
@@ -215,11 +221,13 @@ class Daemon:
         # Versions go on where the driver before left off: receipts tell their plans apart.
         before = self._posting.plan if self._posting else Plan(self._last_version)
         plan = self._planner.plan(by_route(self._routes, carried), slots, before)
+        limits = self._topics.limits
         if self._posting and plan.version == before.version:
-            if len(bins(plan, slots)) == len(bins(plan, self._posting.slots)):
+            posted = len(bins(plan, self._posting.slots)), self._posting.limits
+            if posted == (len(bins(plan, slots)), limits):
                 return
             plan = plan.renewed()
-        await self._post(Posting(plan, slots, self._driver.term))
+        await self._post(Posting(plan, slots, self._driver.term, limits))
 
     async def _post(self, posting: Posting) -> None:
         self._posting = posting
@@ -266,11 +274,7 @@ class Daemon:
             checkpoint=self._folder / f"checkpoint-{number}",
             slots=session.count_slots(),
             receipts=ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region),
-            heed=self._heed,
         )
-
-    def _heed(self, receipts: Sequence[Receipt]) -> None:
-        """For metrics."""
 
     async def _keep_checking(self) -> None:
         """Raises OtherTerm when another driver has spoken."""
@@ -283,6 +287,23 @@ class Daemon:
             if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
                 await self._driver.say(self._posting.plan.version)
                 said_at = time.monotonic()
+
+    async def _keep_offsets(self) -> None:
+        """The offset maps in Redis, and metrics from the reports there; neither is ever vital."""
+        region = self._appliance.region(self._region)
+        stores = [OffsetStore(region.redis_url(), route.key) for route in self._routes]
+
+        def reports() -> list[PartitionReport]:
+            return [report for store in stores for report in store.reports().values()]
+
+        try:
+            self._stop_metrics = serve(self._appliance.metrics, reports)
+        except PortTaken as error:
+            log.error("event=no-metrics %s", error)
+        keeper = OffsetKeeper(region, self._routes)
+        while True:
+            await aside(keeper.keep)
+            await asyncio.sleep(OFFSETS_SECONDS)
 
     # -- the end
 
@@ -316,6 +337,7 @@ class Daemon:
                 self._session.kill()
         with suppress(Exception):
             await asyncio.wait_for(self._target.close(), SAY_SECONDS)
+            await asyncio.wait_for(aside(self._stop_metrics), SAY_SECONDS)
 
     async def _end_carriers(self, tell: bool) -> None:
         """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""

@@ -6,7 +6,8 @@ One small file, replaced as a whole: the plan in force, the task slots, the driv
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from balancer.plan import Plan
@@ -22,6 +23,8 @@ class Posting:
     """Spark tasks that can run at once."""
     term: Term
     """The driver's."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """The largest batch that the target takes, by topic."""
     stop: bool = False
 
     def to_json(self) -> str:
@@ -30,6 +33,7 @@ class Posting:
                 "plan": self.plan.to_json(),
                 "slots": self.slots,
                 "term": [self.term.producer_id, self.term.epoch],
+                "limits": dict(self.limits),
                 "stop": self.stop,
             }
         )
@@ -38,7 +42,7 @@ class Posting:
     def from_json(text: str) -> Posting:
         found = json.loads(text)
         plan, term = Plan.from_json(found["plan"]), Term(*found["term"])
-        return Posting(plan, found["slots"], term, found["stop"])
+        return Posting(plan, found["slots"], term, found["limits"], found["stop"])
 
 
 @dataclass(frozen=True, slots=True)

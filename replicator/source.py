@@ -19,7 +19,7 @@ import uvloop
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from typing_extensions import override
 
-from balancer.plan import bins
+from balancer.plan import CarrierId, bins
 from replicator.carrier import Assignment, carry
 from replicator.logs import log_to_stderr
 from replicator.posting import Posting, PostingFile
@@ -137,25 +137,31 @@ def quiet() -> None:
 def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
     """What the tasks of the epoch that begins now are given."""
     deadline = now + appliance.replicator.epoch_seconds
-    routes = {route.key: route for route in appliance.routes}
     return [
         Bin(
             appliance,
-            tuple(
-                Assignment(
-                    route=routes[carrier.route],
-                    number=carrier.number,
-                    partitions=posting.plan.loads[carrier],
-                    term=posting.term,
-                    plan_version=posting.plan.version,
-                    deadline=deadline,
-                )
-                for carrier in carriers
-            ),
+            tuple(assigned(appliance, posting, carrier, deadline) for carrier in carriers),
             deadline,
         )
         for carriers in bins(posting.plan, posting.slots)
     ]
+
+
+def assigned(
+    appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
+) -> Assignment:
+    """What one carrier has to do in the epoch."""
+    partitions = posting.plan.loads[carrier]
+    topics = {partition.topic for partition in partitions} & posting.limits.keys()
+    return Assignment(
+        route=next(route for route in appliance.routes if route.key == carrier.route),
+        number=carrier.number,
+        partitions=partitions,
+        term=posting.term,
+        plan_version=posting.plan.version,
+        deadline=deadline,
+        max_message_bytes=tuple((topic, posting.limits[topic]) for topic in sorted(topics)),
+    )
 
 
 async def carried(each: Bin) -> list[Receipt]:

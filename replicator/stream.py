@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
@@ -27,7 +27,6 @@ class Stream:
         checkpoint: a folder for Spark's own notes. Never the truth: use a new one each time.
         slots: how many tasks can run at once.
         receipts: where they are kept.
-        heed: called with each epoch's receipts.
     """
 
     def __init__(
@@ -39,14 +38,12 @@ class Stream:
         checkpoint: Path,
         slots: int,
         receipts: ReceiptsFolder,
-        heed: Callable[[Sequence[Receipt]], None] = lambda receipts: None,
     ):
         self.warm = Event()
         """Set once the first epoch, which carries nothing, is over: the next begins at once."""
         self._idle = Event()
         self._idle.set()
         self._receipts = receipts
-        self._heed = heed
         spark.dataSource.register(SluiceSource)
         frame = (
             spark.readStream.format(SluiceSource.name())
@@ -90,10 +87,9 @@ class Stream:
         log.info("event=epoch-over epoch=%d %s", number, summary(receipts))
         for receipt in receipts:
             if receipt.state == "parked":
-                log.error("event=parked %s", receipt)
+                log.error("event=is-parked %s", receipt)
         try:
             self._receipts.add(receipts)
-            self._heed(receipts)
         except Exception:
             log.exception("event=receipts-lost epoch=%d receipts=%d", number, len(receipts))
 

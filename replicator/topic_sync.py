@@ -51,6 +51,8 @@ class TopicSync:
     def __init__(self, appliance: Appliance, region: str):
         self._ends = Ends.of(appliance, region)
         self._settings = appliance.topics
+        self.limits: dict[str, int] = {}
+        """The largest batch that the target takes, by topic; as of the last round."""
         self._carried: tuple[Carried, ...] = ()
         self._said: dict[str, str] = {}
 
@@ -93,7 +95,10 @@ class TopicSync:
     def _described_target(self, names: Iterable[str]) -> list[Topic]:
         # Asked even when there is nothing to ask for: an unreachable target must show at once.
         self._ends.target.cluster_id()
-        return self._ends.target.topics(names)
+        topics = self._ends.target.topics(names)
+        limits = {topic.name: topic.configs.number("max.message.bytes") for topic in topics}
+        self.limits = {name: int(limit) for name, limit in limits.items() if limit is not None}
+        return topics
 
     def _act(self, actions: Sequence[Action]) -> None:
         for outcome in self._ends.target.apply(actions):

@@ -11,7 +11,7 @@ PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
 def test_a_posting_is_read_as_it_was_written(tmp_path):
     file = PostingFile(tmp_path / "posting.json")
     assert file.read() is None
-    for posting in (Posting(PLAN, 2, TERM), Posting(PLAN, 2, TERM, stop=True)):
+    for posting in (Posting(PLAN, 2, TERM), Posting(PLAN, 2, TERM, {"orders": 2048}, stop=True)):
         file.write(posting)
         assert file.read() == posting
 
