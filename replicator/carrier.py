@@ -108,7 +108,10 @@ class Session:
         self._book = book
         self._lanes: dict[TopicPartition, Lane] = {}
         self._waiting: dict[TopicPartition, str] = {}
+        self._stopped: dict[TopicPartition, str] = {}
         self._over = asyncio.Event()
+        self._wanting = asyncio.Event()
+        self._wanting.set()
         self._limits = dict(assignment.max_message_bytes)
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         self._missing_since: dict[str, float] = {}
@@ -137,7 +140,7 @@ class Session:
             target.security.aiokafka_options(),
             request_timeout_ms=settings.request_timeout_ms,
         )
-        self._feed = OffsetFeed(region.redis, route.key, assignment.number)
+        self._feed = OffsetFeed(region.redis_url(), route.key, assignment.number)
         self._ledger = Ledger(self._target, route)
         self._scribe = Scribe(
             ledger=self._ledger,
@@ -258,25 +261,32 @@ class Session:
             timeout_ms=self._settings.transaction_timeout_ms,
         )
         while True:
-            acquired = await takeover.acquire(self._waiting)
+            acquired = await takeover.acquire(self._waiting.keys() | self._stopped.keys())
             for partition, taken in acquired.taken.items():
                 lane = Lane(partition, taken.entry, is_virgin=taken.was_virgin)
                 lane.source_leader, lane.target_leader = taken.source_leader, taken.target_leader
                 self._lanes[partition] = lane
+                self._scribe.parked.pop(partition, None)
+                self._book.resumed(partition)
             for partition, reason in acquired.parked.items():
-                log.error(
-                    "event=parked route=%s carrier=%d %s-%d: %s",
-                    *self._book.who,
-                    *partition,
-                    reason,
-                )
-                self._book.parked(partition, reason)
+                if self._stopped.get(partition) != reason:
+                    self._say_parked(partition, reason)
             self._waiting = acquired.waiting
+            # Others may have been parked meanwhile.
+            self._stopped = acquired.parked | self._scribe.shown_parked()
             self.began_carrying_at = self.began_carrying_at or time.time()
-            if not self._waiting:
-                await asyncio.Event().wait()
+            if not (self._waiting or self._stopped):
+                self._wanting.clear()
+            # What is parked is asked for again too: an operator's word shall not wait for the
+            # epoch's end.
+            await self._wanting.wait()
             await asyncio.sleep(WAITING_SECONDS)
-            await asyncio.gather(self._source.refresh(), self._target.refresh())
+            if self._waiting:
+                await asyncio.gather(self._source.refresh(), self._target.refresh())
+
+    def _say_parked(self, partition: TopicPartition, reason: str) -> None:
+        log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
+        self._book.parked(partition, reason)
 
     async def _keep_senders(self) -> None:
         """One sender for each broker that leads something of ours."""
@@ -365,12 +375,11 @@ class Session:
         await self._scribe.commit(lanes, even_unchanged=True)
 
     async def _park(self, lane: Lane, loss: Loss) -> None:
-        log.error(
-            "event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *lane.partition, loss
-        )
         self._book.note([lane], {}, {})
         await self._scribe.park(lane, loss)
-        self._book.parked(lane.partition, str(loss))
+        self._stopped[lane.partition] = str(loss)
+        self._wanting.set()
+        self._say_parked(lane.partition, str(loss))
 
     def _watch_target(self) -> None:
         """A topic deleted at the target: its entries went with it."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class _Page:
     """One partition's figures so far; a session's lane is counted once, when it ends."""
 
-    source_begin: int
-    source_end: int
+    source_begin: int = 0
+    source_end: int | None = None
     target_begin: int | None = None
     target_end: int | None = None
     records: int = 0
@@ -66,6 +66,11 @@ class ReceiptBook:
         page = self._page(partition)
         page.state, page.reason = "parked", reason
 
+    def resumed(self, partition: TopicPartition) -> None:
+        """It goes on, after an operator's word."""
+        if partition in self._pages:
+            self._pages[partition].state, self._pages[partition].reason = "unreleased", ""
+
     def released(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             page = self._page(partition)
@@ -79,13 +84,12 @@ class ReceiptBook:
         ]
 
     def _page(self, partition: TopicPartition) -> _Page:
-        return self._pages.setdefault(partition, _Page(0, 0))
+        return self._pages.setdefault(partition, _Page())
 
     def _count(self, lane: Lane) -> None:
-        page = self._pages.get(lane.partition)
-        if page is None:
-            begin = lane.began.source_offset
-            page = self._pages[lane.partition] = _Page(begin, begin)
+        page = self._page(lane.partition)
+        if page.source_end is None:
+            page.source_begin = lane.began.source_offset
         page.source_end = lane.entry.source_offset
         if lane.records:
             if page.target_begin is None:
@@ -104,7 +108,7 @@ class ReceiptBook:
             carrier=self._assignment.number,
             plan_version=self._assignment.plan_version,
             source_begin=page.source_begin,
-            source_end=page.source_end,
+            source_end=page.source_end or 0,
             target_begin=page.target_begin,
             target_end=page.target_end,
             records=page.records,

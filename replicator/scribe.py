@@ -51,6 +51,10 @@ class Scribe:
         self._feed = feed
         self._lock = asyncio.Lock()
 
+    def shown_parked(self) -> dict[TopicPartition, str]:
+        """What was parked while it was carried, and why."""
+        return {partition: str(loss) for partition, loss in self.parked.items()}
+
     # -- runs
 
     async def tell(self) -> None:

@@ -44,12 +44,14 @@ class Taken:
         entry: as committed.
         was_virgin: nothing of it had ever been carried.
         source_leader, target_leader: leader epochs under which both logs were checked.
+        accepted: losses that were stepped over, at an operator's word.
     """
 
     entry: Entry
     was_virgin: bool
     source_leader: int
     target_leader: int
+    accepted: tuple[Loss, ...] = ()
 
 
 @dataclass(slots=True)
@@ -317,6 +319,7 @@ class Takeover:
             was_virgin,
             source_found.leader,
             found.leader,
+            tuple(loss for loss in (entry.parked, found.loss, source_found.loss) if loss),
         )
 
     async def _first_offset(self, partition: TopicPartition) -> int:

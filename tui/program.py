@@ -11,6 +11,7 @@ import click
 from tui.exit_codes import ExitCode, answer, listing
 
 COMMANDS = {
+    "accept-loss": "tui.commands.accept_loss:accept_loss",
     "config": "tui.commands.config:config",
     "replicate": "tui.commands.replicate:replicate",
     "status": "tui.commands.status:status",
