@@ -10,6 +10,9 @@ from aiokafka.errors import KafkaError
 from replicator.runs_topic import RunsKey, RunsTopicMissing, encode, runs_topic
 from replicator.stretch import Stretch
 
+# A message's key and value.
+Message = tuple[bytes, bytes]
+
 
 class RunsNotWritten(Exception):
     """The target did not take the runs. They are kept; flush() again sends them again."""
@@ -38,7 +41,8 @@ class RunsPublisher:
             "request_timeout_ms": request_timeout_ms,
         }
         self._producer: Any = None
-        self._unwritten: list[tuple[bytes, bytes, asyncio.Future[Any]]] = []
+        self._unwritten: list[Message] = []
+        self._flushing = asyncio.Lock()
 
     async def start(self) -> None:
         """Connects; raises RunsTopicMissing rather than let a broker make the topic up."""
@@ -64,51 +68,49 @@ class RunsPublisher:
         self._producer = producer
 
     async def publish(self, told: Iterable[tuple[RunsKey, Stretch]]) -> None:
-        """Hands stretches to the producer; they are on their way, not yet written."""
-        await self._send_all(encode(key, stretch) for key, stretch in told)
+        """Takes note of stretches; the next flush that begins, whoever calls it, writes them."""
+        self._unwritten += [encode(key, stretch) for key, stretch in told]
 
     async def flush(self) -> None:
-        """Returns once all that was published is written by every in-sync replica.
+        """Returns once all that was published before is written by every in-sync replica.
 
         Raises RunsNotWritten; what is not written is sent again by the next flush.
         """
-        waiting, self._unwritten = self._unwritten, []
-        self._unwritten += [kept for kept in waiting if not _failed(kept[2])]
-        await self._send_all((key, value) for key, value, sent in waiting if _failed(sent))
-        results = await asyncio.gather(
-            *(written for _, _, written in self._unwritten), return_exceptions=True
-        )
-        failures = [result for result in results if isinstance(result, BaseException)]
-        self._unwritten = [kept for kept in self._unwritten if _failed(kept[2])]
-        if failures:
+        # One at a time: a flush must not return while another one still writes what it needs.
+        async with self._flushing:
+            messages = list(self._unwritten)
+            written = await self._send(messages)
+            if written:
+                # Unlike gather, wait leaves the futures alone when this call is cancelled.
+                await asyncio.wait(written)
+            failures = [sent.exception() for sent in written]
+            failed = [it for it, failure in zip(messages, failures, strict=True) if failure]
+            # Only now: had this been cancelled, all would be sent again.
+            self._unwritten[: len(messages)] = failed
+        if failed:
+            reason = next(filter(None, failures))
             raise RunsNotWritten(
-                f"{self.topic} did not take {len(failures)} of {len(results)} messages: "
-                f"{failures[0]!r}"
-            ) from failures[0]
+                f"{self.topic} did not take {len(failed)} of {len(messages)} messages: {reason!r}"
+            ) from reason
 
     async def stop(self) -> None:
         """Closes the connections; waits for what is on its way."""
         producer, self._producer = self._producer, None
         if producer is not None:
             await producer.stop()
-        for _, _, written in self._unwritten:
-            # Whoever stops without a flush has chosen not to know.
-            _failed(written)
 
-    async def _send_all(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
-        """Queues messages; once the producer takes no more, the rest count as not written."""
+    async def _send(self, messages: Sequence[Message]) -> list[asyncio.Future[Any]]:
+        """A future for each; once the producer takes no more, the rest have failed already."""
+        sent: list[asyncio.Future[Any]] = []
         refusal: KafkaError | None = None
         for key, value in messages:
             if refusal is None:
                 try:
-                    written = await self._producer.send(self.topic, value=value, key=key)
+                    sent.append(await self._producer.send(self.topic, value=value, key=key))
+                    continue
                 except KafkaError as error:
                     refusal = error
-            if refusal is not None:
-                written = asyncio.get_running_loop().create_future()
-                written.set_exception(refusal)
-            self._unwritten.append((key, value, written))
-
-
-def _failed(written: "asyncio.Future[Any]") -> bool:
-    return written.done() and (written.cancelled() or written.exception() is not None)
+            refused = asyncio.get_running_loop().create_future()
+            refused.set_exception(refusal)
+            sent.append(refused)
+        return sent

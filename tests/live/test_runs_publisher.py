@@ -121,3 +121,31 @@ async def test_a_cluster_behind_tls_and_a_password_is_told_and_read(make_cluster
     await telling.flush()
     await telling.stop()
     assert rebuild(options(cluster), "west.east") == {keys(1)[0]: learned(stretches(0, 1))}
+
+
+async def test_no_flush_returns_while_another_still_writes_what_was_published_before(make_cluster):
+    cluster = make_cluster("paused")
+    create(cluster, "west.east")
+    telling = await publisher(cluster, "west.east")
+    (key,) = keys(1)
+    await telling.publish([(key, stretches(0, 1)[0])])
+    await telling.flush()
+    cluster.pause()
+    try:
+        await telling.publish((key, stretch) for stretch in stretches(1, 500))
+        first = asyncio.create_task(telling.flush())
+        await asyncio.sleep(0.1)
+        second = asyncio.create_task(telling.flush())
+        await telling.publish((key, stretch) for stretch in stretches(500, 510))
+        third = asyncio.create_task(telling.flush())
+        done, _ = await asyncio.wait([first, second, third], timeout=1)
+        assert not done
+        # Whoever gives up waiting does not take from the others what they wait for.
+        first.cancel()
+    finally:
+        cluster.resume()
+    await second
+    assert rebuild(options(cluster), "west.east")[key].source_end >= 5000
+    await third
+    await telling.stop()
+    assert rebuild(options(cluster), "west.east") == {key: learned(stretches(0, 510))}
