@@ -138,7 +138,7 @@ class Acceptance:
         try:
             acquired: Acquired = await takeover.acquire(places)
             for partition, taken in acquired.taken.items():
-                lanes[partition] = Lane(partition, taken.entry, is_virgin=taken.was_virgin)
+                lanes[partition] = Lane(partition, taken.entry)
             await scribe.release(f"{self._writer.transactional_id}.free")
         finally:
             await asyncio.gather(self._publisher.stop(), self._feed.stop())

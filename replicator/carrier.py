@@ -14,6 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aiokafka.errors import KafkaError
@@ -21,6 +22,7 @@ from aiokafka.errors import KafkaError
 from balancer.plan import TopicPartition
 from replicator.cluster import Answered, Cluster, Fenced, StartOver, Unreachable
 from replicator.lane import Lane
+from replicator.lanes import Lanes
 from replicator.ledger import Ledger
 from replicator.loss import Loss, LossKind
 from replicator.offset_feed import OffsetFeed
@@ -42,7 +44,9 @@ log = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 1_048_588
 """Kafka's default of max.message.bytes."""
 TICK_SECONDS = 0.002
+LEDGER_TICK_SECONDS = 0.05
 WAITING_SECONDS = 1.0
+RELEASE_SECONDS = 3.0
 TARGET_DELETED_AFTER_SECONDS = 10.0
 MOVE_UP_SECONDS = 60.0
 PAUSE_SECONDS = (0.05, 5.0)
@@ -106,11 +110,12 @@ class Session:
         self._settings = settings
         self._start = appliance.topics.start
         self._book = book
-        self._lanes: dict[TopicPartition, Lane] = {}
+        self._lanes = Lanes()
         self._waiting: dict[TopicPartition, str] = {}
         self._stopped: dict[TopicPartition, str] = {}
         self._over = asyncio.Event()
         self._wanting = asyncio.Event()
+        self._uncovered = asyncio.Event()
         self._wanting.set()
         self._limits = dict(assignment.max_message_bytes)
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
@@ -155,7 +160,7 @@ class Session:
             lanes=self._lanes,
             rule_of=self._rule_of,
             fetch_bytes=settings.fetch_mib << 20,
-            filled=self._wake,
+            filled=self._filled,
         )
         self._pace = Pace(route.name, assignment.number)
 
@@ -231,7 +236,16 @@ class Session:
             await asyncio.sleep(TICK_SECONDS)
         self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
         free = f"{self._writer.transactional_id}.free"
-        self._book.released(await self._scribe.release(free))
+        try:
+            release = self._scribe.release(free)
+            seconds = self._settings.drain_seconds + RELEASE_SECONDS
+            self._book.released(await asyncio.wait_for(release, seconds))
+        except TimeoutError:
+            log.error(
+                "event=not-released route=%s carrier=%d: %s; the next carrier takes over",
+                *self._book.who,
+                self._target.trouble,
+            )
 
     async def _close(self) -> None:
         self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
@@ -263,7 +277,7 @@ class Session:
         while True:
             acquired = await takeover.acquire(self._waiting.keys() | self._stopped.keys())
             for partition, taken in acquired.taken.items():
-                lane = Lane(partition, taken.entry, is_virgin=taken.was_virgin)
+                lane = Lane(partition, taken.entry)
                 lane.source_leader, lane.target_leader = taken.source_leader, taken.target_leader
                 self._lanes[partition] = lane
                 self._scribe.parked.pop(partition, None)
@@ -282,7 +296,7 @@ class Session:
             await self._wanting.wait()
             await asyncio.sleep(WAITING_SECONDS)
             if self._waiting:
-                await asyncio.gather(self._source.refresh(), self._target.refresh())
+                await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
 
     def _say_parked(self, partition: TopicPartition, reason: str) -> None:
         log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
@@ -301,6 +315,7 @@ class Session:
                     window=self._settings.window,
                     timeout_ms=self._settings.request_timeout_ms // 2,
                     prove=self._prove,
+                    uncovered=self._uncovered.set,
                     park=self._park,
                     shipped=self._pace.shipped,
                 )
@@ -316,13 +331,15 @@ class Session:
         refresh_bytes = self._settings.refresh_mib << 20
         last = moved_up = time.monotonic()
         while True:
-            await asyncio.sleep(TICK_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._uncovered.wait(), LEDGER_TICK_SECONDS)
+            self._uncovered.clear()
             now = time.monotonic()
             lanes = list(self._lanes.values())
             for lane in lanes:
                 if lane.stopping and lane.is_empty:
                     await self._park(lane, lane.stopping)
-            waiting = [lane for lane in lanes if lane.waits_for_cover]
+            waiting = [lane for lane in self._lanes.busy() if lane.waits_for_cover]
             is_due = now - last > self._settings.refresh_seconds
             if is_due or self._pace.bytes_since_commit > refresh_bytes:
                 if now - moved_up > MOVE_UP_SECONDS:
@@ -340,6 +357,7 @@ class Session:
         """Idle lanes of a busy target partition: a takeover need not read what others appended.
         Renewing their entries also keeps the broker from forgetting them."""
         for lane in lanes:
+            lane.rest()
             if lane.is_empty and self._target.leader(*lane.partition):
                 end = await self._target.log_end(*lane.partition)
                 lane.moved_up(end)
@@ -371,8 +389,12 @@ class Session:
             merge_below_records=self._settings.merge_below_records,
         )
 
-    async def _prove(self, lanes: list[Lane]) -> None:
-        await self._scribe.commit(lanes, even_unchanged=True)
+    def _filled(self, lanes: list[Lane]) -> None:
+        self._lanes.stir(lanes)
+        self._wake()
+
+    async def _prove(self, lanes: list[Lane]) -> bool:
+        return await self._scribe.commit(lanes, even_unchanged=True)
 
     async def _park(self, lane: Lane, loss: Loss) -> None:
         self._book.note([lane], {}, {})

@@ -206,6 +206,13 @@ class Cluster:
             self._refreshing = asyncio.ensure_future(self._refresh())
         await asyncio.shield(self._refreshing)
 
+    async def try_refresh(self) -> None:
+        """refresh(), for those who ask again anyway: a cluster that is away is only noted."""
+        try:
+            await self.refresh()
+        except Unreachable as error:
+            self.trouble = str(error)
+
     async def _refresh(self) -> None:
         nodes = list(self._brokers)
         random.shuffle(nodes)

@@ -55,17 +55,16 @@ class Lane:
     Args:
         partition: of the source; the same in the target.
         entry: held by this carrier's writer and committed.
-        is_virgin: nothing of it was ever carried, so its map of runs is whole from 0 on.
     """
 
-    def __init__(self, partition: TopicPartition, entry: Entry, *, is_virgin: bool = False):
+    def __init__(self, partition: TopicPartition, entry: Entry):
         self.partition = partition
         self.position = entry.source_offset
         """Source offset to fetch next."""
         self.source_end: int | None = None
         """The source's high watermark, once a fetch told it."""
         self.source_epoch = entry.source_epoch
-        self.gathering = Gathering(0 if is_virgin else entry.source_offset)
+        self.gathering = Gathering(entry.source_offset)
         self.is_settling = False
         """Nothing more is fetched: the lane is to be released."""
         self.stopping: Loss | None = None
@@ -142,6 +141,10 @@ class Lane:
         return not self._queue and not self._flight
 
     @property
+    def has_queued(self) -> bool:
+        return bool(self._queue)
+
+    @property
     def in_flight(self) -> int:
         return len(self._flight)
 
@@ -173,6 +176,11 @@ class Lane:
             self._queue.extendleft(reversed(self._flight))
             self._flight.clear()
         self.is_alone = True
+
+    def rest(self) -> None:
+        """A long silence: the broker may have forgotten the producer, so a batch goes alone."""
+        if not self._flight:
+            self.is_alone = True
 
     def is_head(self, unit: Unit) -> bool:
         """Whether everything before this batch was acknowledged."""
@@ -241,6 +249,7 @@ class Lane:
         is_idle = self.is_empty and not self.is_settling
         if is_idle:
             # Nothing is under way: what lies between the last record and the position held none.
+            self.gathering.pass_over(self.position)
             entry = replace(self._entry, source_offset=self.position, gaps=())
             return Statement(self._complete(entry), self._sequence, True)
         gaps: list[Gap] = []
@@ -269,7 +278,6 @@ class Lane:
             # Nothing came in between: the gap it stepped over is behind.
             self._queued_to = statement.entry.source_offset
             self._entry = replace(self._entry, source_offset=statement.entry.source_offset)
-            self.gathering.pass_over(self._queued_to)
 
     def moved_up(self, target_offset: int) -> None:
         """Others appended while nothing of ours was in flight: what follows lies behind that."""

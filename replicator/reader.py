@@ -12,13 +12,14 @@ from aiokafka.errors import KafkaError
 from balancer.plan import TopicPartition
 from replicator.batch import BrokenBatch
 from replicator.cluster import Cluster, Unreachable
+from replicator.fetch_session import FetchSession, Place
 from replicator.inspection import inspect_source
 from replicator.lane import Lane
 from replicator.loss import Loss, LossKind
 from replicator.packer import PackingRule, pack
 from replicator.parcel import RecordTooLarge
 from replicator.verdict import Verdict, named, verdict
-from replicator.wire import FetchPosition, FetchRequest
+from replicator.wire import NO_TOPIC_ID, FetchPosition, FetchRequest
 
 LANE_BYTES_MAX = 4 << 20
 CARRIER_BYTES_MAX = 192 << 20
@@ -38,7 +39,7 @@ class Reader:
     Args:
         lanes: read anew in every round; others add and remove them meanwhile.
         rule_of: by topic, what the target takes.
-        filled: called after lanes got something.
+        filled: called with the lanes that got something.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Reader:
         lanes: Mapping[TopicPartition, Lane],
         rule_of: Callable[[str], PackingRule],
         fetch_bytes: int,
-        filled: Callable[[], None],
+        filled: Callable[[list[Lane]], None],
     ):
         self._source = source
         self._lanes = lanes
@@ -85,34 +86,45 @@ class Reader:
 
     async def _fetch_from(self, node: int) -> None:
         """While the broker leads anything that we carry."""
+        session = FetchSession()
         while node in self._nodes():
             wanted, is_all = self._wanted(node)
             if not wanted:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
+            changes = session.next({place: self._position(lane) for place, lane in wanted.items()})
             request = FetchRequest(
-                [self._position(lane) for lane in wanted.values()],
+                changes.positions,
+                session=(changes.session_id, changes.epoch),
+                forgotten=changes.forgotten,
                 wait_ms=WAIT_MS if is_all else SHORT_WAIT_MS,
                 bytes_max=RESPONSE_BYTES_MAX,
                 read_committed=True,
             )
-            asked = {place: lane.position for place, lane in wanted.items()}
             try:
                 response = await self._source.send(node, request, "fetch")
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
-                self._source.trouble = (
-                    f"{self._source.name}: Fetch: {error or type(error).__name__}"
-                )
+                self._say(f"{error or type(error).__name__}")
+                session.forget()
                 await asyncio.sleep(RETRY_SECONDS)
-                await self._refresh()
+                await self._source.try_refresh()
                 continue
-            if self._take(response, wanted, asked):
+            if response.error_code:
+                # The session was evicted, or the broker restarted: the next request is a full one.
+                self._say(named(response.error_code))
+                session.forget()
+                continue
+            session.answered(response.session_id)
+            if self._take(response, wanted, session):
                 await asyncio.sleep(RETRY_SECONDS * random.uniform(0.2, 0.5))
-                await self._refresh()
+                await self._source.try_refresh()
 
-    def _wanted(self, node: int) -> tuple[dict[tuple[Any, int], Lane], bool]:
+    def _say(self, trouble: str) -> None:
+        self._source.trouble = f"{self._source.name}: Fetch: {trouble}"
+
+    def _wanted(self, node: int) -> tuple[dict[Place, Lane], bool]:
         """Lanes with room whose leader is this broker, and checked; and whether those are all."""
-        wanted: dict[tuple[Any, int], Lane] = {}
+        wanted: dict[Place, Lane] = {}
         is_all = True
         room = CARRIER_BYTES_MAX - sum(lane.queued_bytes for lane in self._lanes.values())
         for partition, lane in self._lanes.items():
@@ -124,47 +136,39 @@ class Reader:
             if lane.queued_bytes >= LANE_BYTES_MAX or room <= 0:
                 is_all = False
                 continue
-            wanted[lane.entry.source_topic, partition.partition] = lane
+            topic = lane.entry.source_topic
+            assert topic is not None, "a lane begins with the source topic's id in its entry"
+            wanted[topic, partition.partition] = lane
         return wanted, is_all
 
     def _position(self, lane: Lane) -> FetchPosition:
-        topic = lane.entry.source_topic
-        assert topic is not None, "a lane begins with the source topic's id in its entry"
         return FetchPosition(
-            topic,
+            lane.entry.source_topic or NO_TOPIC_ID,
             lane.partition.partition,
             lane.position,
             max(self._fetch_bytes, lane.fetch_bytes),
             lane.source_leader,
         )
 
-    def _take(
-        self,
-        response: Any,
-        wanted: Mapping[tuple[Any, int], Lane],
-        asked: Mapping[tuple[Any, int], int],
-    ) -> bool:
+    def _take(self, response: Any, wanted: Mapping[Place, Lane], session: FetchSession) -> bool:
         """Whether something was odd, so that the metadata should be read again."""
-        if response.error_code:
-            self._source.trouble = f"{self._source.name}: Fetch: {named(response.error_code)}"
-            return True
-        is_odd = got = False
+        is_odd = False
+        filled = []
         for topic, rows, _ in response.topics:
-            for number, code, high_watermark, _, _, aborted, _, records, _ in rows:
+            for number, code, _, stable_offset, _, aborted, _, records, _ in rows:
                 lane = wanted.get((topic, number))
-                is_current = lane is not None and self._lanes.get(lane.partition) is lane
-                if lane is None or not is_current or lane.is_settling:
+                if lane is None or self._lanes.get(lane.partition) is not lane or lane.is_settling:
                     continue
                 if code:
                     is_odd = True
                     self._answered_oddly(lane, code)
-                elif asked[topic, number] == lane.position:
-                    lane.source_end = high_watermark
+                elif session.asked((topic, number)) == lane.position:
+                    lane.source_end = stable_offset
                     if records:
-                        got = True
+                        filled.append(lane)
                         self._fill(lane, records, aborted)
-        if got:
-            self._filled()
+        if filled:
+            self._filled(filled)
         return is_odd
 
     def _fill(self, lane: Lane, records: bytes, aborted: Any) -> None:
@@ -203,12 +207,6 @@ class Reader:
 
     # -- leaders
 
-    async def _refresh(self) -> None:
-        try:
-            await self._source.refresh()
-        except Unreachable as error:
-            self._source.trouble = str(error)
-
     def _check_where_needed(self) -> None:
         """Lanes whose source has another leader, or none, than when it was last checked."""
         for partition, task in list(self._checks.items()):
@@ -223,7 +221,7 @@ class Reader:
 
     async def _check(self, lane: Lane) -> None:
         partition, topic = lane.partition, lane.partition.topic
-        await self._refresh()
+        await self._source.try_refresh()
         if self._source.topic(topic) is None:
             now = asyncio.get_running_loop().time()
             since = self._missing_since.setdefault(topic, now)

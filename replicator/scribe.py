@@ -86,8 +86,11 @@ class Scribe:
 
     # -- entries
 
-    async def commit(self, lanes: Iterable[Lane], *, even_unchanged: bool = False) -> None:
-        """Commit the entries of lanes as they are now; raises Fenced."""
+    async def commit(self, lanes: Iterable[Lane], *, even_unchanged: bool = False) -> bool:
+        """Commit the entries of lanes as they are now; raises Fenced.
+
+        Returns: whether any was committed.
+        """
         async with self._lock:
             statements = {
                 lane: statement
@@ -97,13 +100,14 @@ class Scribe:
                 and ((statement := lane.statement()).entry != lane.last_stated or even_unchanged)
             }
             if not statements:
-                return
+                return False
             await self.tell()
             done = await self._commit({lane.partition: s.entry for lane, s in statements.items()})
             for lane, statement in statements.items():
                 if lane.partition in done:
                     lane.committed(statement)
                     lane.last_stated = statement.entry
+            return bool(done)
 
     async def park(self, lane: Lane, loss: Loss) -> None:
         """Stop a lane for good; the others go on. What is in flight may still land: the entry

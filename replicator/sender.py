@@ -7,23 +7,26 @@ acknowledged goes again, the same bytes in the same order.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError
 
-from balancer.plan import TopicPartition
 from replicator.cluster import Answered, Cluster, Fenced, Forbidden, StartOver, Unreachable
 from replicator.inspection import inspect_target
 from replicator.lane import AcknowledgedTooLow, Lane, Unit
+from replicator.lanes import Lanes
 from replicator.loss import Loss, LossKind
 from replicator.verdict import Verdict, named, verdict
 from replicator.wire import ProduceRequest
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
+SILENCE_SECONDS_MAX = 60.0
+"""Far below the brokers' producer.id.expiration.ms. Counted also while the process is stopped."""
 OUT_OF_ORDER, DUPLICATE = 45, 46
 
 Shipment = list[tuple[Lane, Unit]]
@@ -34,11 +37,13 @@ class Sender:
 
     Args:
         node: the broker.
-        lanes: of the carrier; read anew each time.
+        lanes: of the carrier; the busy ones are read anew each time.
         producer_id: of the carrier's writer.
         window: requests in flight at most; the broker remembers five batches of a producer.
-        prove: commits the entries of lanes, which only a writer not fenced can do. Awaited before
-            anything is sent over a new connection.
+        prove: commits the entries of lanes, which only a writer not fenced can do; False: it
+            could commit none. Awaited before anything is sent over a new connection or after a
+            long silence: a zombie whose fence the broker has forgotten gets no further.
+        uncovered: called when a lane waits for a gap to be covered by an entry.
         park: called with a lane whose target does not take or no longer holds its records.
         shipped: called with the records and bytes of each acknowledgement.
     """
@@ -48,11 +53,12 @@ class Sender:
         node: int,
         *,
         target: Cluster,
-        lanes: Mapping[TopicPartition, Lane],
+        lanes: Lanes,
         producer_id: int,
         window: int,
         timeout_ms: int,
-        prove: Callable[[list[Lane]], Awaitable[None]],
+        prove: Callable[[list[Lane]], Awaitable[bool]],
+        uncovered: Callable[[], None],
         park: Callable[[Lane, Loss], Awaitable[None]],
         shipped: Callable[[int, int], None],
     ):
@@ -64,12 +70,14 @@ class Sender:
         self._window = window
         self._timeout_ms = timeout_ms
         self._prove = prove
+        self._uncovered = uncovered
         self._park = park
         self._shipped = shipped
         self._connection: AIOKafkaConnection | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._must_rewind = False
         self._turn = 0
+        self._heard_at = -SILENCE_SECONDS_MAX
 
     async def run(self) -> None:
         """Until cancelled.
@@ -106,16 +114,22 @@ class Sender:
                 continue
             if self._connection is None or not self._connection.connected():
                 await self._connect()
-                continue
-            self._send(self._connection, ready)
+            elif time.monotonic() - self._heard_at > SILENCE_SECONDS_MAX:
+                await self._prove_again(ready)
+            else:
+                self._send(self._connection, ready)
 
     # -- what is sent
 
     def _ready(self) -> list[Lane]:
         ready = []
-        for lane in self._lanes.values():
+        for lane in self._lanes.busy():
             leader = self._target.leader(*lane.partition)
-            if leader is None or leader.node != self.node or not lane.is_ready(self._window):
+            if leader is None or leader.node != self.node:
+                continue
+            if lane.waits_for_cover:
+                self._uncovered()
+            if not lane.is_ready(self._window):
                 continue
             if lane.in_flight and lane.sender != self.node:
                 continue  # the former leader's sender still has answers to come, or a rewind
@@ -168,6 +182,7 @@ class Sender:
         except (OSError, KafkaError, TimeoutError) as error:
             self._lost(error)
             return
+        self._heard_at = time.monotonic()
         codes = {
             (topic, row[0]): (row[1], row[2])
             for topic, rows, _ in response.responses
@@ -237,12 +252,13 @@ class Sender:
         for lane in self._lanes.values():
             if lane.sender == self.node:
                 lane.rewind()
+                self._lanes.stir([lane])
         self._must_rewind = False
         if self._connection:
             self._connection.close()
             self._connection = None
         await asyncio.sleep(RETRY_SECONDS)
-        await self._refresh()
+        await self._target.try_refresh()
         self.wake.set()
 
     async def _connect(self) -> None:
@@ -255,9 +271,19 @@ class Sender:
         except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
             self._lost(error)
             return
-        # A zombie whose fence the broker has forgotten gets no further than this.
-        await self._prove(self._ready())
-        self._connection = connection
+        if await self._prove(self._ready()):
+            self._connection, self._heard_at = connection, time.monotonic()
+        else:
+            connection.close()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _prove_again(self, ready: list[Lane]) -> None:
+        for lane in ready:
+            lane.rest()
+        if await self._prove(ready):
+            self._heard_at = time.monotonic()
+        else:
+            await asyncio.sleep(RETRY_SECONDS)
 
     def _is_checked(self, lane: Lane) -> bool:
         leader = self._target.leader(*lane.partition)
@@ -265,7 +291,7 @@ class Sender:
 
     async def _check(self, lanes: list[Lane]) -> None:
         """A new leader must still hold what the old one acknowledged, before it gets more."""
-        await self._refresh()
+        await self._target.try_refresh()
         for lane in lanes:
             if lane.in_flight:
                 self._must_rewind = True
@@ -276,9 +302,3 @@ class Sender:
             if found.loss:
                 await self._park(lane, found.loss)
             lane.target_leader = found.leader
-
-    async def _refresh(self) -> None:
-        try:
-            await self._target.refresh()
-        except Unreachable as error:
-            self._target.trouble = str(error)

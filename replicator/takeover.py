@@ -194,9 +194,11 @@ class Takeover:
         taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
         parked = {p: entries[p].park(loss) for p, loss in lost.items()}
         stretches = {
-            p: (entries[p], Stretch(entries[p].source_offset, one.entry.source_offset, runs))
+            p: (one.entry, Stretch(begin, end, _runs(tails.get(p))))
             for p, one in taken.items()
-            if (runs := _runs(tails.get(p)))
+            # From the beginning for a virgin partition: nothing below was ever carried.
+            if (begin := 0 if one.was_virgin else entries[p].source_offset)
+            < (end := one.entry.source_offset)
         }
         if stretches:
             await self._tell(stretches)

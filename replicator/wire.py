@@ -342,7 +342,12 @@ class FetchPosition:
 
 
 class FetchRequest(Request[FetchStruct]):
-    """Fetch by topic id: a topic created again under the same name is never taken for the old."""
+    """Fetch by topic id: a topic created again under the same name is never taken for the old.
+
+    Args:
+        session: its id and epoch; (0, -1): none is wanted.
+        forgotten: partitions that the session shall leave out from now on.
+    """
 
     API_KEY = 1
 
@@ -350,6 +355,8 @@ class FetchRequest(Request[FetchStruct]):
         self,
         positions: Iterable[FetchPosition],
         *,
+        session: tuple[int, int] = (0, -1),
+        forgotten: Iterable[tuple[UUID, int]] = (),
         wait_ms: int,
         bytes_max: int,
         read_committed: bool,
@@ -367,13 +374,24 @@ class FetchRequest(Request[FetchStruct]):
             )
             topics.setdefault(at.topic, []).append(row)
         self._topics: list[Any] = [(topic, rows, {}) for topic, rows in topics.items()]
+        self._session = session
+        self._forgotten: list[Any] = [(topic, [number], {}) for topic, number in forgotten]
         self._wait_ms = wait_ms
         self._bytes_max = bytes_max
         self._isolation = 1 if read_committed else 0
 
     def build(self, request_struct_class: type[FetchStruct]) -> FetchStruct:
         return request_struct_class(
-            -1, self._wait_ms, 1, self._bytes_max, self._isolation, 0, -1, self._topics, [], "", {}
+            -1,
+            self._wait_ms,
+            1,
+            self._bytes_max,
+            self._isolation,
+            *self._session,
+            self._topics,
+            self._forgotten,
+            "",
+            {},
         )
 
 
