@@ -17,6 +17,7 @@ from replicator.cluster import Cluster
 from replicator.entry import Custody, Entry
 from replicator.lane import Lane
 from replicator.ledger import Ledger, free_id
+from replicator.loss import LossKind
 from replicator.offset_feed import OffsetFeed
 from replicator.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
@@ -32,7 +33,7 @@ class Parked:
     """A partition that waits for a word.
 
     Args:
-        entry: None when the ledger has lost it; then only the operator knows where to go on.
+        entry: None when the ledger has lost it, or cannot read it; then only the operator knows where to go on.
     """
 
     partition: TopicPartition
@@ -93,7 +94,8 @@ class Acceptance:
                 if entry is None:
                     found.append(Parked(place, None, NO_ENTRY))
                 elif entry.parked:
-                    found.append(Parked(place, entry, str(entry.parked)))
+                    known = None if _is_unreadable(entry) else entry
+                    found.append(Parked(place, known, str(entry.parked)))
         return found
 
     async def accept(self, parked: Collection[Parked], restart_at: int | None) -> list[Accepted]:
@@ -150,7 +152,8 @@ class Acceptance:
     async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
         """A new entry where the ledger has none."""
         holder = await Writer(self._target, free_id(self._route), self._timeout_ms).open()
-        if place in await self._ledger.read([place]):
+        there = (await self._ledger.read([place])).get(place)
+        if there and not _is_unreadable(there):
             raise ValueError(f"{_shown(place)} has an entry by now; look again")
         source, target = (c.topic(place.topic) for c in (self._source, self._target))
         entry = Entry(
@@ -170,6 +173,10 @@ class Acceptance:
         entries: Mapping[TopicPartition, Entry] = {place: entry}
         await self._ledger.commit(holder, entries)
         return Accepted(place, (NO_ENTRY,), source_offset)
+
+
+def _is_unreadable(entry: Entry) -> bool:
+    return bool(entry.parked and entry.parked.kind is LossKind.ENTRY_UNREADABLE)
 
 
 def _shown(place: TopicPartition) -> str:

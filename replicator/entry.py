@@ -192,5 +192,19 @@ def decode(offset: int, metadata: str) -> Entry:
         ) from error
 
 
+def unreadable(offset: int, error: UnreadableEntry) -> Entry:
+    """Stands for an entry that cannot be read: parked, so that one of them stops one partition."""
+    return Entry(
+        custody=Custody.RELEASED,
+        source_offset=offset,
+        target_offset=0,
+        producer_id=-1,
+        epoch=-1,
+        sequence=0,
+        transactional_id="",
+        parked=Loss(LossKind.ENTRY_UNREADABLE, offset, None, str(error)),
+    )
+
+
 def _loss(kind: str, begin: int, end: int | None, detail: str) -> Loss:
     return Loss(LossKind[kind], begin, end, detail)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
 from replicator.cluster import Cluster, Commit
-from replicator.entry import Entry, decode, encode
+from replicator.entry import Entry, UnreadableEntry, decode, encode, unreadable
 from replicator.topology import Route
 from replicator.writer import Offsets, Writer
 
@@ -54,7 +54,7 @@ class Ledger:
         self._cluster = cluster
 
     async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
-        """The entries there are; raises UnreadableEntry."""
+        """The entries there are; one that cannot be read is given as parked."""
         groups: dict[str, dict[str, list[int]]] = {}
         for partition in partitions:
             topics = groups.setdefault(group_of(self.route, partition), {})
@@ -66,7 +66,7 @@ class Ledger:
             )
         )
         return {
-            TopicPartition(*key): decode(commit.offset, commit.metadata)
+            TopicPartition(*key): _read(commit)
             for commits in found
             for key, commit in commits.items()
         }
@@ -92,3 +92,10 @@ class Ledger:
     def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
         """The witness as an offset to commit together with the entries of an adoption."""
         return {witness_group(self.route, topic): [(runs_topic(self.route), 0, partitions, "")]}
+
+
+def _read(commit: Commit) -> Entry:
+    try:
+        return decode(commit.offset, commit.metadata)
+    except UnreadableEntry as error:
+        return unreadable(commit.offset, error)

@@ -23,6 +23,7 @@ class LossKind(StrEnum):
     TARGET_RECREATED = "target topic was deleted and created again"
     TARGET_TAIL_DELETED = "target retention deleted the tail a takeover must read"
     TARGET_REFUSES = "target refuses the records"
+    ENTRY_UNREADABLE = "ledger entry cannot be read"
     WRITER_FORGOTTEN = "target forgot the writer before it was fenced"
 
     @property
