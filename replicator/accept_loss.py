@@ -33,7 +33,8 @@ class Parked:
     """A partition that waits for a word.
 
     Args:
-        entry: None when the ledger has lost it, or cannot read it; then only the operator knows where to go on.
+        entry: None when the ledger has lost it, or cannot read it; then only the operator knows
+            where to go on.
     """
 
     partition: TopicPartition
