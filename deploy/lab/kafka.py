@@ -139,11 +139,9 @@ class KafkaCluster:
 
     def stop(self) -> None:
         """Asks all nodes to end, brokers before the controller they report to."""
-        for process in self.processes.values():
-            process.send(signal.SIGCONT)
         for number in self.brokers:
             if number in self.processes:
-                self.processes[number].send(signal.SIGTERM)
+                self.processes[number].terminate()
         for number in (*self.brokers, CONTROLLER_NUMBER):
             if number in self.processes:
                 self.processes.pop(number).stop()

@@ -2,12 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from deploy.lab.kafka import CHECKOUT, KafkaCluster
-from deploy.lab.process import Identity, end
+from deploy.lab.process import Identity, Process, end
 from deploy.lab.redis import RedisServer
 
 RUN = CHECKOUT / ".lab" / "run"
@@ -30,9 +30,10 @@ class LabRegion:
     def servers(self) -> tuple[KafkaCluster | RedisServer, ...]:
         return self.regional, self.aggregate, self.redis
 
-    def identities(self) -> list[Identity]:
+    def processes(self) -> list[Process]:
+        """Those that were started."""
         brokers = (*self.regional.processes.values(), *self.aggregate.processes.values())
-        return [process.identity() for process in (*brokers, self.redis.process)]
+        return [*brokers, *self.redis.processes]
 
 
 class Lab:
@@ -52,7 +53,7 @@ class Lab:
         return self
 
     def __exit__(self, *_: object) -> None:
-        take_down(self.directory)
+        self.stop()
 
     def start(self) -> None:
         """From an empty directory to four clusters that answer; raises AlreadyUp, NotStarted."""
@@ -60,23 +61,33 @@ class Lab:
             raise AlreadyUp(f"{AlreadyUp.__doc__} ({self.directory})")
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
-        regions = self.regions.values()
+        servers = [server for region in self.regions.values() for server in region.servers()]
         try:
-            for region in regions:
-                for server in region.servers():
-                    server.start()
-            # Before they are ready: an interrupted start can be taken down as well.
-            self._write_state(identity for region in regions for identity in region.identities())
-            for region in regions:
-                for server in region.servers():
-                    server.wait_ready()
+            for server in servers:
+                server.start()
+            # Before they are ready: a start that is killed can be taken down as well.
+            self._write_state()
+            for server in servers:
+                server.wait_ready()
         except BaseException:
-            take_down(self.directory)
+            self.stop()
             raise
         self.configuration.write_text(appliance_toml(self.regions))
 
-    def _write_state(self, identities: Iterable[Identity]) -> None:
-        state = {"processes": [asdict(identity) for identity in identities]}
+    def stop(self) -> None:
+        """Ends the servers that this object started."""
+        processes = self._processes()
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.stop()
+        _state_file(self.directory).unlink(missing_ok=True)
+
+    def _processes(self) -> list[Process]:
+        return [process for region in self.regions.values() for process in region.processes()]
+
+    def _write_state(self) -> None:
+        state = {"processes": [asdict(process.identity()) for process in self._processes()]}
         _state_file(self.directory).write_text(json.dumps(state, indent=2) + "\n")
 
 

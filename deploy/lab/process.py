@@ -96,10 +96,14 @@ class Process:
         """The exit status; raises subprocess.TimeoutExpired."""
         return self._child.wait(timeout_seconds)
 
-    def stop(self, timeout_seconds: float = 20.0) -> None:
-        """Asks it to end (SIGTERM), and ends it when it has not done so in time."""
-        self.send(signal.SIGCONT)
+    def terminate(self) -> None:
+        """Asks it to end (SIGTERM), also when it is paused; does not wait."""
         self.send(signal.SIGTERM)
+        self.send(signal.SIGCONT)
+
+    def stop(self, timeout_seconds: float = 20.0) -> None:
+        """Asks it to end, and ends it when it has not done so in time."""
+        self.terminate()
         try:
             self._child.wait(timeout_seconds)
         except subprocess.TimeoutExpired:

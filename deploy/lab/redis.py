@@ -21,6 +21,11 @@ class RedisServer:
         self._process: Process | None = None
 
     @property
+    def processes(self) -> list[Process]:
+        """The one process, once it was started."""
+        return [self._process] if self._process else []
+
+    @property
     def process(self) -> Process:
         if self._process is None:
             raise RuntimeError(f"{self.name}: start() it first")

@@ -7,6 +7,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from redis import Redis
 
 from deploy.lab.kafka import KafkaCluster
+from deploy.lab.lab import AlreadyUp, Lab, running, take_down
 from deploy.lab.redis import RedisServer
 
 
@@ -75,3 +76,18 @@ def test_a_redis_keeps_its_data_over_a_stop(tmp_path: Path):
         with Redis.from_url(server.url) as client:
             assert client.incr("starts") == expected
         server.stop()
+
+
+def test_two_regions_come_up_and_go_down_and_leave_nothing_running(tmp_path: Path):
+    lab = Lab(tmp_path / "lab", detached=True)
+    try:
+        lab.start()
+        servers = running(lab.directory)
+        assert len(servers) == 6
+        with pytest.raises(AlreadyUp):
+            Lab(tmp_path / "lab").start()
+        # As `make lab-down` does, which did not start them.
+        assert take_down(lab.directory) == 6
+        assert not any(server.is_running() for server in servers)
+    finally:
+        lab.stop()
