@@ -177,6 +177,12 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
     task it would take its whole bin down, and every other carrier there with it.
     """
     who = f"route={assignment.route} carrier={assignment.number}"
+    log.info(
+        "event=epoch %s partitions=%d plan=%d",
+        who,
+        len(assignment.partitions),
+        assignment.plan_version,
+    )
     pause = 0.5
     while True:
         try:

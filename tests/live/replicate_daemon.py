@@ -1,0 +1,153 @@
+"""`sluice replicate` as operators run it: a process of its own, with real Spark below it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pyarrow.dataset as dataset
+import pytest
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+from replicator.receipts import Receipt, from_arrow
+
+CHECKOUT = Path(__file__).parents[2]
+PROGRAM = "import sys; from tui.program import main; main()"
+# Spark alone takes ten seconds to start on a quiet machine.
+START_SECONDS = 150.0
+
+
+class ReplicateDaemon:
+    """One run. What it says is in a file, and is waited for there."""
+
+    def __init__(self, config: Path, region: str, number: int, master: str) -> None:
+        self.log = config.parent / f"daemon-{number}.log"
+        command = [sys.executable, "-c", PROGRAM, "replicate"]
+        command += ["--config", str(config), "--region", region, "--master", master]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command,
+                stderr=log,
+                stdout=log,
+                cwd=CHECKOUT,
+                env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+                start_new_session=True,
+            )
+        self._family: dict[int, psutil.Process] = {}
+
+    def said(self, pattern: str) -> list[re.Match[str]]:
+        return list(re.finditer(pattern, self.log.read_text()))
+
+    def hear(
+        self, pattern: str, *, times: int = 1, seconds: float = START_SECONDS
+    ) -> re.Match[str]:
+        """The match that makes it so many; fails with the log when it is not said in time."""
+        heard = until(lambda: len(self.said(pattern)) >= times or self.is_over, seconds)
+        assert heard, f"not said within {seconds:g} s: {pattern}, see {self.log}"
+        return self.said(pattern)[times - 1]
+
+    @property
+    def is_over(self) -> bool:
+        return self.process.poll() is not None
+
+    def family(self) -> list[psutil.Process]:
+        """Itself and all processes below it, also those whose parents have gone meanwhile."""
+        own = psutil.Process(self.process.pid)
+        for process in (own, *own.children(recursive=True)):
+            self._family.setdefault(process.pid, process)
+        return [process for process in self._family.values() if process.is_running()]
+
+    def workers(self) -> list[psutil.Process]:
+        """The Python processes that carry."""
+        pids = {int(m[1]) for m in self.said(r"pid=(\d+) from=replicator.source event=epoch ")}
+        return [process for process in self.family() if process.pid in pids]
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        self.family()
+        self.process.send_signal(number)
+
+    def ended(self, seconds: float = 60.0) -> int:
+        """Its exit code, once neither it nor anything it started is there any more."""
+        code = self.process.wait(seconds)
+        _, left = psutil.wait_procs(self._family.values(), timeout=10)
+        assert left == [], f"left over: {left}"
+        return code
+
+    def kill(self) -> None:
+        """For the end of a test that failed: nothing of it stays."""
+        if self.process.poll() is None:
+            family = self.family()
+            for process in family:
+                process.kill()
+            self.process.wait()
+
+
+class Region:
+    """A route from the shared regional cluster to the shared aggregate one, under new names."""
+
+    def __init__(
+        self, directory: Path, regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
+    ) -> None:
+        self.name = f"east-{uuid.uuid4().hex[:8]}"
+        self.topics = f"live-{uuid.uuid4().hex[:8]}"
+        self.directory = directory
+        self._clusters = regional, aggregate
+        self._redis = redis
+        self._daemons: list[ReplicateDaemon] = []
+
+    def start(
+        self, *, master: str = "local[2,8]", epoch_seconds: float = 300.0, wait: bool = True
+    ) -> ReplicateDaemon:
+        config = self._configured(epoch_seconds)
+        daemon = ReplicateDaemon(config, self.name, len(self._daemons), master)
+        self._daemons.append(daemon)
+        if wait:
+            daemon.hear("event=plan ")
+        return daemon
+
+    def receipts(self) -> list[Receipt]:
+        found = dataset.dataset(self.directory / "receipts", partitioning="hive")
+        return from_arrow(found.to_table().drop_columns(["region", "day"]))
+
+    def kill_all(self) -> None:
+        for daemon in self._daemons:
+            daemon.kill()
+
+    def _configured(self, epoch_seconds: float) -> Path:
+        regional, aggregate = self._clusters
+        config = self.directory / "appliance.toml"
+        config.write_text(f"""
+routes = ["west>{self.name}"]
+[regions.west]
+redis = "{self._redis.url}"
+regional.bootstrap = {regional.bootstrap.split(",")}
+aggregate.bootstrap = ["127.0.0.1:1"]
+[regions.{self.name}]
+redis = "{self._redis.url}"
+regional.bootstrap = ["127.0.0.1:2"]
+aggregate.bootstrap = {aggregate.bootstrap.split(",")}
+[topics]
+allow = ["{self.topics}.*"]
+refresh_seconds = 1.0
+[replicator]
+epoch_seconds = {epoch_seconds}
+""")
+        return config
+
+
+@pytest.fixture
+def region(
+    tmp_path: Path, regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
+) -> Iterator[Region]:
+    region = Region(tmp_path, regional, aggregate, redis)
+    try:
+        yield region
+    finally:
+        region.kill_all()
