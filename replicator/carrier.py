@@ -47,6 +47,7 @@ TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
 WAITING_SECONDS = 1.0
 RELEASE_SECONDS = 3.0
+METADATA_SECONDS = 30.0
 TARGET_DELETED_AFTER_SECONDS = 10.0
 MOVE_UP_SECONDS = 60.0
 PAUSE_SECONDS = (0.05, 5.0)
@@ -199,6 +200,7 @@ class Session:
             self._every(self._settings.runs_seconds, self._scribe.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
             self._every(1.0, self._report),
+            self._every(METADATA_SECONDS, self._look_around),
         ]
         tasks = [asyncio.create_task(loop) for loop in loops]
         ending = asyncio.create_task(self._over.wait())
@@ -403,12 +405,19 @@ class Session:
         self._wanting.set()
         self._say_parked(lane.partition, str(loss))
 
+    async def _look_around(self) -> None:
+        """Metadata is read again after errors; this is for changes that cause none."""
+        await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
+
     def _watch_target(self) -> None:
-        """A topic deleted at the target: its entries went with it."""
+        """A topic deleted at the target (its entries went with it), or created again."""
         now = time.monotonic()
         for partition, lane in list(self._lanes.items()):
-            if self._target.topic(partition.topic) is not None:
+            topic = self._target.topic(partition.topic)
+            if topic is not None:
                 self._missing_since.pop(partition.topic, None)
+                if topic.id != lane.entry.target_topic:
+                    lane.target_leader = -1
             elif now - self._missing_since.setdefault(partition.topic, now) > (
                 TARGET_DELETED_AFTER_SECONDS
             ):
