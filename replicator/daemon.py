@@ -25,6 +25,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from balancer.plan import Plan, bins
+from replicator import admin_error
 from replicator.admin_error import AdminError
 from replicator.adoption import Adoption
 from replicator.aside import aside
@@ -68,6 +69,8 @@ class Exit(IntEnum):
     FAILED = 1
     """Something outside failed; a restart may help."""
     MISCONFIGURED = 2
+    UNREACHABLE = 3
+    """The target did not answer at the start."""
     FENCED = 8
     """A newer driver of the same region runs: starting again would take the region back from it."""
 
@@ -368,7 +371,10 @@ def verdict(work: asyncio.Future[None]) -> Exit:
         case Fenced() | OtherTerm():
             log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
             return Exit.FENCED
-        case AdminError() | Unreachable() | Answered() | SparkGone():
+        case Unreachable() | admin_error.Unreachable():
+            log.error("event=failed %s", error)
+            return Exit.UNREACHABLE
+        case AdminError() | Answered() | SparkGone():
             log.error("event=failed %s", error)
         case _:
             log.error("event=failed", exc_info=error)
