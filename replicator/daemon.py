@@ -18,41 +18,33 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 
-from balancer.plan import Plan, bins
 from replicator import admin_error
 from replicator.admin_error import AdminError
-from replicator.adoption import Adoption
 from replicator.aside import aside
-from replicator.cluster import Answered, Cluster, Fenced, Unreachable
+from replicator.cluster import Answered, Fenced, Unreachable
 from replicator.logs import log_to_stderr
 from replicator.metrics import PortTaken, serve
 from replicator.mistakes import ConfigMistakes
+from replicator.office import Office
 from replicator.offset_keeper import OffsetKeeper
 from replicator.offset_store import OffsetStore
-from replicator.own_topics import make_own_topics
 from replicator.planner import EvenPlanner, Planner
-from replicator.posting import Posting, PostingFile
+from replicator.posting import PostingFile
 from replicator.receipts_folder import ReceiptsFolder
 from replicator.reports import PartitionReport
 from replicator.run_folder import run_folder
 from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream
-from replicator.topic_sync import TopicSync, by_route
-from replicator.topics import Carried
 from replicator.topology import Appliance, Route, UnknownRegion, load
-from replicator.word import Driver, OtherTerm, read_word
+from replicator.word import OtherTerm
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 2.0
-# Brokers forget ids and commits that are not used for a week.
-SAY_AGAIN_SECONDS = 3600.0
 OFFSETS_SECONDS = 30.0
 SAY_SECONDS = 2.0
 SPARE_SECONDS = 1.5
@@ -117,7 +109,7 @@ def run(
 
 
 class Daemon:
-    """One run. Everything it builds is in `_start`, everything it ends in `_wind_down`."""
+    """One run: begins Spark and the office, ends both."""
 
     def __init__(
         self,
@@ -132,26 +124,12 @@ class Daemon:
         self._appliance = appliance
         self._region = region
         self._folder = folder
-        self._planner = planner
-        self._routes = appliance.routes_into(region)
-        self._topics = TopicSync(appliance, region)
-        self._trusted = frozenset(trusted)
-        settings = appliance.replicator
-        self._target = Cluster(
-            f"{region} aggregate",
-            appliance.region(region).aggregate,
-            client_id=f"sluice-driver-{region}",
-            request_timeout_ms=settings.request_timeout_ms,
-            idle_seconds=settings.connections_idle_seconds,
-        )
-        self._driver = Driver(self._target, region, settings.transaction_timeout_ms)
-        self._adoption: Adoption | None = None
-        self._stop_metrics: Callable[[], None] = lambda: None
-        self._last_version = 0
+        self._trusted = trusted
         self._postings = PostingFile(folder / "posting.json")
-        self._posting: Posting | None = None
+        self._office = Office(appliance, region, planner, self._postings)
         self._session: Session | None = None
         self._stream: Stream | None = None
+        self._stop_metrics: Callable[[], None] = lambda: None
         self._warm = asyncio.Event()
         self._stop = asyncio.Event()
 
@@ -175,75 +153,18 @@ class Daemon:
         return exit_code
 
     async def _work(self, master: str, conf: Mapping[str, str]) -> None:
-        names = ",".join(map(str, self._routes))
+        names = ",".join(map(str, self._appliance.routes_into(self._region)))
         log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
         starting = aside(Session, master, self._folder, conf)
-        replicas = self._appliance.topics.replication_factor
-        unused = await aside(make_own_topics, self._topics.target, self._routes, replicas)
-        carried = await aside(self._topics.round)
-        await self._target.open()
+        await self._office.prepare()
         self._session = await starting
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_streaming(self._session))
+            tasks.create_task(self._office.complain())
             await self._warm.wait()
-            await self._take_office(self._trusted | unused)
-            await self._plan_for(carried)
-            tasks.create_task(self._keep_planning())
-            tasks.create_task(self._keep_checking())
+            await self._office.take(self._trusted, self._session.count_slots)
+            tasks.create_task(self._office.keep())
             tasks.create_task(self._keep_offsets())
-
-    async def _take_office(self, trusting: Collection[Route]) -> None:
-        term = await self._driver.open()
-        log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
-        before = await read_word(self._target, self._region)
-        self._last_version = before.plan_version if before else 0
-        self._adoption = Adoption(
-            cluster=self._target,
-            admin=self._topics.target,
-            driver=self._driver,
-            routes=self._routes,
-            trusting=trusting,
-        )
-
-    # -- topics and plans
-
-    async def _keep_planning(self) -> None:
-        while True:
-            await asyncio.sleep(self._appliance.topics.refresh_seconds)
-            try:
-                await self._plan_for(await aside(self._topics.round))
-            except AdminError as error:
-                # What runs, runs on; only what is new has to wait.
-                log.error("event=topics-unknown %s", error)
-
-    async def _plan_for(self, carried: Sequence[Carried]) -> None:
-        assert self._adoption is not None
-        assert self._session is not None
-        await self._adoption.adopt(carried)
-        slots = await aside(self._session.count_slots)
-        # Versions go on where the driver before left off: receipts tell their plans apart.
-        before = self._posting.plan if self._posting else Plan(self._last_version)
-        plan = self._planner.plan(by_route(self._routes, carried), slots, before)
-        limits = self._topics.limits
-        if self._posting and plan.version == before.version:
-            posted = len(bins(plan, self._posting.slots)), self._posting.limits
-            if posted == (len(bins(plan, slots)), limits):
-                return
-            plan = plan.renewed()
-        await self._post(Posting(plan, slots, self._driver.term, limits))
-
-    async def _post(self, posting: Posting) -> None:
-        self._posting = posting
-        self._postings.write(posting)
-        await self._driver.say(posting.plan.version, stop=posting.stop)
-        log.info(
-            "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s",
-            posting.plan.version,
-            posting.plan.partitions,
-            len(posting.plan.loads),
-            posting.slots,
-            posting.stop,
-        )
 
     # -- epochs
 
@@ -256,9 +177,11 @@ class Daemon:
             number += 1
             try:
                 self._stream = await aside(self._streamed, session, number)
+                ended = aside(self._stream.wait)
                 await aside(self._stream.warm.wait)
-                self._warm.set()
-                await aside(self._stream.wait)
+                if not ended.done():
+                    self._warm.set()
+                await ended
             except Exception as error:
                 first = str(error).splitlines()[0]
                 log.error("event=query-failed again_in_seconds=%.0f: %s", pause, first)
@@ -279,22 +202,11 @@ class Daemon:
             receipts=ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region),
         )
 
-    async def _keep_checking(self) -> None:
-        """Raises OtherTerm when another driver has spoken."""
-        said_at = time.monotonic()
-        while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            word = await read_word(self._target, self._region)
-            if word and word.term != self._driver.term:
-                raise OtherTerm(f"it has {word.term}, this one had {self._driver.term}")
-            if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
-                await self._driver.say(self._posting.plan.version)
-                said_at = time.monotonic()
-
     async def _keep_offsets(self) -> None:
         """The offset maps in Redis, and metrics from the reports there; neither is ever vital."""
         region = self._appliance.region(self._region)
-        stores = [OffsetStore(region.redis_url(), route.key) for route in self._routes]
+        routes = self._appliance.routes_into(self._region)
+        stores = [OffsetStore(region.redis_url(), route.key) for route in routes]
 
         def reports() -> list[PartitionReport]:
             return [report for store in stores for report in store.reports().values()]
@@ -303,9 +215,12 @@ class Daemon:
             self._stop_metrics = serve(self._appliance.metrics, reports)
         except PortTaken as error:
             log.error("event=no-metrics %s", error)
-        keeper = OffsetKeeper(region, self._routes)
+        keeper = OffsetKeeper(region, routes)
         while True:
-            await aside(keeper.keep)
+            try:
+                await aside(keeper.keep)
+            except Exception:
+                log.exception("event=runs-not-kept")
             await asyncio.sleep(OFFSETS_SECONDS)
 
     # -- the end
@@ -328,7 +243,7 @@ class Daemon:
 
     async def _wind_down(self, *, tell: bool) -> None:
         """Never raises, never takes long: what cannot be done gracefully is left to the ledger."""
-        if self._posting and self._session and self._session.is_alive:
+        if self._session and self._session.is_alive:
             await self._end_carriers(tell)
         if self._stream:
             with suppress(Exception):
@@ -339,17 +254,15 @@ class Daemon:
             except Exception:
                 self._session.kill()
         with suppress(Exception):
-            await asyncio.wait_for(self._target.close(), SAY_SECONDS)
+            await asyncio.wait_for(self._office.close(), SAY_SECONDS)
             await asyncio.wait_for(aside(self._stop_metrics), SAY_SECONDS)
 
     async def _end_carriers(self, tell: bool) -> None:
         """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""
-        assert self._posting is not None
-        stop = replace(self._posting, stop=True)
         try:
-            self._postings.write(stop)
+            self._office.post_stop()
             if tell:
-                await asyncio.wait_for(self._post(stop), SAY_SECONDS)
+                await asyncio.wait_for(self._office.stop(), SAY_SECONDS)
         except Exception as error:
             log.warning(
                 "event=stop-unheard %s: carriers are cut off", error or type(error).__name__

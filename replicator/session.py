@@ -45,6 +45,11 @@ CONF = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
+    # Months of epochs in half a gigabyte: little is remembered of them.
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "10",
     # query.stop() kills tasks where they stand; it need not wait for more.
     "spark.sql.streaming.stopTimeout": "5s",
     "spark.python.task.killTimeout": "500ms",

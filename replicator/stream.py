@@ -40,7 +40,8 @@ class Stream:
         receipts: ReceiptsFolder,
     ):
         self.warm = Event()
-        """Set once the first epoch, which carries nothing, is over: the next begins at once."""
+        """Set once the first epoch, which carries nothing, is over: the next begins at once. Set
+        also when there will be none."""
         self._idle = Event()
         self._idle.set()
         self._receipts = receipts
@@ -61,7 +62,10 @@ class Stream:
 
     def wait(self) -> None:
         """Until the query has ended; raises what ended it, nothing after stop()."""
-        self._query.awaitTermination()
+        try:
+            self._query.awaitTermination()
+        finally:
+            self.warm.set()
 
     def stop(self) -> None:
         """Kills tasks where they stand: end the carriers first, by the driver's word."""

@@ -103,9 +103,15 @@ class Region:
         self._daemons: list[ReplicateDaemon] = []
 
     def start(
-        self, *, master: str = "local[2,8]", epoch_seconds: float = 300.0, wait: bool = True
+        self,
+        *,
+        master: str = "local[2,8]",
+        epoch_seconds: float = 300.0,
+        target: str = "",
+        wait: bool = True,
     ) -> ReplicateDaemon:
-        config = self._configured(epoch_seconds)
+        """`target` stands in for the aggregate cluster's addresses; `wait`: until it carries."""
+        config = self._configured(epoch_seconds, target)
         daemon = ReplicateDaemon(config, self.name, len(self._daemons), master)
         self._daemons.append(daemon)
         if wait:
@@ -120,8 +126,9 @@ class Region:
         for daemon in self._daemons:
             daemon.kill()
 
-    def _configured(self, epoch_seconds: float) -> Path:
+    def _configured(self, epoch_seconds: float, target: str) -> Path:
         regional, aggregate = self._clusters
+        addresses = (target or aggregate.bootstrap).split(",")
         config = self.directory / "appliance.toml"
         config.write_text(f"""
 routes = ["west>{self.name}"]
@@ -132,7 +139,7 @@ aggregate.bootstrap = ["127.0.0.1:1"]
 [regions.{self.name}]
 redis = "{self._redis.url}"
 regional.bootstrap = ["127.0.0.1:2"]
-aggregate.bootstrap = {aggregate.bootstrap.split(",")}
+aggregate.bootstrap = {addresses}
 [topics]
 allow = ["{self.topics}.*"]
 refresh_seconds = 1.0

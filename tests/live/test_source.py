@@ -165,3 +165,9 @@ def test_executors_may_be_other_processes_and_one_that_is_killed_is_replaced(reg
     assert traffic.arrives()
     daemon.signal()
     assert daemon.ended() == 0
+
+
+def test_an_unreachable_target_is_named_and_nothing_is_left(region, aggregate):  # noqa: F811
+    daemon = region.start(wait=False, target="127.0.0.1:9")
+    assert daemon.ended(seconds=90.0) == 3
+    assert daemon.said("event=failed .*aggregate.*127.0.0.1:9")
