@@ -1,0 +1,233 @@
+"""A carrier's session in a test's hand: frozen as by SIGSTOP, killed, or held before a request.
+
+Each session runs on an event loop of its own thread. A blocked loop is to the brokers what a
+stopped process is: connections stay open, nothing is answered, and time goes by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+from balancer.plan import TopicPartition
+from deploy.lab.wait import until
+from replicator.carrier import Assignment, Session
+from replicator.cluster import Cluster
+from replicator.lane import Lane
+from replicator.receipt_book import ReceiptBook
+from replicator.receipts import Receipt
+from tests.live.carrying import Carrying
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 60.0
+
+
+class Hand:
+    """One session of one carrier of the only route; `start` it, then do with it what you like.
+
+    Args:
+        number: of the carrier; two hands of one number share a transactional id.
+        places: what it is to carry; everything that was adopted unless said.
+        term: of its driver; the one in office unless said.
+    """
+
+    def __init__(
+        self,
+        carrying: Carrying,
+        number: int = 0,
+        places: Iterable[TopicPartition] = (),
+        term: Any = None,
+        **settings: object,
+    ) -> None:
+        (route,) = carrying.routes.values()
+        every = [TopicPartition(t, n) for t, count in carrying.topics.items() for n in range(count)]
+        carrying._await(carrying._driver.say(carrying.plan_version))
+        assignment = Assignment(
+            route=route,
+            number=number,
+            partitions=tuple(places) or tuple(every),
+            term=term or carrying._driver.term,
+            plan_version=carrying.plan_version,
+            deadline=time.time() + 600,
+        )
+        changed = carrying.appliance.replicator.model_copy(update=settings)
+        appliance = carrying.appliance.model_copy(update={"replicator": changed})
+        self.book = ReceiptBook(assignment)
+        self.session = Session(appliance, assignment, self.book)
+        self._loop = asyncio.new_event_loop()
+        self._thaw = threading.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._running: Future[None] | None = None
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def source(self) -> Cluster:
+        return self.session._source
+
+    @property
+    def target(self) -> Cluster:
+        return self.session._target
+
+    @property
+    def lanes(self) -> dict[TopicPartition, Lane]:
+        return self.session._lanes
+
+    def start(self) -> Hand:
+        self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
+        return self
+
+    async def _run(self) -> None:
+        self._task = asyncio.current_task()
+        await self.session.run()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """A step of the session's own, on its loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
+
+    # -- what is done to it
+
+    def freeze(self) -> None:
+        """Stop it where it stands; returns once it stands."""
+        stands = threading.Event()
+        self._thaw.clear()
+
+        def block() -> None:
+            stands.set()
+            self._thaw.wait()
+
+        self._loop.call_soon_threadsafe(block)
+        assert stands.wait(PATIENCE_SECONDS)
+
+    def thaw(self) -> None:
+        self._thaw.set()
+
+    def kill(self) -> None:
+        """End it without a release; what it had sent may have landed."""
+        self.thaw()
+        if self._task:
+            self._loop.call_soon_threadsafe(self._task.cancel)
+        self._ended()
+
+    def close(self) -> None:
+        """End all that is left of it."""
+        if self._running and not self.has_ended:
+            self.kill()
+        self.call(_wind_up())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE_SECONDS)
+        self._loop.close()
+
+    def finish(self) -> list[Receipt]:
+        """Its epoch's end: drained and released."""
+        self._loop.call_soon_threadsafe(self.session._over.set)
+        failure = self.failure()
+        assert failure is None, failure
+        return self.book.receipts(time.time())
+
+    def failure(self) -> BaseException | None:
+        """What ended it, once something has."""
+        return self._ended()
+
+    def _ended(self) -> BaseException | None:
+        assert self._running is not None
+        try:
+            return self._running.exception(PATIENCE_SECONDS)
+        except CancelledError as cancelled:
+            return cancelled
+
+    def take_again(self, place: TopicPartition) -> None:
+        """Have it acquire what it has released."""
+
+        async def want() -> None:
+            self.session._waiting[place] = ""
+            self.session._wanting.set()
+
+        self.call(want())
+
+    # -- what is waited for
+
+    @property
+    def has_ended(self) -> bool:
+        return self._running is not None and self._running.done()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Until true, as long as the session goes on."""
+        assert until(lambda: self._is_true(condition), PATIENCE_SECONDS), self.trouble
+
+    def _is_true(self, condition: Callable[[], bool]) -> bool:
+        if self.has_ended:
+            raise AssertionError("the session ended") from self.failure()
+        return condition()
+
+    def until_landed(self, place: TopicPartition, source_offset: int) -> None:
+        """Until everything before a source offset is acknowledged."""
+        self.until(
+            lambda: place in self.lanes and self.lanes[place].entry.source_offset >= source_offset
+        )
+
+    def until_carried(self, place: TopicPartition) -> None:
+        """Until everything that the source has is acknowledged."""
+
+        def is_carried() -> bool:
+            lane = self.lanes.get(place)
+            if lane is None or not lane.is_empty:
+                return False
+            return lane.position >= self.call(self._source_end(place))
+
+        self.until(is_carried)
+
+    async def _source_end(self, place: TopicPartition) -> int:
+        return await self.source.log_end(*place)
+
+    @property
+    def trouble(self) -> str:
+        return f"{self.source.trouble} | {self.target.trouble} | {self.lanes}"
+
+
+async def _wind_up() -> None:
+    """What was cancelled or closed ends in the turns that follow."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.sleep(0.02)
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+class Gate:
+    """Holds a session where it is about to send a request of this name.
+
+    Args:
+        name: of the request, such as "EndTxn".
+        when: which of them.
+    """
+
+    def __init__(
+        self, cluster: Cluster, name: str, when: Callable[[Any], bool] = lambda _: True
+    ) -> None:
+        self._is_reached = threading.Event()
+        self._is_open = threading.Event()
+        send = cluster.send
+
+        async def held(node: int, request: Any, purpose: str = "control") -> Any:
+            is_named = type(request).__name__ == f"{name}Request"
+            if is_named and not self._is_open.is_set() and when(request):
+                self._is_reached.set()
+                await asyncio.to_thread(self._is_open.wait)
+            return await send(node, request, purpose)
+
+        cluster.send = held  # type: ignore[method-assign]
+
+    def wait(self) -> None:
+        """Until the session stands before it."""
+        assert self._is_reached.wait(PATIENCE_SECONDS)
+
+    def open(self) -> None:
+        """Let it, and all that follow, pass."""
+        self._is_open.set()
