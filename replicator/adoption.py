@@ -52,8 +52,7 @@ class Adoption:
         cluster, admin: the target.
         driver: in office; its transactions carry the entries.
         routes: all configured ones into the target.
-        trusting: routes of which also what is not empty is adopted: they were never run before,
-            or the operator said yes.
+        trusting: routes of which also what is not empty is adopted, on the operator's word.
     """
 
     def __init__(

@@ -55,7 +55,6 @@ class Office:
         )
         self._driver = Driver(self._target, region, settings.transaction_timeout_ms)
         self._carried: Sequence[Carried] = ()
-        self._unused: frozenset[Route] = frozenset()
         self._adoption: Adoption | None = None
         self._count_slots: Callable[[], int] = lambda: 1
         self._last_version = 0
@@ -69,7 +68,7 @@ class Office:
         """
         replicas = self._appliance.topics.replication_factor
         target = self._topics.target
-        self._unused = await aside(make_own_topics, target, self._routes, replicas)
+        await aside(make_own_topics, target, self._routes, replicas)
         self._carried = await aside(self._topics.round)
         await self._target.open()
 
@@ -85,7 +84,7 @@ class Office:
             admin=self._topics.target,
             driver=self._driver,
             routes=self._routes,
-            trusting=self._unused.union(trusted),
+            trusting=trusted,
         )
         await self._plan_for(self._carried)
 

@@ -15,15 +15,9 @@ from replicator.word import PLAN_TOPIC
 VISIBLE_SECONDS = 15.0
 
 
-def make_own_topics(
-    target: Admin, routes: Iterable[Route], replication_factor: int
-) -> frozenset[Route]:
-    """Makes those that are not there; gives the routes that had none: never run before.
-
-    Blocking. Raises AdminError.
-    """
-    by_topic = {runs_topic(route.key).name: route for route in routes}
-    wanted = {PLAN_TOPIC, *by_topic}
+def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: int) -> None:
+    """Makes those that are not there, and waits until they are. Blocking; raises AdminError."""
+    wanted = {PLAN_TOPIC, *(runs_topic(route.key).name for route in routes)}
     missing = wanted - {topic.name for topic in target.topics(wanted)}
     for outcome in target.apply([_create(name, replication_factor) for name in sorted(missing)]):
         if outcome.error:
@@ -33,7 +27,6 @@ def make_own_topics(
         if time.monotonic() > deadline:
             raise UnknownTopic(target.name, f"created, and still not there: {sorted(absent)}")
         time.sleep(0.1)
-    return frozenset(route for name, route in by_topic.items() if name in missing)
 
 
 def _create(name: str, replication_factor: int) -> Create:

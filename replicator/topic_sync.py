@@ -126,9 +126,11 @@ class TopicSync:
 
     def _say(self, seen: TopicPlan) -> None:
         for status in seen.topics:
+            if State.DENIED in status.states:
+                continue
             routes = ",".join(map(str, status.routes))
             notes = "; ".join(f"{note.state}: {note.text}".rstrip(": ") for note in status.notes)
-            fine = set(status.states) <= {State.MIRRORED, State.DENIED}
+            fine = set(status.states) <= {State.MIRRORED}
             level = logging.INFO if fine else logging.WARNING
             self._say_once(
                 status.topic, f"event=topic topic={status.topic} routes={routes} {notes}", level

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -59,9 +60,10 @@ class ReplicateDaemon:
 
     def family(self) -> list[psutil.Process]:
         """Itself and all processes below it, also those whose parents have gone meanwhile."""
-        own = psutil.Process(self.process.pid)
-        for process in (own, *own.children(recursive=True)):
-            self._family.setdefault(process.pid, process)
+        with suppress(psutil.NoSuchProcess):
+            own = psutil.Process(self.process.pid)
+            for process in (own, *own.children(recursive=True)):
+                self._family.setdefault(process.pid, process)
         return [process for process in self._family.values() if process.is_running()]
 
     def workers(self) -> list[psutil.Process]:

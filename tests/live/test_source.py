@@ -122,9 +122,9 @@ def test_a_newer_driver_takes_over_and_the_older_one_says_so_and_ends(region, tr
     assert traffic.arrives()
     newer = region.start(wait=False)
     while not older.is_over:
+        older.family()
         traffic.more(200)
         time.sleep(0.5)
-    older.family()
     assert older.ended() == 8
     assert older.said("event=fenced a newer driver of this region runs")
     traffic.more()

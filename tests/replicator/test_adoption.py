@@ -37,7 +37,7 @@ def test_a_partition_with_records_and_without_entry_waits_and_so_do_those_behind
     assert adoptable(PLACES, (), ends(0, 7, 0, 0), trusting=False) == PLACES[:1]
 
 
-def test_a_route_never_run_before_is_adopted_whatever_the_target_holds():
+def test_on_the_operators_word_a_route_is_adopted_whatever_the_target_holds():
     assert adoptable(PLACES, (), ends(0, 7, 0, 9), trusting=True) == PLACES
 
 
