@@ -1,50 +1,27 @@
-"""The demo's table says what was found, and faults are said in words too."""
+"""What the demo says while it goes on, and the traffic it makes."""
 
-import io
+from itertools import islice
 
-from rich.console import Console
-
-from deploy.lab.compare import Comparison, RouteVerdict
-from deploy.lab.demo import Row, rate, table, total, wrong
+from deploy.lab.demo import LIVE_SHAPES, live, progress
+from deploy.lab.lab import REGIONS
 from deploy.lab.progress import Stretch
 
-RIGHT = RouteVerdict(sent=1000, arrived=1000)
 
-
-def row(verdict=RIGHT, *, done_at=3.0):
-    stretch = Stretch(expected=1000, arrived=1000, began_at=1.0, done_at=done_at)
-    return Row("west>east", "flights", verdict, size_bytes=5_000_000, stretch=stretch)
-
-
-def printed(rows):
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(table(rows))
-    return console.export_text().split()
-
-
-def test_a_right_row_shows_zeros_and_a_rate():
-    assert printed([row()])[-9:] == [
-        *("west>east", "flights", "1,000", "1,000"),
-        *("0", "0", "0", "0", "2.5"),
-    ]
-
-
-def test_faults_are_shown_by_kind():
-    verdict = RouteVerdict(sent=1000, arrived=990, lost=9, duplicated=8, reordered=7, changed=1)
-    assert printed([row(verdict)])[-7:-1] == ["1,000", "990", "9", "8", "7", "1"]
-
-
-def test_what_is_over_before_it_could_be_timed_has_no_rate():
-    assert rate(row(done_at=1.2)) == "-"
-
-
-def test_the_total_of_a_region_counts_from_its_first_record_to_its_last():
-    assert total([row(), row(done_at=5.0)], "east") == (
-        "into east: 2,000 records, 10 MB in 4.0 s = 500/s, 2.5 MB/s"
+def test_progress_names_each_region_with_its_share():
+    stretches = {
+        ("west", "flights"): Stretch(expected=1000, arrived=500),
+        ("west", "planes"): Stretch(expected=1000, arrived=1000),
+        ("east", "flights"): Stretch(expected=2000, arrived=0),
+    }
+    assert " ".join(progress(stretches, 12.34, 5678.9).split()) == (
+        "12.3 s into west 1,500 of 2,000 ( 75%) into east 0 of 2,000 ( 0%) 5,679/s"
     )
 
 
-def test_foreign_records_are_wrong_although_no_route_lost_any():
-    comparison = Comparison({"west>east": RouteVerdict(1, 1)}, foreign=2, examples=("foreign: x",))
-    assert wrong(comparison) == ["2 foreign records", "foreign: x"]
-    assert wrong(Comparison({"west>east": RouteVerdict(1, 1)})) == []
+def test_every_region_has_live_traffic_of_its_own():
+    assert set(LIVE_SHAPES) == set(REGIONS)
+    west, east = (
+        {(r.key, r.value, tuple(r.headers or ())) for r in islice(live(name), 50)}
+        for name in REGIONS
+    )
+    assert not west & east
