@@ -7,7 +7,9 @@ to steer them: with Redis down everything flows on.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +18,9 @@ from replicator.writer import Offsets, Writer
 
 PLAN_TOPIC = "sluice.plan"
 """One partition in every aggregate cluster; offsets can only be committed under a topic."""
+
+HEARD_SECONDS_MAX = 10.0
+HEARD_PAUSE_SECONDS = 0.01
 
 
 class OtherTerm(Exception):
@@ -57,6 +62,7 @@ class Driver:
     """The speaking side. Every method may raise Fenced: then a newer driver acts."""
 
     def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
+        self._cluster = cluster
         self._target = target
         self._writer = Writer(cluster, driver_id(target), timeout_ms)
 
@@ -70,10 +76,18 @@ class Driver:
         return Term(self._writer.producer_id, self._writer.epoch)
 
     async def say(self, plan_version: int, *, stop: bool = False) -> None:
-        """Heard by every carrier within word_poll_seconds."""
+        """Returns once it can be heard; every carrier hears it within word_poll_seconds."""
         said = {"pid": self.term.producer_id, "epoch": self.term.epoch, "stop": stop}
         offsets = [(PLAN_TOPIC, 0, plan_version, json.dumps(said, separators=(",", ":")))]
         await self._writer.commit({driver_id(self._target): offsets})
+        # EndTxn is answered before its marker is written. Until then the word before is read, and a
+        # carrier that begins would take this driver for one out of office.
+        word = Word(self.term, plan_version, stop)
+        give_up_at = time.monotonic() + HEARD_SECONDS_MAX
+        while await read_word(self._cluster, self._target) != word:
+            if time.monotonic() > give_up_at:
+                return  # a newer driver has spoken: the next transaction will be fenced
+            await asyncio.sleep(HEARD_PAUSE_SECONDS)
 
     async def commit(self, groups: Mapping[str, Offsets]) -> None:
         """Ledger entries that only the driver in office may write: adoptions."""
