@@ -47,12 +47,25 @@ async def inspect_target(
     cluster: Cluster, partition: TopicPartition, entry: Entry
 ) -> TargetFindings:
     """Whether the target still holds what the entry says it holds."""
+    while True:
+        leader = cluster.leader(*partition)
+        found = await _look_at_target(cluster, partition, entry)
+        if found.loss is None:
+            return found
+        # A loss stops the partition for good, so it must not be two leaders that disagree.
+        await cluster.try_refresh()
+        if cluster.leader(*partition) == leader:
+            return found
+
+
+async def _look_at_target(
+    cluster: Cluster, partition: TopicPartition, entry: Entry
+) -> TargetFindings:
     leader = cluster.leader(*partition)
-    start, end, holds = await asyncio.gather(
-        cluster.log_start(*partition),
-        cluster.log_end(*partition),
-        mark_holds(cluster, partition, entry.mark),
-    )
+    start, end = await asyncio.gather(cluster.log_start(*partition), cluster.log_end(*partition))
+    # Only now: a leader that was just elected tells its log's end once it knows the high watermark,
+    # and shows nothing behind an older one until then.
+    holds = await mark_holds(cluster, partition, entry.mark)
     topic = cluster.topic(partition.topic)
     view = LogView(
         topic_id_differs=bool(topic and entry.target_topic and topic.id != entry.target_topic),

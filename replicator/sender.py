@@ -228,7 +228,9 @@ class Sender:
         """All before it was acknowledged, and the broker does not know that."""
         states = await self._target.producer_states(*lane.partition)
         state = states.get(self._producer_id)
-        if state is None:
+        if state is None or lane.entry.landed_up_to(state.last_sequence):
+            # Forgotten, or landed without an answer: a broker that starts again remembers only the
+            # last batch, so an earlier one of the window is no duplicate to it. Read the tail.
             raise StartOver(f"{self._target.name}: Produce {lane.partition}", [OUT_OF_ORDER])
         detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
         await self._park(lane, Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail))
