@@ -1,0 +1,110 @@
+"""The ground every system runs on: a source cluster, a target cluster, a Redis; started once.
+
+All systems of a run share these brokers, so none of them gets warmer or colder ones.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from deploy.lab.kafka import CHECKOUT, KafkaCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+
+DIRECTORY = CHECKOUT / ".lab" / "bench"
+PARTITIONS = 8
+TIMEOUT_SECONDS = 30.0
+
+PROPERTIES = {
+    # Targets of earlier runs give their disk and page cache back soon.
+    "log.segment.delete.delay.ms": "1000",
+    # Nothing may be rolled, flushed or deleted in the middle of a measurement.
+    "log.retention.hours": "-1",
+}
+
+
+class Ground:
+    """Use as a context manager; everything it started has ended behind it."""
+
+    def __init__(self, directory: Path = DIRECTORY) -> None:
+        self.directory = directory
+        self.source = KafkaCluster("source", directory, properties=PROPERTIES)
+        self.target = KafkaCluster("target", directory, properties=PROPERTIES)
+        self.redis = RedisServer(directory)
+        self._number = 0
+
+    def __enter__(self) -> Ground:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        try:
+            for server in (self.source, self.target, self.redis):
+                server.start()
+            for server in (self.source, self.target, self.redis):
+                server.wait_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.source.kill_all()
+        self.target.kill_all()
+        self.redis.kill()
+        # Gigabytes, except for the logs, which are wanted where something failed.
+        for cluster in (self.source, self.target):
+            shutil.rmtree(cluster.directory / "node-1" / "data", ignore_errors=True)
+
+    def next_number(self) -> int:
+        """Names a mirror apart from all before it: what it keeps on the brokers is its own."""
+        self._number += 1
+        return self._number
+
+
+def make_topic(cluster: KafkaCluster, topic: str) -> None:
+    """Raises KafkaException."""
+    admin = cluster.admin()  # answers end with the client that asked
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(TIMEOUT_SECONDS)
+
+
+def delete_topics(cluster: KafkaCluster, topics: Iterable[str]) -> None:
+    """Those that are there; gone when this returns."""
+    admin = cluster.admin()
+    gone = [topic for topic in topics if topic in admin.list_topics(timeout=10).topics]
+    if gone:
+        for future in admin.delete_topics(gone).values():
+            future.result(TIMEOUT_SECONDS)
+        until(lambda: not set(gone) & set(admin.list_topics(timeout=10).topics), TIMEOUT_SECONDS)
+
+
+def log_end(admin: AdminClient, topic: str) -> int:
+    """The sum of the topic's log ends; 0 while it does not exist."""
+    asked: dict[TopicPartition, OffsetSpec] = {
+        TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)
+    }
+    answers = admin.list_offsets(
+        asked,
+        isolation_level=IsolationLevel.READ_UNCOMMITTED,
+        request_timeout=TIMEOUT_SECONDS,
+    )
+    total = 0
+    for answer in answers.values():
+        try:
+            # The client's published types do not know this attribute.
+            answered: Any = answer.result(TIMEOUT_SECONDS)
+        except KafkaException:
+            continue
+        total += answered.offset
+    return total
+
+
+def say(text: str) -> None:
+    """Progress, for whoever waits."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,181 @@
+"""Kills: the whole system is killed with -9 every 25 s under load, and every record is counted.
+
+Both ends are then read by another client, the target as read_uncommitted (the Java default) and as
+read_committed readers see it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from confluent_kafka import Producer
+
+from bench.ground import PARTITIONS, Ground, delete_topics, log_end, make_topic, say
+from bench.measure import START_SECONDS_MAX, Tree
+from bench.mirror import Factory, Mirror, Order
+from deploy.lab.compare import RouteVerdict
+from deploy.lab.dump import Isolation, compare_dumps, dump
+from deploy.lab.wait import until
+
+KILL_EVERY_SECONDS = 25.0
+CATCH_UP_SECONDS_MAX = 120.0
+# Nothing has moved for so long: it is as complete as it gets.
+QUIET_SECONDS = 12.0
+RECORD_BYTES = 200
+TICK_SECONDS = 0.01
+TOPIC = "kills"
+ROUTE = "source>target"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What two kinds of readers found; lost is what a read_committed reader does not see."""
+
+    sent: int
+    kills: int
+    duplicates_uncommitted: int
+    duplicates_committed: int
+    lost: int
+    reordered: int
+    peak_rss_mb: float
+
+
+def measured(
+    ground: Ground,
+    factory: Factory,
+    *,
+    kills: int,
+    records_per_second: int,
+    every_seconds: float = KILL_EVERY_SECONDS,
+) -> Counted:
+    """One system under fire; raises NotStarted where it does not come up even once."""
+    make_topic(ground.source, TOPIC)
+    mirror = factory(ground, Order(TOPIC, "kills"))
+    load = _Load(ground, records_per_second)
+    try:
+        load.start()
+        mirror.start()
+        peak_rss_mb = _under_fire(ground, mirror, kills, every_seconds)
+        load.stop()
+        _catch_up(ground, mirror, load.sent)
+        mirror.process.stop()
+        found = _counted(ground, mirror, kills, peak_rss_mb)
+    finally:
+        load.stop()
+        mirror.stop()
+        delete_topics(ground.source, [TOPIC])
+    say(
+        f"  {found.sent:,} records, {kills} kills: duplicates"
+        f" {found.duplicates_uncommitted:,} (read_uncommitted),"
+        f" {found.duplicates_committed:,} (read_committed); lost {found.lost:,};"
+        f" reordered {found.reordered:,}"
+    )
+    return found
+
+
+def _under_fire(ground: Ground, mirror: Mirror, kills: int, every_seconds: float) -> float:
+    """Kills and starts it again; the largest memory it had, in MB."""
+    admin = ground.target.admin()
+
+    def arrives() -> bool:
+        if not mirror.process.is_running():
+            raise mirror.process.failure("has ended")
+        return log_end(admin, mirror.target_topic) > 0
+
+    if not until(arrives, START_SECONDS_MAX):
+        raise mirror.process.failure(f"has carried nothing in {START_SECONDS_MAX:.0f} s")
+    peak_rss_mb = 0.0
+    for number in range(1, kills + 1):
+        tree = Tree(mirror.process.pid)
+        until_at = time.monotonic() + every_seconds
+        while time.monotonic() < until_at:
+            tree.look()
+            time.sleep(0.5)
+        peak_rss_mb = max(peak_rss_mb, tree.peak_rss_mb)
+        mirror.kill()
+        say(f"  kill {number} of {kills}; {log_end(admin, mirror.target_topic):,} at the target")
+        mirror.start()
+    return peak_rss_mb
+
+
+def _catch_up(ground: Ground, mirror: Mirror, sent: int) -> None:
+    """Until all has arrived and nothing moves any more."""
+    admin = ground.target.admin()
+    arrived, moved_at = 0, time.monotonic()
+    give_up_at = moved_at + CATCH_UP_SECONDS_MAX
+    while time.monotonic() < give_up_at:
+        time.sleep(0.5)
+        now_there = log_end(admin, mirror.target_topic)
+        if now_there != arrived:
+            arrived, moved_at = now_there, time.monotonic()
+        if arrived >= sent and time.monotonic() - moved_at > QUIET_SECONDS:
+            return
+    say(f"  not caught up after {CATCH_UP_SECONDS_MAX:.0f} s: {arrived:,} of {sent:,}")
+
+
+def _counted(ground: Ground, mirror: Mirror, kills: int, peak_rss_mb: float) -> Counted:
+    sources = {ROUTE: dump(ground.source, TOPIC)}
+
+    def verdict(isolation: Isolation) -> RouteVerdict:
+        target = dump(ground.target, mirror.target_topic, isolation)
+        return compare_dumps(sources, target, TOPIC).total
+
+    committed, uncommitted = verdict("read_committed"), verdict("read_uncommitted")
+    return Counted(
+        sent=committed.sent,
+        kills=kills,
+        duplicates_uncommitted=uncommitted.duplicated,
+        duplicates_committed=committed.duplicated,
+        lost=committed.lost + committed.changed,
+        reordered=max(committed.reordered, uncommitted.reordered),
+        peak_rss_mb=peak_rss_mb,
+    )
+
+
+class _Load:
+    """Produces records that are all different, at an even pace."""
+
+    def __init__(self, ground: Ground, records_per_second: int) -> None:
+        self.sent = 0
+        self._rate = records_per_second
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._producer = Producer(
+            {
+                **ground.source.librdkafka_options(),
+                "acks": "all",
+                "enable.idempotence": True,
+                "compression.type": "lz4",
+                "linger.ms": 20,
+                "queue.buffering.max.messages": 1_000_000,
+            }
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        if not self._over.is_set():
+            self._over.set()
+            self._thread.join()
+            if self._producer.flush(60):
+                raise RuntimeError("the source cluster does not take the load")
+
+    def _run(self) -> None:
+        filling = b"." * (RECORD_BYTES - 12)
+        began_at = time.monotonic()
+        while not self._over.is_set():
+            due = int((time.monotonic() - began_at) * self._rate)
+            while self.sent < due and not self._over.is_set():
+                try:
+                    self._producer.produce(
+                        TOPIC, b"%012d" % self.sent + filling, partition=self.sent % PARTITIONS
+                    )
+                except BufferError:
+                    self._producer.poll(0.1)
+                    continue
+                self.sent += 1
+            self._producer.poll(0)
+            time.sleep(TICK_SECONDS)

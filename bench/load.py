@@ -1,0 +1,136 @@
+"""Fills the source topics, quickly: real batches are built once and sent again and again.
+
+A producer would need minutes for what a mirror carries in seconds. What lies in the log is the
+same: lz4 batches of format v2, keyed JSON-like records about half of which compresses away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import string
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from bench.ground import PARTITIONS, Ground, make_topic, say
+from deploy.lab.kafka import KafkaCluster
+from replicator import topology
+from replicator.cluster import Cluster
+from replicator.wire import ProduceRequest
+
+LZ4 = 3
+# So many different batches that a match with the one before is out of lz4's sight (64 KiB).
+DIFFERENT_BYTES = 24 << 20
+CONNECTIONS = 3
+IN_FLIGHT = 4
+TEXT = '","status":"delivered","carrier":"standard","warehouse":"north","currency":"EUR","note":"'
+ALPHABET = (string.ascii_letters + string.digits).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The records of one source topic: how many, how large, and how many to a batch."""
+
+    topic: str
+    records: int
+    record_bytes: int
+    batch_records: int
+
+    def of(self, records: int) -> Load:
+        """The same kind of records, another number of them (of whole batches)."""
+        whole = self.batch_records * PARTITIONS
+        rounded = max(1, round(records / whole)) * whole
+        return Load(self.topic, rounded, self.record_bytes, self.batch_records)
+
+
+def fill(ground: Ground, load: Load) -> None:
+    """Makes the source topic and loads it; raises RuntimeError where a batch is refused."""
+    began_at = time.monotonic()
+    make_topic(ground.source, load.topic)
+    asyncio.run(_fill(ground.source, load))
+    seconds = time.monotonic() - began_at
+    say(f"loaded {load.topic}: {load.records:,} records in {seconds:.0f} s")
+
+
+async def _fill(cluster: KafkaCluster, load: Load) -> None:
+    settings = topology.KafkaCluster(bootstrap=tuple(cluster.bootstrap.split(",")))
+    source = Cluster("source", settings, request_timeout_ms=60_000)
+    await source.open([load.topic])
+    try:
+        topic, leader = source.topic(load.topic), source.leader(load.topic, 0)
+        assert topic is not None and leader is not None
+        batches = itertools.cycle(_different_batches(load))
+        # One batch of a partition to a request: that is the broker's rule.
+        requests = iter(range(load.records // load.batch_records // PARTITIONS))
+        connections = [await source.connect(leader.node) for _ in range(CONNECTIONS)]
+        await asyncio.gather(
+            *(
+                _send(connection, load.topic, topic.id, requests, batches)
+                for connection in connections
+                for _ in range(IN_FLIGHT)
+            )
+        )
+        for connection in connections:
+            connection.close()
+    finally:
+        await source.close()
+
+
+async def _send(
+    connection: AIOKafkaConnection,
+    topic: str,
+    topic_id: UUID,
+    requests: Iterator[int],
+    batches: Iterator[bytearray],
+) -> None:
+    for _ in requests:
+        each = [(partition, next(batches)) for partition in range(PARTITIONS)]
+        response = await connection.send(
+            ProduceRequest({(topic, topic_id): each}, timeout_ms=30_000)
+        )
+        for _, rows, *_ in response.responses:
+            refused = [row[1] for row in rows if row[1]]
+            if refused:
+                raise RuntimeError(f"{topic}: the broker refuses batches with errors {refused}")
+
+
+def _different_batches(load: Load) -> list[bytearray]:
+    rng = random.Random(load.topic)
+    now_ms = int(time.time() * 1000)
+    found: list[bytearray] = []
+    size_bytes = 0
+    most = load.records // load.batch_records
+    while size_bytes < DIFFERENT_BYTES and len(found) < most:
+        batch = _batch(rng, load, now_ms)
+        size_bytes += load.record_bytes * load.batch_records
+        found.append(batch)
+    return found
+
+
+def _batch(rng: random.Random, load: Load, now_ms: int) -> bytearray:
+    builder = DefaultRecordBatchBuilder(2, LZ4, 0, -1, -1, -1, 1 << 30)
+    for index in range(load.batch_records):
+        key = b"order-%08d" % rng.randrange(100_000_000)
+        builder.append(
+            index,
+            timestamp=now_ms + index // 100,
+            key=key,
+            value=value(rng, load.record_bytes),
+            headers=[],
+        )
+    built: bytearray = builder.build()
+    return built
+
+
+def value(rng: random.Random, size_bytes: int) -> bytes:
+    """JSON-like; the first half is as good as random, the second compresses well."""
+    half = size_bytes // 2
+    random_part = bytes(ALPHABET[byte % 62] for byte in rng.randbytes(half - 10))
+    text = (b'{"id":"' + random_part + (TEXT * (half // len(TEXT) + 1)).encode())[: size_bytes - 2]
+    return text + b'"}'

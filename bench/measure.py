@@ -1,0 +1,184 @@
+"""What a system costs and how fast it is: whole process trees, and the target's log ends.
+
+Brokers and the bench itself are never counted, only the system under test: Spark's JVM, its Python
+workers and the daemon, or MirrorMaker's JVM.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import psutil
+from confluent_kafka import Consumer, TopicPartition
+
+from bench.ground import Ground, log_end, say
+from bench.mirror import Mirror
+
+LOOK_SECONDS = 0.1
+TREE_SECONDS = 0.5
+SAY_SECONDS = 5.0
+START_SECONDS_MAX = 150.0
+SILENCE_SECONDS_MAX = 30.0
+# A JVM is slow at first; the steady window begins behind that.
+WARM_SHARE = 0.1
+WARM_SECONDS_MAX = 6.0
+SHARE_OFFSETS = 40_000
+
+
+class NothingArrives(Exception):
+    """The system under test carries nothing (any more); the message has the end of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A steady stretch of work."""
+
+    records: float
+    seconds: float
+    cpu_seconds: float
+    peak_rss_mb: float
+
+    @property
+    def records_per_second(self) -> float:
+        return self.records / self.seconds
+
+    @property
+    def cpu_seconds_per_million(self) -> float:
+        return self.cpu_seconds / self.records * 1e6
+
+
+class Tree:
+    """A process and its descendants, also those that have ended since they were last looked at."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._cpu_seconds: dict[psutil.Process, float] = {}
+        self.peak_rss_mb = 0.0
+        self._looked_at = 0.0
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all of them so far, in seconds."""
+        rss = 0
+        for process in self._members():
+            try:
+                times = process.cpu_times()
+                rss += process.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+            self._cpu_seconds[process] = times.user + times.system
+        self.peak_rss_mb = max(self.peak_rss_mb, rss / 1e6)
+        self._looked_at = time.monotonic()
+        return sum(self._cpu_seconds.values())
+
+    def look(self) -> None:
+        """Keeps peak and members current; cheap when called often."""
+        if time.monotonic() - self._looked_at >= TREE_SECONDS:
+            self.cpu_seconds()
+
+    def _members(self) -> list[psutil.Process]:
+        try:
+            return [self._root, *self._root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    at: float
+    records: int
+    cpu_seconds: float
+
+
+def throughput(
+    ground: Ground, mirror: Mirror, expected: int, *, seconds_max: float, has_markers: bool
+) -> Window:
+    """The steady window of a started mirror that has `expected` records to carry.
+
+    From when a tenth of them has arrived (or 6 s after the first) until the last, or until
+    seconds_max. With markers, log ends are corrected by the share of records in the log.
+    """
+    tree = Tree(mirror.process.pid)
+    watch = Watch(ground, mirror)
+    began_at, said_at = time.monotonic(), 0.0
+    first_at = None
+    begin: _Mark | None = None
+    while True:
+        arrived = watch.look()
+        now = time.monotonic()
+        tree.look()
+        if arrived and first_at is None:
+            first_at = now
+            say(f"  first record after {now - began_at:.1f} s")
+        is_warm = arrived >= expected * WARM_SHARE or (
+            first_at is not None and now - first_at > WARM_SECONDS_MAX
+        )
+        if begin is None and is_warm:
+            begin = _Mark(now, arrived, tree.cpu_seconds())
+        if arrived >= expected or (begin and now - begin.at >= seconds_max):
+            break
+        if now - said_at > SAY_SECONDS and arrived:
+            say(f"  {arrived:,} of {expected:,}")
+            said_at = now
+        time.sleep(LOOK_SECONDS)
+    end = _Mark(now, arrived, tree.cpu_seconds())
+    if begin is None or end.records <= begin.records:
+        raise NothingArrives("too few records to measure anything: load more")
+    share = record_share(ground, mirror.target_topic) if has_markers else 1.0
+    return Window(
+        (end.records - begin.records) * share,
+        end.at - begin.at,
+        end.cpu_seconds - begin.cpu_seconds,
+        tree.peak_rss_mb,
+    )
+
+
+class Watch:
+    """The target's log end, and whether it still grows."""
+
+    def __init__(self, ground: Ground, mirror: Mirror) -> None:
+        self._admin = ground.target.admin()
+        self._mirror = mirror
+        self._arrived = 0
+        self._moved_at = time.monotonic()
+
+    def look(self) -> int:
+        """Raises NothingArrives when the mirror has ended, or nothing has moved for too long."""
+        process = self._mirror.process
+        if not process.is_running():
+            raise NothingArrives(str(process.failure("has ended")))
+        arrived = log_end(self._admin, self._mirror.target_topic)
+        if arrived != self._arrived:
+            self._arrived, self._moved_at = arrived, time.monotonic()
+        patience = SILENCE_SECONDS_MAX if arrived else START_SECONDS_MAX
+        if self.quiet_seconds > patience:
+            raise NothingArrives(str(process.failure(f"has moved nothing for {patience:.0f} s")))
+        return arrived
+
+    @property
+    def quiet_seconds(self) -> float:
+        return time.monotonic() - self._moved_at
+
+
+def record_share(ground: Ground, topic: str) -> float:
+    """Which share of a log's offsets are records; the others are transaction markers."""
+    consumer = Consumer(
+        {
+            **ground.target.librdkafka_options(),
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        seen, last = 0, -1
+        while last < SHARE_OFFSETS:
+            messages = consumer.consume(5000, timeout=3.0)
+            if not messages:
+                break
+            seen += len(messages)
+            last = messages[-1].offset() or 0
+        return seen / (last + 1) if seen else 1.0
+    finally:
+        consumer.close()

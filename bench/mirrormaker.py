@@ -1,0 +1,121 @@
+"""MirrorMaker 2 from Kafka's own jars, at its best (DESIGN section 11).
+
+tasks.max is the number of cores (more is slower); its own bookkeeping topics (heartbeats,
+checkpoints, offset syncs, topic configs) are off, so that nothing else costs anything.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bench.ground import Ground, delete_topics
+from bench.mirror import Order
+from deploy.lab.kafka import java_command
+from deploy.lab.process import Process, free_port
+
+HEAP_MIB = 1536
+TARGET = "east"
+
+LOG4J = """\
+<Configuration status="ERROR">
+  <Appenders><Console name="out"><PatternLayout pattern="%d %p %m (%c)%n"/></Console></Appenders>
+  <Loggers><Root level="WARN"><AppenderRef ref="out"/></Root></Loggers>
+</Configuration>
+"""
+
+
+class MirrorMaker:
+    """One MirrorMaker 2 JVM. A fresh cluster alias makes it begin from nothing each time."""
+
+    def __init__(self, ground: Ground, order: Order, *, exactly_once: bool = False) -> None:
+        alias = f"west{ground.next_number()}"
+        self.target_topic = f"{alias}.{order.topic}"
+        self._ground = ground
+        self._directory = ground.directory / alias
+        self._properties = properties(ground, order, alias, exactly_once=exactly_once)
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        self._directory.mkdir(exist_ok=True)
+        (self._directory / "log4j2.xml").write_text(LOG4J)
+        file = self._directory / "mm2.properties"
+        file.write_text("".join(f"{key} = {value}\n" for key, value in self._properties.items()))
+        self._process = Process("mirrormaker2", self._command(file), self._directory / "output.log")
+
+    def _command(self, file: Path) -> list[str]:
+        return [
+            *java_command(self._directory, heap_mib=HEAP_MIB),
+            "org.apache.kafka.connect.mirror.MirrorMaker",
+            str(file),
+        ]
+
+    @property
+    def process(self) -> Process:
+        assert self._process is not None, "start() it first"
+        return self._process
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop()
+        delete_topics(self._ground.target, [self.target_topic])
+
+
+def exactly_once(ground: Ground, order: Order) -> MirrorMaker:
+    return MirrorMaker(ground, order, exactly_once=True)
+
+
+def properties(
+    ground: Ground, order: Order, alias: str, *, exactly_once: bool
+) -> dict[str, str | int]:
+    """Everything in mm2.properties."""
+    chosen: dict[str, str | int] = {
+        "clusters": f"{alias}, {TARGET}",
+        f"{alias}.bootstrap.servers": ground.source.bootstrap,
+        f"{TARGET}.bootstrap.servers": ground.target.bootstrap,
+        f"{alias}->{TARGET}.enabled": "true",
+        f"{alias}->{TARGET}.topics": order.topic,
+        f"{TARGET}->{alias}.enabled": "false",
+        "tasks.max": os.cpu_count() or 1,
+        "replication.factor": 1,
+        "emit.heartbeats.enabled": "false",
+        "emit.checkpoints.enabled": "false",
+        "emit.offset-syncs.enabled": "false",
+        "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        "heartbeats.topic.replication.factor": 1,
+        "checkpoints.topic.replication.factor": 1,
+        f"{TARGET}.offset.storage.replication.factor": 1,
+        f"{TARGET}.config.storage.replication.factor": 1,
+        f"{TARGET}.status.storage.replication.factor": 1,
+        # Its start takes half as long: no search through all classes of all jars.
+        f"{TARGET}.plugin.discovery": "service_load",
+        f"{alias}.plugin.discovery": "service_load",
+        # A restarted worker gets its tasks back at once, not after five minutes.
+        f"{TARGET}.scheduled.rebalance.max.delay.ms": 0,
+    }
+    chosen |= {f"{TARGET}.producer.compression.type": "lz4"}
+    if order.aim == "latency":
+        chosen |= {
+            f"{TARGET}.producer.linger.ms": 0,
+            f"{alias}.consumer.fetch.min.bytes": 1,
+        }
+    else:
+        chosen |= {
+            f"{TARGET}.producer.batch.size": 262_144,
+            f"{TARGET}.producer.linger.ms": 50,
+            f"{alias}.consumer.fetch.min.bytes": 100_000,
+        }
+    if order.aim == "kills":
+        # Of 60 s unless told, which a kill every 25 s would never let pass.
+        chosen |= {f"{TARGET}.offset.flush.interval.ms": 5000}
+    if exactly_once:
+        chosen |= {
+            f"{TARGET}.exactly.once.source.support": "enabled",
+            "dedicated.mode.enable.internal.rest": "true",
+            "listeners": f"http://127.0.0.1:{free_port()}",
+        }
+    return chosen

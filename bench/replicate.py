@@ -1,0 +1,39 @@
+"""Throughput: every system mirrors the same loaded topic, in turn, round after round."""
+
+from __future__ import annotations
+
+from bench.ground import Ground, say
+from bench.load import Load
+from bench.measure import Window, throughput
+from bench.mirror import Factory, Order
+
+SECONDS_MAX = 25.0
+
+
+def measured(
+    ground: Ground,
+    system: str,
+    factory: Factory,
+    load: Load,
+    *,
+    seconds_max: float = SECONDS_MAX,
+) -> Window:
+    """One system's steady window over a loaded topic; raises NothingArrives."""
+    mirror = factory(ground, Order(load.topic, "throughput"))
+    try:
+        mirror.start()
+        window = throughput(
+            ground,
+            mirror,
+            load.records,
+            seconds_max=seconds_max,
+            has_markers=system.endswith("exactly_once"),
+        )
+    finally:
+        mirror.stop()
+    say(
+        f"  {window.records_per_second:,.0f} records/s,"
+        f" {window.cpu_seconds_per_million:.2f} CPU s per million,"
+        f" {window.seconds:.1f} s, {window.peak_rss_mb:.0f} MB"
+    )
+    return window

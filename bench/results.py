@@ -1,0 +1,97 @@
+"""What a run found, as bench/results/replicate.json keeps it: one object per case and system.
+
+A case is always measured for all systems in one run; running one case again replaces it whole.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.lab.kafka import CHECKOUT
+
+FILE = CHECKOUT / "bench" / "results" / "replicate.json"
+KILLS_ONLY = ("duplicates_uncommitted", "duplicates_committed", "lost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One case and system; None = not measured. Rates in records, memory in MB (10^6)."""
+
+    case: str
+    system: str
+    records_per_second: float | None = None
+    cpu_seconds_per_million: float | None = None
+    latency_ms: Mapping[str, float] | None = None
+    peak_rss_mb: float | None = None
+    duplicates_uncommitted: int | None = None
+    duplicates_committed: int | None = None
+    lost: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = asdict(self)
+        if self.case != "kills":
+            for name in KILLS_ONLY:
+                del found[name]
+        return {name: _rounded(value) for name, value in found.items()}
+
+
+def median(rounds: Sequence[Result]) -> Result:
+    """The median of each figure over the rounds of one case and system."""
+    first = rounds[0]
+    figures = [asdict(each) for each in rounds]
+
+    def middle(name: str) -> Any:
+        values = [each[name] for each in figures if each[name] is not None]
+        return statistics.median(values) if values else None
+
+    latencies = [each.latency_ms for each in rounds if each.latency_ms is not None]
+    latency_ms = (
+        {name: statistics.median(each[name] for each in latencies) for name in latencies[0]}
+        if latencies
+        else None
+    )
+    return Result(
+        case=first.case,
+        system=first.system,
+        records_per_second=middle("records_per_second"),
+        cpu_seconds_per_million=middle("cpu_seconds_per_million"),
+        latency_ms=latency_ms,
+        peak_rss_mb=middle("peak_rss_mb"),
+        duplicates_uncommitted=first.duplicates_uncommitted,
+        duplicates_committed=first.duplicates_committed,
+        lost=first.lost,
+    )
+
+
+def keep(
+    file: Path,
+    case: str,
+    results: Sequence[Result],
+    *,
+    machine: Mapping[str, Any],
+    run: Mapping[str, Any],
+) -> None:
+    """Writes the case's results in place of its former ones; `run` is how it was measured."""
+    old = json.loads(file.read_text()) if file.exists() else {"results": [], "runs": {}}
+    others = [each for each in old["results"] if each["case"] != case]
+    found = {
+        "machine": machine,
+        "results": [*others, *(each.to_json() for each in results)],
+        "runs": {**old["runs"], case: run},
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def _rounded(value: Any) -> Any:
+    """Four digits are more than any of this is good for."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    return value

@@ -1,0 +1,100 @@
+"""Sluice as it is used: `sluice replicate` with a configuration file, Spark and all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import psutil
+
+from bench.ground import Ground, delete_topics
+from bench.mirror import Order
+from deploy.lab.process import Process
+
+TARGET = "east"
+
+# The clusters that no route uses need an address all the same; nobody ever asks them.
+CONFIGURATION = """\
+routes = ["{west}>{east}"]
+
+[topics]
+allow = ["{topic}"]
+
+[replicator]
+epoch_seconds = {epoch_seconds:.1f}
+
+[regions.{west}]
+redis = "{redis}"
+[regions.{west}.regional]
+bootstrap = ["{source}"]
+[regions.{west}.aggregate]
+bootstrap = ["127.0.0.1:1"]
+
+[regions.{east}]
+redis = "{redis}"
+[regions.{east}.regional]
+bootstrap = ["127.0.0.1:2"]
+[regions.{east}.aggregate]
+bootstrap = ["{target}"]
+"""
+
+
+class Sluice:
+    """One `sluice replicate`. A region's new name makes a new route, which begins from nothing."""
+
+    def __init__(self, ground: Ground, order: Order) -> None:
+        name = f"west{ground.next_number()}"
+        self.target_topic = order.topic
+        self._ground = ground
+        self._directory = ground.directory / name
+        self._configuration = CONFIGURATION.format(
+            west=name,
+            east=TARGET,
+            topic=order.topic,
+            epoch_seconds=order.epoch_seconds,
+            redis=ground.redis.url,
+            source=ground.source.bootstrap,
+            target=ground.target.bootstrap,
+        )
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        self._directory.mkdir(exist_ok=True)
+        file = self._directory / "appliance.toml"
+        file.write_text(self._configuration)
+        self._process = Process(
+            "sluice replicate",
+            [
+                str(Path(sys.executable).with_name("sluice")),
+                *("replicate", "--config", str(file), "--region", TARGET),
+            ],
+            self._directory / "output.log",
+        )
+
+    @property
+    def process(self) -> Process:
+        assert self._process is not None, "start() it first"
+        return self._process
+
+    def epochs_over(self) -> int:
+        """How many epochs have ended since it was first started, by its log."""
+        return self.process.log.read_text(errors="replace").count("event=epoch-over")
+
+    def kill(self) -> None:
+        # The daemon first: it must not see its JVM die and say so to anyone.
+        tree = [self.process.pid]
+        if self.process.is_running():
+            tree += [p.pid for p in psutil.Process(self.process.pid).children(recursive=True)]
+        for pid in tree:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process.kill()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop(timeout_seconds=15.0)
+        delete_topics(self._ground.target, [self.target_topic])
