@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,8 @@ from redis import Redis
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
+from tests.live.carrying import Carrying
+from tests.live.stage import Stage, make_on_both
 
 HERE = Path(__file__).parent
 
@@ -118,3 +121,49 @@ def make_topic() -> TopicMaker:
         return topic
 
     return make
+
+
+@pytest.fixture(scope="session")
+def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker that forgets producers, transactional ids and committed offsets within moments."""
+    properties = {
+        "producer.id.expiration.ms": 1500,
+        "producer.id.expiration.check.interval.ms": 200,
+        "transactional.id.expiration.ms": 6000,
+        "transaction.remove.expired.transaction.cleanup.interval.ms": 300,
+        "offsets.retention.minutes": 1,
+        "offsets.retention.check.interval.ms": 500,
+    }
+    directory = tmp_path_factory.mktemp("forgetful")
+    with KafkaCluster("forgetful", directory, properties=properties) as cluster:
+        yield cluster
+
+
+StageMaker = Callable[..., Stage]
+
+
+@pytest.fixture
+def make_stage(
+    regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
+) -> Iterator[StageMaker]:
+    """`make_stage()`: a topic between the shared clusters; `make_stage(target=another,
+    partitions=2, target_config={...}, refresh_seconds=1.0)`: otherwise."""
+    with ExitStack() as stack:
+
+        def make(
+            source: KafkaCluster = regional,
+            target: KafkaCluster = aggregate,
+            partitions: int = 1,
+            source_config: Mapping[str, str] | None = None,
+            target_config: Mapping[str, str] | None = None,
+            **settings: object,
+        ) -> Stage:
+            topic = f"stage-{uuid.uuid4().hex[:12]}"
+            make_on_both(source, target, topic, partitions, source_config, target_config)
+            carrying = stack.enter_context(Carrying({"west": source}, target, redis, **settings))
+            carrying.adopt(topic, partitions)
+            stage = Stage(source, target, carrying, topic)
+            stack.callback(stage.close)
+            return stage
+
+        yield make

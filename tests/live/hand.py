@@ -7,6 +7,7 @@ stopped process is: connections stay open, nothing is answered, and time goes by
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
@@ -60,7 +61,7 @@ class Hand:
         self.book = ReceiptBook(assignment)
         self.session = Session(appliance, assignment, self.book)
         self._loop = asyncio.new_event_loop()
-        self._thaw = threading.Event()
+        self._thaw, self._stands = threading.Event(), threading.Event()
         self._task: asyncio.Task[None] | None = None
         self._running: Future[None] | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -78,6 +79,11 @@ class Hand:
     def lanes(self) -> dict[TopicPartition, Lane]:
         return self.session._lanes
 
+    @property
+    def writer(self) -> tuple[int, int]:
+        """Producer id and epoch."""
+        return self.session._writer.producer_id, self.session._writer.epoch
+
     def start(self) -> Hand:
         self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
         return self
@@ -94,15 +100,22 @@ class Hand:
 
     def freeze(self) -> None:
         """Stop it where it stands; returns once it stands."""
-        stands = threading.Event()
+        self._stands.clear()
         self._thaw.clear()
+        self._loop.call_soon_threadsafe(self.freeze_here)
+        self.until_frozen()
 
-        def block() -> None:
-            stands.set()
-            self._thaw.wait()
+    def freeze_here(self) -> None:
+        """Called on its own loop: stands from here on."""
+        self._stands.set()
+        self._thaw.wait()
 
-        self._loop.call_soon_threadsafe(block)
-        assert stands.wait(PATIENCE_SECONDS)
+    def until_frozen(self) -> None:
+        assert self._stands.wait(PATIENCE_SECONDS)
+
+    def cut(self, connection: Any) -> None:
+        """Its connection is gone, as after a broker's idle timeout; works on a frozen one."""
+        connection._writer.transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def thaw(self) -> None:
         self._thaw.set()
@@ -176,13 +189,11 @@ class Hand:
 
         def is_carried() -> bool:
             lane = self.lanes.get(place)
-            if lane is None or not lane.is_empty:
-                return False
-            return lane.position >= self.call(self._source_end(place))
+            return bool(lane) and lane.is_empty and lane.position >= self.call(self._end(place))
 
         self.until(is_carried)
 
-    async def _source_end(self, place: TopicPartition) -> int:
+    async def _end(self, place: TopicPartition) -> int:
         return await self.source.log_end(*place)
 
     @property

@@ -6,119 +6,37 @@ left to chance: one carrier is held before a named request while another one act
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pytest
-from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import NewTopic
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import (
+    Boolean,
+    CompactString,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    TaggedFields,
+)
 
-from balancer.plan import TopicPartition
-from deploy.lab.compare import RouteVerdict
-from deploy.lab.dump import compare_topic
-from deploy.lab.kafka import KafkaCluster
-from deploy.lab.redis import RedisServer
-from deploy.lab.traffic import PLAIN, Shape, records, send
-from replicator import takeover
+from deploy.lab.traffic import Shape
+from replicator import records, takeover
 from replicator.batch import scan
 from replicator.carrier import Session
+from replicator.cluster import Answered, Fenced
 from replicator.entry import Custody
 from replicator.lane import Lane
 from replicator.ledger import Ledger
+from replicator.parcel import Reason
 from replicator.tail import Tail
 from replicator.takeover import Takeover
+from replicator.word import OtherTerm
 from replicator.writer import Writer
-from tests.live.carrying import Carrying
-from tests.live.conftest import TopicMaker
-from tests.live.hand import Gate, Hand
+from tests.live.hand import Gate
+from tests.live.stage import SELDOM
 
 IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
-SELDOM = {"refresh_seconds": 600.0, "runs_seconds": 60.0}
-"""Entries are written when a partition is taken, and then not before it must be."""
-
-
-class Stage:
-    """One topic of one partition on its way between two clusters."""
-
-    def __init__(self, source: KafkaCluster, target: KafkaCluster, carrying: Carrying, topic: str):
-        self.source, self.target, self.carrying, self.topic = source, target, carrying, topic
-        self.place = TopicPartition(topic, 0)
-        self.sent = 0
-        self.hands: list[Hand] = []
-
-    def send(self, count: int, shape: Shape = PLAIN) -> int:
-        """More records; how far the source reaches now (markers of transactions left out)."""
-        traffic = records(count, seed=self.sent, origin=str(self.sent))
-        self.sent += send(self.source, self.topic, traffic, shape)
-        return self.sent
-
-    def hand(self, number: int, **settings: object) -> Hand:
-        """A carrier; its session is killed at the end unless it ended before."""
-        hand = Hand(self.carrying, number, **settings)  # type: ignore[arg-type]
-        self.hands.append(hand)
-        return hand
-
-    def left_behind(self, number: int = 0, count: int = 1000, **settings: object) -> Hand:
-        """A carrier that carried so much and was killed: its entry says nothing of that yet."""
-        hand = self.hand(number, **{**SELDOM, **settings}).start()
-        end = self.send(count)
-        hand.until_landed(self.place, end)
-        hand.kill()
-        return hand
-
-    def to_the_end(self, number: int) -> Hand:
-        """A carrier that carries all there is."""
-        hand = self.hand(number).start()
-        hand.until_carried(self.place)
-        return hand
-
-    def delete_target_records(self, before: int) -> None:
-        """What retention does."""
-        where = Place(self.topic, 0, before)
-        admin = self.target.admin()
-        admin.delete_records([where])[where].result(30)
-
-    def close(self) -> None:
-        for hand in self.hands:
-            hand.close()
-
-    @property
-    def entry(self):
-        return self.carrying.entries()[self.place]
-
-    def seen(self) -> RouteVerdict:
-        """What readers see that do not wait for commits."""
-        found = compare_topic({"west": self.source}, self.target, self.topic, ["read_uncommitted"])
-        return found["read_uncommitted"].total
-
-
-@pytest.fixture
-def make_stage(
-    regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer, make_topic: TopicMaker
-) -> Iterator[Callable[..., Stage]]:
-    """`make_stage()`: a stage between the shared clusters; or between others, with configs."""
-    with ExitStack() as stack:
-
-        def make(
-            source: KafkaCluster = regional,
-            target: KafkaCluster = aggregate,
-            source_config: dict[str, str] | None = None,
-            target_config: dict[str, str] | None = None,
-            **settings: object,
-        ) -> Stage:
-            topic = make_topic(source, config=source_config)
-            new = NewTopic(topic, 1, config=target_config or {})
-            admin = target.admin()
-            admin.create_topics([new])[topic].result(30)
-            carrying = stack.enter_context(Carrying({"west": source}, target, redis, **settings))
-            carrying.adopt(topic)
-            stage = Stage(source, target, carrying, topic)
-            stack.callback(stage.close)
-            return stage
-
-        yield make
-
-
 # -- custody
 
 
@@ -191,7 +109,10 @@ async def tail_to_the_watermark(cluster, partition, entry, begin, end):
     while offset < end:
         for _, header in scan(await cluster.read(*partition, offset, 1 << 20)):
             offset = header.next_offset
-            if offset <= end and (header.producer_id, header.producer_epoch) == (entry.producer_id, entry.epoch):
+            if offset <= end and (header.producer_id, header.producer_epoch) == (
+                entry.producer_id,
+                entry.epoch,
+            ):
                 landed = entry.landed_up_to(header.base_sequence + header.last_offset_delta)
     return Tail(landed, offset, entry.mark, (), 0)
 
@@ -210,7 +131,7 @@ class OnlyWhatIsRemembered(Takeover):
 
     async def _read_tail(self, partition, entry, found, state, marker):
         tail = await super()._read_tail(partition, entry, found, state, marker)
-        return takeover.replace(tail, landed=entry.landed_up_to(state.last_sequence))
+        return replace(tail, landed=entry.landed_up_to(state.last_sequence))
 
 
 @pytest.mark.parametrize("rule", [Takeover, ToTheWatermark, OnlyWhatIsRemembered])
@@ -245,8 +166,7 @@ class ReadsOnly(Takeover):
     """Counts what it reads, and forgets what the leader remembers."""
 
     async def _read_tail(self, partition, entry, found, state, marker):
-        tail = await takeover.read_tail(self._target, partition, entry, found.start, marker)
-        return tail
+        return await takeover.read_tail(self._target, partition, entry, found.start, marker)
 
 
 @pytest.mark.parametrize("rule", [Takeover, AsksAfterTheFence, ReadsOnly])
@@ -290,3 +210,136 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
         return
     hand.until_carried(stage.place)
     assert stage.seen().lost == (500 if taken_out else 0)
+
+
+# -- gaps
+
+
+@IN_FORCE
+def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, monkeypatch, in_force):
+    stage = make_stage()
+    if not in_force:
+        monkeypatch.setattr(Lane, "_is_covered", property(lambda _: True))
+    # Each transaction leaves a marker in the source, and each aborted one a whole gap.
+    stage.left_behind(0, 1000, Shape(transaction_records=50, abort_every=4))
+    stage.to_the_end(1)
+    if in_force:
+        assert stage.seen().is_right
+    else:
+        assert stage.seen().duplicated > 0
+
+
+@IN_FORCE
+def test_however_many_gaps_an_entry_fits_into_its_metadata(make_stage, monkeypatch, in_force):
+    stage = make_stage()
+    if not in_force:
+        monkeypatch.setattr("replicator.lane.METADATA_BYTES_MAX", 1 << 20)
+    stage.send(1200, Shape(transaction_records=1, linger_ms=0))
+    hand = stage.hand(0, **SELDOM).start()
+    if in_force:
+        hand.until_carried(stage.place)
+        hand.kill()
+        stage.to_the_end(1)
+        assert stage.seen().is_right
+    else:
+        failure = hand.failure()
+        assert isinstance(failure, Answered) and failure.codes == (12,)
+
+
+# -- times
+
+
+@IN_FORCE
+def test_a_batch_with_the_times_of_its_log_keeps_them(make_stage, monkeypatch, in_force):
+    stage = make_stage(source_config={"message.timestamp.type": "LogAppendTime"})
+    if not in_force:
+
+        def why_open(header, **options):
+            reason = records.why_open(header, **options)
+            return None if reason is Reason.LOG_APPEND_TIME else reason
+
+        monkeypatch.setattr("replicator.packer.why_open", why_open)
+    stage.send(1000, Shape(batch_records=100))
+    stage.to_the_end(0)
+    assert stage.seen().is_right == in_force
+    assert stage.seen().lost == 0
+    assert bool(stage.seen().changed) != in_force
+
+
+# -- transactions
+
+
+class EndTxnV5Response(Response):
+    API_KEY = 26
+    API_VERSION = 5
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        ("error_code", Int16),
+        ("producer_id", Int64),
+        ("producer_epoch", Int16),
+        ("tags", TaggedFields),
+    )
+
+
+class EndTxnV5Struct(RequestStruct):
+    API_KEY = 26
+    API_VERSION = 5
+    FLEXIBLE_VERSION = True
+    RESPONSE_TYPE = EndTxnV5Response
+    SCHEMA = Schema(
+        ("transactional_id", CompactString()),
+        ("producer_id", Int64),
+        ("producer_epoch", Int16),
+        ("committed", Boolean),
+        ("tags", TaggedFields),
+    )
+
+
+class EndTxnV5Request(Request[EndTxnV5Struct]):
+    API_KEY = 26
+
+    def __init__(self, *fields: object):
+        self._fields = fields
+
+    def build(self, request_struct_class):
+        return request_struct_class(*self._fields, {})
+
+
+@IN_FORCE
+def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, in_force):
+    stage = make_stage()
+    if not in_force:
+        monkeypatch.setattr("replicator.writer.EndTxnRequest", EndTxnV5Request)
+    hand = stage.hand(0, refresh_seconds=0.1).start()
+    if in_force:
+        for _ in range(3):
+            hand.until_landed(stage.place, end := stage.send(100))
+            hand.until(lambda end=end: stage.entry.source_offset == end)
+        assert (stage.entry.producer_id, stage.entry.epoch) == hand.writer
+    else:
+        stage.send(100)
+        assert isinstance(hand.failure(), Fenced)
+
+
+# -- terms
+
+
+@IN_FORCE
+def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, monkeypatch, in_force):
+    stage = make_stage()
+    stage.send(100)
+    older = stage.carrying._driver.term
+    stage.carrying._await(stage.carrying._driver.open())
+    if not in_force:
+
+        async def heed_word(_):
+            pass
+
+        monkeypatch.setattr(Session, "_heed_word", heed_word)
+    hand = stage.hand(0, term=older).start()
+    if in_force:
+        assert isinstance(hand.failure(), OtherTerm)
+        assert stage.entry.custody is Custody.VIRGIN
+    else:
+        hand.until_carried(stage.place)
+        assert stage.entry.custody is Custody.HELD

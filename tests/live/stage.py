@@ -1,0 +1,199 @@
+"""One topic on its way between two clusters, and the carriers that a test sets on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import (
+    CompactArray,
+    CompactString,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    TaggedFields,
+)
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import NewTopic
+
+from balancer.plan import TopicPartition
+from deploy.lab.compare import RouteVerdict
+from deploy.lab.dump import compare_topic
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.traffic import PLAIN, Shape, records, send
+from deploy.lab.wait import until
+from replicator.cluster import TRANSACTION
+from replicator.entry import Entry
+from tests.live.carrying import Carrying
+from tests.live.hand import Hand
+
+SELDOM: Mapping[str, object] = {"refresh_seconds": 600.0, "runs_seconds": 60.0}
+"""Entries are written when a partition is taken, and then not before it must be."""
+PATIENCE_SECONDS = 60.0
+
+
+ID_NOT_FOUND = 105
+
+
+class DescribeTransactionsResponse(Response):
+    API_KEY = 65
+    API_VERSION = 0
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "states",
+            CompactArray(
+                ("error_code", Int16),
+                ("transactional_id", CompactString()),
+                ("state", CompactString()),
+                ("timeout_ms", Int32),
+                ("started_ms", Int64),
+                ("producer_id", Int64),
+                ("producer_epoch", Int16),
+                (
+                    "topics",
+                    CompactArray(
+                        ("topic", CompactString()),
+                        ("partitions", CompactArray(Int32)),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class DescribeTransactionsStruct(RequestStruct):
+    API_KEY = 65
+    API_VERSION = 0
+    FLEXIBLE_VERSION = True
+    RESPONSE_TYPE = DescribeTransactionsResponse
+    SCHEMA = Schema(("transactional_ids", CompactArray(CompactString())), ("tags", TaggedFields))
+
+
+class DescribeTransactionsRequest(Request[DescribeTransactionsStruct]):
+    """What a coordinator knows of transactional ids."""
+
+    API_KEY = 65
+
+    def __init__(self, names: list[str]):
+        self._names = names
+
+    def build(
+        self, request_struct_class: type[DescribeTransactionsStruct]
+    ) -> DescribeTransactionsStruct:
+        return request_struct_class(self._names, {})
+
+
+class Stage:
+    """A topic of one partition unless said; carriers by number.
+
+    Args:
+        carrying: knows one route, from `source` to `target`.
+        topic: is on both of them, and adopted.
+    """
+
+    def __init__(self, source: KafkaCluster, target: KafkaCluster, carrying: Carrying, topic: str):
+        self.source, self.target, self.carrying, self.topic = source, target, carrying, topic
+        self.place = TopicPartition(topic, 0)
+        self._sent = 0
+        self._hands: list[Hand] = []
+
+    def send(
+        self, count: int, shape: Shape = PLAIN, *, first_timestamp_ms: int | None = None
+    ) -> int:
+        """More records; how many there are by now."""
+        begin = self._sent
+        traffic = records(
+            count, seed=begin, origin=str(begin), first_timestamp_ms=first_timestamp_ms
+        )
+        self._sent += send(self.source, self.topic, traffic, shape)
+        return self._sent
+
+    # -- carriers
+
+    def hand(self, number: int, **settings: object) -> Hand:
+        """A carrier, not started; ended with the stage."""
+        hand = Hand(self.carrying, number, **settings)  # type: ignore[arg-type]
+        self._hands.append(hand)
+        return hand
+
+    def left_behind(self, number: int = 0, count: int = 1000, shape: Shape = PLAIN) -> Hand:
+        """A carrier that carried so much and was killed: its entry says nothing of that yet."""
+        hand = self.hand(number, **SELDOM).start()
+        hand.until(lambda: self.place in hand.lanes)
+        self.send(count, shape)
+        hand.until_carried(self.place)
+        hand.kill()
+        return hand
+
+    def to_the_end(self, number: int) -> Hand:
+        """A carrier that carried all there is, and goes on."""
+        hand = self.hand(number).start()
+        hand.until_carried(self.place)
+        return hand
+
+    def close(self) -> None:
+        for hand in self._hands:
+            hand.close()
+
+    # -- what happens to the target
+
+    def delete_target_records(self, before: int) -> None:
+        """What retention does."""
+        admin, where = self.target.admin(), Place(self.topic, 0, before)
+        admin.delete_records([where])[where].result(30)
+
+    def until_forgotten(self, hand: Hand) -> None:
+        """Until the target has forgotten what the carrier's writer sent."""
+        writer, cluster = hand.session._writer, self.carrying._cluster
+
+        def is_forgotten() -> bool:
+            states = self.carrying._await(cluster.producer_states(*self.place))
+            return writer.producer_id not in states
+
+        assert until(is_forgotten, PATIENCE_SECONDS)
+
+    def until_id_forgotten(self, hand: Hand) -> None:
+        """Until the target knows the carrier's transactional id no more."""
+        name, cluster = hand.session._writer.transactional_id, self.carrying._cluster
+        request = DescribeTransactionsRequest([name])
+
+        def is_forgotten() -> bool:
+            asked = cluster.ask_coordinator(TRANSACTION, name, request, lambda _: [])
+            return self.carrying._await(asked).states[0][0] == ID_NOT_FOUND
+
+        assert until(is_forgotten, PATIENCE_SECONDS)
+
+    def until_entry_forgotten(self) -> None:
+        """Until the target's committed offsets have lost the partition's entry."""
+        assert until(lambda: not self.carrying.entries(), 2 * PATIENCE_SECONDS)
+
+    # -- what came of it
+
+    @property
+    def entry(self) -> Entry:
+        return self.carrying.entries()[self.place]
+
+    def seen(self) -> RouteVerdict:
+        """What readers see that do not wait for commits."""
+        found = compare_topic({"west": self.source}, self.target, self.topic, ["read_uncommitted"])
+        return found["read_uncommitted"].total
+
+
+def make_on_both(
+    source: KafkaCluster,
+    target: KafkaCluster,
+    topic: str,
+    partitions: int = 1,
+    source_config: Mapping[str, str] | None = None,
+    target_config: Mapping[str, str] | None = None,
+) -> None:
+    """The topic on both ends."""
+    for cluster, config in ((source, source_config), (target, target_config)):
+        admin = cluster.admin()
+        new = NewTopic(topic, partitions, config=dict(config or {}))
+        admin.create_topics([new])[topic].result(30)

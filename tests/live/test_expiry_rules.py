@@ -1,0 +1,278 @@
+"""The ledger's rules against brokers that forget: producers, transactional ids, offsets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from deploy.lab.traffic import Shape
+from replicator import inspection
+from replicator.cluster import Fenced, StartOver
+from replicator.entry import Custody
+from replicator.lane import Lane
+from replicator.takeover import Takeover
+from replicator.wire import ProduceRequest
+from tests.live.hand import Hand
+from tests.live.stage import SELDOM
+
+IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+OLD_MS = 1_357_000_000_000
+"""Of January 2013."""
+
+
+# -- producers forgotten
+
+
+class Sent:
+    """The produce requests of a carrier, as `sending` lets them out, in the order of the calls."""
+
+    def __init__(self, hand: Hand, sending: Callable) -> None:
+        connect = hand.target.connect
+
+        async def connected(node: int):
+            connection = await connect(node)
+            send = connection.send
+            connection.send = lambda request: sending(send, request)
+            return connection
+
+        hand.target.connect = connected  # type: ignore[method-assign]
+
+
+@IN_FORCE
+@pytest.mark.parametrize("silent", [False, True], ids=["at the start", "after a long silence"])
+def test_the_first_batch_travels_alone(make_stage, forgetful, monkeypatch, silent, in_force):
+    """The first request is lost, the second arrives: without a memory of the producer the broker
+    takes it."""
+    stage = make_stage(target=forgetful) if silent else make_stage()
+    hand = stage.hand(0, **SELDOM)
+    if not in_force:
+        always = property(lambda _: False, lambda *_: None)
+        monkeypatch.setattr(Lane, "is_alone", always, raising=False)
+    is_lost = []
+
+    def sending(send, request):
+        if isinstance(request, ProduceRequest) and not is_lost:
+            is_lost.append(True)
+            return lost()
+        return send(request)
+
+    async def lost():
+        await asyncio.sleep(0.1)
+        raise KafkaConnectionError("lost on the way")
+
+    if not silent:
+        Sent(hand, sending)
+        stage.send(200, Shape(batch_records=100))
+        hand.start()
+    else:
+        monkeypatch.setattr("replicator.sender.SILENCE_SECONDS_MAX", 0.2)
+        hand.start().until_landed(stage.place, stage.send(100))
+        stage.until_forgotten(hand)
+        hand.freeze()
+        ((sender, _),) = hand.session._senders.values()
+        send = sender._connection.send
+        sender._connection.send = lambda request: sending(send, request)
+        stage.send(200, Shape(batch_records=100))
+        hand.thaw()
+    if in_force:
+        hand.until_carried(stage.place)
+        assert stage.seen().is_right
+    else:
+        hand.until(lambda: stage.place in hand.session._scribe.parked)
+        assert stage.seen().lost == 100
+
+
+def frozen_and_fenced(stage, zombie: Hand) -> None:
+    """The zombie stands; another carrier took over and went on; the fence is forgotten."""
+    zombie.freeze()
+    stage.send(500)
+    stage.to_the_end(1)
+    stage.until_forgotten(zombie)
+
+
+@IN_FORCE
+def test_a_writer_that_was_silent_must_prove_itself(make_stage, forgetful, monkeypatch, in_force):
+    stage = make_stage(target=forgetful)
+    monkeypatch.setattr("replicator.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
+    zombie = stage.hand(0, **SELDOM).start()
+    zombie.until_landed(stage.place, stage.send(1000))
+    frozen_and_fenced(stage, zombie)
+    zombie.thaw()
+    if in_force:
+        assert isinstance(zombie.failure(), Fenced)
+        assert stage.seen().is_right
+    else:
+        zombie.until_carried(stage.place)
+        assert stage.seen().duplicated == 500
+
+
+@IN_FORCE
+def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
+    make_stage, forgetful, monkeypatch, in_force
+):
+    """The answer waits in the socket: it is heard after the silence, and says nothing of today."""
+    stage = make_stage(target=forgetful)
+    monkeypatch.setattr("replicator.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
+    zombie = stage.hand(0, **SELDOM)
+
+    def sending(send, request):
+        answer = send(request)
+        if isinstance(request, ProduceRequest):
+            zombie.freeze_here()
+        return answer
+
+    Sent(zombie, sending)
+    zombie.start().until(lambda: stage.place in zombie.lanes)
+    stage.send(300, Shape(batch_records=100))
+    zombie.until_frozen()
+    stage.to_the_end(1)
+    stage.until_forgotten(zombie)
+    zombie.thaw()
+    if in_force:
+        assert isinstance(zombie.failure(), Fenced)
+        assert stage.seen().is_right
+    else:
+        zombie.until_carried(stage.place)
+        assert stage.seen().duplicated == 200
+
+
+@IN_FORCE
+def test_a_new_connection_is_preceded_by_a_proof(make_stage, forgetful, monkeypatch, in_force):
+    stage = make_stage(target=forgetful)
+    if not in_force:
+
+        async def prove(*_):
+            return True
+
+        monkeypatch.setattr("replicator.carrier.Session._prove", prove)
+    zombie = stage.hand(0, **SELDOM).start()
+    zombie.until_landed(stage.place, stage.send(1000))
+    ((sender, _),) = zombie.session._senders.values()
+    frozen_and_fenced(stage, zombie)
+    zombie.cut(sender._connection)
+    zombie.thaw()
+    if in_force:
+        assert isinstance(zombie.failure(), Fenced)
+        assert stage.seen().is_right
+    else:
+        zombie.until_carried(stage.place)
+        assert stage.seen().duplicated == 500
+
+
+@IN_FORCE
+def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
+    make_stage, forgetful, monkeypatch, in_force
+):
+    """A broker forgets a producer by the times of its records: after a lost answer to old ones
+    it may take them twice."""
+    stage = make_stage(
+        target=forgetful, target_config={"retention.ms": "-1"}, source_config={"retention.ms": "-1"}
+    )
+    if not in_force:
+        monkeypatch.setattr("replicator.sender.REMEMBERED_SECONDS", 1e12)
+    hand = stage.hand(0, **SELDOM)
+    is_lost = []
+
+    def sending(send, request):
+        answer = send(request)
+        if isinstance(request, ProduceRequest) and not is_lost:
+            is_lost.append(True)
+            return lost(answer)
+        return answer
+
+    async def lost(answer):
+        await answer
+        await asyncio.to_thread(stage.until_forgotten, hand)
+        raise KafkaConnectionError("lost on the way back")
+
+    Sent(hand, sending)
+    stage.send(200, first_timestamp_ms=OLD_MS)
+    hand.start()
+    if in_force:
+        assert isinstance(hand.failure(), StartOver)
+        stage.to_the_end(0)
+        assert stage.seen().is_right
+    else:
+        hand.until_carried(stage.place)
+        assert stage.seen().duplicated == 200
+
+
+# -- transactional ids forgotten
+
+
+class AnyProducer(Takeover):
+    """Does not mind under which producer id it fences."""
+
+    async def _examine(self, partition, entry, holder):
+        return await inspection.inspect_target(self._target, partition, entry)
+
+
+@IN_FORCE
+def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
+    make_stage, forgetful, monkeypatch, in_force
+):
+    stage = make_stage(target=forgetful)
+    zombie = stage.hand(0, **SELDOM).start()
+    zombie.until_landed(stage.place, stage.send(1000))
+    zombie.freeze()
+    stage.until_id_forgotten(zombie)
+    if not in_force:
+        monkeypatch.setattr("replicator.carrier.Takeover", AnyProducer)
+    taker = stage.hand(1).start()
+    if in_force:
+        taker.until(lambda: stage.place in taker.session._stopped)
+        assert "forgot the writer" in taker.session._stopped[stage.place]
+        assert stage.entry.parked is not None
+    else:
+        taker.until_carried(stage.place)
+    stage.send(500)
+    zombie.thaw()
+    zombie.until_landed(stage.place, 1500)
+    assert stage.seen().lost == 0
+    if in_force:
+        assert stage.seen().duplicated == 0
+    else:
+        taker.until_carried(stage.place)
+        assert stage.seen().duplicated == 500
+
+
+@IN_FORCE
+def test_an_id_is_rotated_before_its_epochs_end(make_stage, in_force):
+    stage = make_stage()
+    ids = set()
+    for _ in range(13):
+        hand = stage.hand(0, producer_epoch_max=10 if in_force else 32_000).start()
+        hand.until_landed(stage.place, stage.send(10))
+        assert hand.writer[1] < 10 or not in_force
+        ids.add(stage.entry.transactional_id)
+        hand.kill()
+    assert len(ids) == (2 if in_force else 1)
+    assert stage.seen().is_right
+
+
+# -- entries forgotten
+
+
+def test_an_idle_partitions_entry_outlives_the_brokers_retention(
+    make_stage, forgetful, monkeypatch
+):
+    """Two that idle, one of them without the rule; the broker keeps offsets for a minute."""
+    monkeypatch.setattr("replicator.carrier.MOVE_UP_SECONDS", 1.0)
+    kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
+    for stage in (kept, lost):
+        stage.send(100)
+    idle = kept.hand(0, refresh_seconds=0.5).start()
+    unrefreshed = lost.hand(0, **SELDOM).start()
+    idle.until_carried(kept.place)
+    unrefreshed.until_carried(lost.place)
+    unrefreshed.freeze()
+    lost.until_entry_forgotten()
+    assert kept.entry.custody is Custody.HELD
+    assert kept.entry.source_offset == 100
+    taker = lost.hand(1).start()
+    taker.until(lambda: lost.place in taker.session._stopped)
+    assert "entry is gone" in taker.session._stopped[lost.place]
+    assert lost.seen().is_right
