@@ -31,8 +31,8 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
 from replicator.accept_loss import Acceptance, Accepted
-from replicator.adoption import merged
 from replicator.admin import Admin
+from replicator.adoption import merged
 from replicator.carrier import Assignment, carry
 from replicator.cluster import Cluster
 from replicator.entry import Entry

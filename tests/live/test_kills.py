@@ -1,0 +1,103 @@
+"""Carrier processes killed, stopped and woken under traffic: every record arrives exactly once."""
+
+from __future__ import annotations
+
+import random
+import signal
+
+import pytest
+
+from deploy.lab.process import Process
+from deploy.lab.traffic import PLAIN, Shape
+from deploy.lab.wait import until
+from tests.live.carrying import Carrying, Sending, new_name
+from tests.live.stage import make_on_both
+
+PARTITIONS = 4
+TRANSACTIONS = Shape(transaction_records=50, abort_every=3)
+
+STEPS = [
+    ("OffsetFetch", 2, "after"),  # the entries were read, nothing is held
+    ("InitProducerId", 1, "after"),  # the carrier's own writer
+    ("InitProducerId", 2, "after"),  # custody of an entry
+    ("DescribeProducers", 1, "after"),
+    ("AddPartitionsToTxn", 1, "before"),  # the fence
+    ("AddPartitionsToTxn", 1, "after"),
+    ("EndTxn", 1, "before"),  # the fence's marker, or the new entries
+    ("EndTxn", 1, "after"),
+    ("AddOffsetsToTxn", 1, "after"),
+    ("TxnOffsetCommit", 1, "before"),
+    ("TxnOffsetCommit", 1, "after"),
+    ("EndTxn", 2, "before"),
+    ("EndTxn", 2, "after"),
+    ("Fetch", 3, "after"),
+    ("Produce", 1, "before"),
+    ("Produce", 1, "after"),
+    ("Produce", 7, "before"),
+    ("Produce", 7, "after"),
+    ("EndTxn", 4, "before"),
+    ("EndTxn", 4, "after"),
+]
+
+
+@pytest.fixture
+def carrying(regional, aggregate, redis):
+    with Carrying({"west": regional}, aggregate, redis, refresh_seconds=0.5) as carrying:
+        topic = new_name("kills")
+        make_on_both(regional, aggregate, topic, PARTITIONS)
+        carrying.adopt(topic, PARTITIONS)
+        yield carrying
+
+
+@pytest.mark.parametrize("shape", [PLAIN, TRANSACTIONS], ids=["plain", "transactions"])
+def test_death_at_any_step_loses_and_repeats_nothing(carrying, regional, shape):
+    (topic,) = carrying.topics
+    with Sending(regional, topic, PARTITIONS, shape) as sending:
+        for name, nth, when in STEPS:
+            process = carrying.begin_process("tests.live.dying", name, str(nth), when)
+            # A request that this run never makes (nothing to fence after a clean end) leaves it
+            # alive; then it is killed like any other.
+            until(lambda process=process: not process.is_running(), 8.0)
+            process.kill()
+            sending.until_sent(200)
+    carrying.carry_all()
+    assert carrying.assert_exact(redis_may_lack=True) > 0
+
+
+@pytest.mark.parametrize("shape", [PLAIN, TRANSACTIONS], ids=["plain", "transactions"])
+@pytest.mark.parametrize("kills", [12, pytest.param(300, marks=pytest.mark.soak)])
+@pytest.mark.timeout(3600)
+def test_kills_at_random_moments_lose_and_repeat_nothing(carrying, regional, shape, kills):
+    (topic,) = carrying.topics
+    chance = random.Random(kills)
+    with Sending(regional, topic, PARTITIONS, shape) as sending:
+        for _ in range(kills):
+            process = carrying.begin_process()
+            sending.until_sent(chance.randrange(400, 6000))
+            process.kill()
+    carrying.carry_all()
+    assert carrying.assert_exact(redis_may_lack=True) > 0
+
+
+@pytest.mark.parametrize("zombies", [4, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.timeout(3600)
+def test_a_stopped_carrier_that_wakes_up_finds_its_partitions_gone(carrying, regional, zombies):
+    (topic,) = carrying.topics
+    stopped: list[Process] = []
+    with Sending(regional, topic, PARTITIONS) as sending:
+        for number in range(zombies):
+            process = carrying.begin_process()
+            sending.until_sent(2000 + 400 * (number % 5))
+            process.send(signal.SIGSTOP)
+            stopped.append(process)
+        successor = carrying.begin_process()
+        sending.until_sent(2000)
+        for process in stopped:
+            process.send(signal.SIGCONT)
+        # Each hears of the newer plan, or of its fence, and ends by itself.
+        for process in stopped:
+            assert until(lambda process=process: not process.is_running(), 60.0)
+        sending.until_sent(2000)
+        successor.kill()
+    carrying.carry_all()
+    assert carrying.assert_exact(redis_may_lack=True) > 0
