@@ -64,7 +64,7 @@ class ReplicateDaemon:
             own = psutil.Process(self.process.pid)
             for process in (own, *own.children(recursive=True)):
                 self._family.setdefault(process.pid, process)
-        return [process for process in self._family.values() if process.is_running()]
+        return [process for process in self._family.values() if is_alive(process)]
 
     def workers(self) -> list[psutil.Process]:
         """The Python processes that carry."""
@@ -89,6 +89,14 @@ class ReplicateDaemon:
             for process in family:
                 process.kill()
             self.process.wait()
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Not ended, and not a zombie that nobody has collected yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 class Region:
