@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import inf
 
 from balancer.plan import TopicPartition
+from replicator.batch import header_at
 from replicator.entry import METADATA_BYTES_MAX, SEQUENCE_MASK, Custody, Entry, Gap, Mark
 from replicator.loss import Loss
 from replicator.parcel import Parcel
@@ -34,6 +36,8 @@ class Unit:
     was_sent: bool = False
     base_offset: int | None = None
     """Where it landed in the target; -1 when the broker no longer knows. None: not acknowledged."""
+    is_in_doubt: bool = False
+    """It was sent, and whether it landed is not known."""
 
     @property
     def next_sequence(self) -> int:
@@ -182,6 +186,12 @@ class Lane:
         if not self._flight:
             self.is_alone = True
 
+    @property
+    def newest_in_doubt_ms(self) -> float:
+        """Of the oldest batch in flight that may have landed, the newest timestamp; else inf."""
+        doubtful = (unit for unit in self._flight if unit.is_in_doubt)
+        return min((header_at(unit.parcel.data, 0).max_timestamp for unit in doubtful), default=inf)
+
     def is_head(self, unit: Unit) -> bool:
         """Whether everything before this batch was acknowledged."""
         return bool(self._flight) and self._flight[0] is unit
@@ -280,8 +290,8 @@ class Lane:
             self._entry = replace(self._entry, source_offset=statement.entry.source_offset)
 
     def moved_up(self, target_offset: int) -> None:
-        """Others appended while nothing of ours was in flight: what follows lies behind that."""
-        if not self._flight and target_offset > self._entry.target_offset:
+        """Others appended while nothing of ours was under way: what follows lies behind that."""
+        if self.is_empty and target_offset > self._entry.target_offset:
             self._entry = replace(self._entry, target_offset=target_offset)
 
     def _complete(self, entry: Entry) -> Entry:

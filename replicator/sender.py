@@ -27,7 +27,11 @@ REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
 SILENCE_SECONDS_MAX = 60.0
 """Far below the brokers' producer.id.expiration.ms. Counted also while the process is stopped."""
+REMEMBERED_SECONDS = 3600.0
+"""A broker forgets a producer once the newest of its records is older than
+producer.id.expiration.ms: for records younger than this, it surely remembers what it took."""
 OUT_OF_ORDER, DUPLICATE = 45, 46
+MAYBE_APPENDED = (7, 20)
 
 Shipment = list[tuple[Lane, Unit]]
 
@@ -77,7 +81,7 @@ class Sender:
         self._requests: set[asyncio.Task[None]] = set()
         self._must_rewind = False
         self._turn = 0
-        self._heard_at = -SILENCE_SECONDS_MAX
+        self._spoke_at = -SILENCE_SECONDS_MAX
 
     async def run(self) -> None:
         """Until cancelled.
@@ -114,7 +118,7 @@ class Sender:
                 continue
             if self._connection is None or not self._connection.connected():
                 await self._connect()
-            elif time.monotonic() - self._heard_at > SILENCE_SECONDS_MAX:
+            elif time.monotonic() - self._spoke_at > SILENCE_SECONDS_MAX:
                 await self._prove_again(ready)
             else:
                 self._send(self._connection, ready)
@@ -153,6 +157,9 @@ class Sender:
             topic_id = lane.entry.target_topic or UUID(int=0)
             batches.setdefault((topic, topic_id), []).append((number, unit.parcel.data))
         request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
+        # Counted from what was sent: an answer that waited while the process stood still would
+        # make a silence look short.
+        self._spoke_at = time.monotonic()
         try:
             # Written at the call: the order of calls is the order on the wire.
             answer = connection.send(request)
@@ -180,9 +187,10 @@ class Sender:
         try:
             response = await answer
         except (OSError, KafkaError, TimeoutError) as error:
+            for _, unit in shipment:
+                unit.is_in_doubt = True
             self._lost(error)
             return
-        self._heard_at = time.monotonic()
         codes = {
             (topic, row[0]): (row[1], row[2])
             for topic, rows, _ in response.responses
@@ -216,6 +224,7 @@ class Sender:
         elif answer is Verdict.AGAIN or code == 100:
             self._must_rewind = True
             lane.target_leader = -1
+            unit.is_in_doubt |= code in MAYBE_APPENDED
         elif answer is Verdict.POISON:
             begin, end = unit.parcel.first_offset, unit.parcel.next_offset
             await self._park(lane, Loss(LossKind.TARGET_REFUSES, begin, end, named(code)))
@@ -251,8 +260,12 @@ class Sender:
             await asyncio.wait(self._requests)
             await asyncio.sleep(0)
             self._raise_failures()
+        forgotten_before_ms = (time.time() - REMEMBERED_SECONDS) * 1000
         for lane in self._lanes.values():
             if lane.sender == self.node:
+                if lane.newest_in_doubt_ms < forgotten_before_ms:
+                    # Sent again, they might be taken again: let a takeover see what has landed.
+                    raise StartOver(f"{self._target.name}: old records of {lane.partition}", [7])
                 lane.rewind()
                 self._lanes.stir([lane])
         self._must_rewind = False
@@ -273,17 +286,20 @@ class Sender:
         except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
             self._lost(error)
             return
-        if await self._prove(self._ready()):
-            self._connection, self._heard_at = connection, time.monotonic()
-        else:
-            connection.close()
-            await asyncio.sleep(RETRY_SECONDS)
+        try:
+            if await self._prove(self._ready()):
+                self._connection, self._spoke_at = connection, time.monotonic()
+                return
+        finally:
+            if self._connection is not connection:
+                connection.close()
+        await asyncio.sleep(RETRY_SECONDS)
 
     async def _prove_again(self, ready: list[Lane]) -> None:
         for lane in ready:
             lane.rest()
         if await self._prove(ready):
-            self._heard_at = time.monotonic()
+            self._spoke_at = time.monotonic()
         else:
             await asyncio.sleep(RETRY_SECONDS)
 
