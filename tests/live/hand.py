@@ -21,6 +21,7 @@ from replicator.cluster import Cluster
 from replicator.lane import Lane
 from replicator.receipt_book import ReceiptBook
 from replicator.receipts import Receipt
+from replicator.word import read_word
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class Hand:
     ) -> None:
         (route,) = carrying.routes.values()
         every = [TopicPartition(t, n) for t, count in carrying.topics.items() for n in range(count)]
-        carrying._await(carrying._driver.say(carrying.plan_version))
+        _speak(carrying)
         assignment = Assignment(
             route=route,
             number=number,
@@ -242,3 +243,11 @@ class Gate:
     def open(self) -> None:
         """Let it, and all that follow, pass."""
         self._is_open.set()
+
+
+def _speak(carrying: Carrying) -> None:
+    """The driver's word, unless it was given before: carriers of no driver carry nothing."""
+    cluster, home = carrying._cluster, carrying._home
+    word = carrying._await(read_word(cluster, home))
+    if word is None or word.term != carrying._driver.term:
+        carrying._await(carrying._driver.say(carrying.plan_version))

@@ -170,7 +170,13 @@ class Stage:
 
     def until_entry_forgotten(self) -> None:
         """Until the target's committed offsets have lost the partition's entry."""
-        assert until(lambda: not self.carrying.entries(), 2 * PATIENCE_SECONDS)
+        driver, told = self.carrying._driver, self.carrying.plan_version
+
+        def is_forgotten() -> bool:
+            self.carrying._await(driver.say(told))  # a word is an offset as well
+            return not self.carrying.entries()
+
+        assert until(is_forgotten, 2 * PATIENCE_SECONDS)
 
     # -- what came of it
 
