@@ -163,6 +163,7 @@ class Session:
             fetch_bytes=settings.fetch_mib << 20,
             filled=self._filled,
         )
+        self._publishing: asyncio.Task[None] | None = None
         self._pace = Pace(route.name, assignment.number)
 
     async def run(self) -> None:
@@ -183,8 +184,10 @@ class Session:
         await self._heed_word()
         if self._over.is_set():
             return
-        await asyncio.gather(self._source.open(topics), self._publisher.start(), self._feed.start())
-        await self._writer.open()
+        # Needed for the first run only, and slow: nothing waits for it before.
+        self._publishing = asyncio.create_task(self._publisher.start())
+        self._scribe.publishing = self._publishing
+        await asyncio.gather(self._source.open(topics), self._feed.start(), self._writer.open())
         while self._writer.epoch >= self._settings.producer_epoch_max:
             # Near the epoch's end the broker would give another producer id, whose markers fence
             # nobody: go on under another transactional id long before.
@@ -251,6 +254,9 @@ class Session:
 
     async def _close(self) -> None:
         self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        if self._publishing:
+            self._publishing.cancel()
+            await asyncio.gather(self._publishing, return_exceptions=True)
         for closing in (self._publisher.stop(), self._feed.stop()):
             try:
                 await asyncio.wait_for(closing, 2.0)

@@ -7,7 +7,7 @@ behind a gap is sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Iterable, Mapping, MutableMapping
 
 from balancer.plan import TopicPartition
 from replicator.cluster import UNKNOWN_TOPIC, Answered, Cluster
@@ -43,6 +43,8 @@ class Scribe:
         feed: OffsetFeed,
     ):
         self.parked: dict[TopicPartition, Loss] = {}
+        self.publishing: Awaitable[None] | None = None
+        """The publisher's start, awaited before the first runs are told."""
         self._ledger = ledger
         self._writer = writer
         self._target = target
@@ -50,6 +52,7 @@ class Scribe:
         self._publisher = publisher
         self._feed = feed
         self._lock = asyncio.Lock()
+        self._telling = asyncio.Lock()
 
     def shown_parked(self) -> dict[TopicPartition, str]:
         """What was parked while it was carried, and why."""
@@ -58,21 +61,32 @@ class Scribe:
     # -- runs
 
     async def tell(self) -> None:
-        """Put the runs gathered so far on disk, then hand them to Redis."""
-        told = [
-            (runs_key(lane.partition, lane.entry), stretches)
-            for lane in self._lanes.values()
-            if (stretches := lane.gathering.take())
-        ]
-        await self._publish(told)
+        """Put the runs gathered so far on disk, then hand them to Redis. Also those that another
+        call is just putting there: when this one returns, all of them are."""
+        await self._tell(list(self._lanes.values()))
 
     async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, Stretch]]) -> None:
         """Runs that a takeover found."""
-        await self._publish(
-            [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
-        )
+        async with self._telling:
+            await self._publish(
+                [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
+            )
+
+    async def _tell(self, lanes: Iterable[Lane]) -> None:
+        async with self._telling:
+            await self._publish(
+                [
+                    (runs_key(lane.partition, lane.entry), stretches)
+                    for lane in lanes
+                    if (stretches := lane.gathering.take())
+                ]
+            )
 
     async def _publish(self, told: list[tuple[RunsKey, list[Stretch]]]) -> None:
+        if not told:
+            return
+        if self.publishing:
+            await self.publishing
         await self._publisher.publish((key, stretch) for key, some in told for stretch in some)
         while True:
             try:
@@ -115,7 +129,7 @@ class Scribe:
         if self._lanes.get(lane.partition) is not lane:
             return
         entry = lane.statement().entry
-        await self._tell_of(lane)
+        await self._tell([lane])
         del self._lanes[lane.partition]
         self._writer.left_at(lane.partition, lane.entry.sequence)
         self.parked[lane.partition] = loss
@@ -134,11 +148,6 @@ class Scribe:
                     self._writer.left_at(lane.partition, lane.entry.sequence)
                     del self._lanes[lane.partition]
             return done
-
-    async def _tell_of(self, lane: Lane) -> None:
-        stretches = lane.gathering.take()
-        if stretches:
-            await self._publish([(runs_key(lane.partition, lane.entry), stretches)])
 
     async def _commit(self, entries: Mapping[TopicPartition, Entry]) -> set[TopicPartition]:
         """Gives what was committed: one deleted target topic must not hold up all other entries,
