@@ -7,7 +7,7 @@ behind a gap is sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 
 from balancer.plan import TopicPartition
 from replicator.cluster import UNKNOWN_TOPIC, Answered, Cluster
@@ -43,7 +43,7 @@ class Scribe:
         feed: OffsetFeed,
     ):
         self.parked: dict[TopicPartition, Loss] = {}
-        self.publishing: Awaitable[None] | None = None
+        self.publishing: asyncio.Future[None] | None = None
         """The publisher's start, awaited before the first runs are told."""
         self._ledger = ledger
         self._writer = writer
@@ -86,7 +86,7 @@ class Scribe:
         if not told:
             return
         if self.publishing:
-            await self.publishing
+            await asyncio.shield(self.publishing)
         await self._publisher.publish((key, stretch) for key, some in told for stretch in some)
         while True:
             try:
