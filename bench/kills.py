@@ -1,5 +1,7 @@
 """Kills: the whole system is killed with -9 every 25 s under load, and every record is counted.
 
+A kill waits until the system is back at work from the one before.
+
 Both ends are then read by another client, the target as read_uncommitted (the Java default) and as
 read_committed readers see it.
 """
@@ -20,6 +22,7 @@ from deploy.lab.dump import Isolation, compare_dumps, dump
 from deploy.lab.wait import until
 
 KILL_EVERY_SECONDS = 25.0
+AT_WORK_SECONDS = 5.0
 CATCH_UP_SECONDS_MAX = 120.0
 # Nothing has moved for so long: it is as complete as it gets.
 QUIET_SECONDS = 12.0
@@ -87,15 +90,25 @@ def _under_fire(ground: Ground, mirror: Mirror, kills: int, every_seconds: float
     if not until(arrives, START_SECONDS_MAX):
         raise mirror.process.failure(f"has carried nothing in {START_SECONDS_MAX:.0f} s")
     peak_rss_mb = 0.0
+    killed_at, there = time.monotonic(), 0
     for number in range(1, kills + 1):
         tree = Tree(mirror.process.pid)
-        until_at = time.monotonic() + every_seconds
-        while time.monotonic() < until_at:
+        before = there
+
+        def carries(before: int = before) -> bool:
+            return log_end(admin, mirror.target_topic) > before
+
+        # A system that is not back at work yet has nothing to lose or to repeat.
+        if not until(carries, START_SECONDS_MAX):
+            raise mirror.process.failure(f"has not come back in {START_SECONDS_MAX:.0f} s")
+        kill_at = max(killed_at + every_seconds, time.monotonic() + AT_WORK_SECONDS)
+        while time.monotonic() < kill_at:
             tree.look()
             time.sleep(0.5)
         peak_rss_mb = max(peak_rss_mb, tree.peak_rss_mb)
         mirror.kill()
-        say(f"  kill {number} of {kills}; {log_end(admin, mirror.target_topic):,} at the target")
+        killed_at, there = time.monotonic(), log_end(admin, mirror.target_topic)
+        say(f"  kill {number} of {kills}; {there:,} at the target")
         mirror.start()
     return peak_rss_mb
 
