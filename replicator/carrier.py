@@ -50,6 +50,7 @@ RELEASE_SECONDS = 3.0
 METADATA_SECONDS = 30.0
 TARGET_DELETED_AFTER_SECONDS = 10.0
 MOVE_UP_SECONDS = 60.0
+MOVE_UP_PATIENCE_SECONDS = 5.0
 PAUSE_SECONDS = (0.05, 5.0)
 
 
@@ -350,24 +351,27 @@ class Session:
             waiting = [lane for lane in self._lanes.busy() if lane.waits_for_cover]
             is_due = now - last > self._settings.refresh_seconds
             if is_due or self._pace.bytes_since_commit > refresh_bytes:
-                if now - moved_up > MOVE_UP_SECONDS:
+                renew = now - moved_up > MOVE_UP_SECONDS
+                if renew:
                     await self._move_up(lanes)
                     moved_up = now
                 self._pace.bytes_since_commit = 0
                 last = now
-                await self._scribe.commit(lanes)
+                await self._scribe.commit(lanes, even_unchanged=renew)
                 self._wake()
             elif waiting:
                 await self._scribe.commit(waiting)
                 self._wake()
 
     async def _move_up(self, lanes: list[Lane]) -> None:
-        """Idle lanes of a busy target partition: a takeover need not read what others appended.
-        Renewing their entries also keeps the broker from forgetting them."""
+        """Idle lanes of a busy target partition: a takeover need not read what others appended."""
         for lane in lanes:
             lane.rest()
-            if lane.is_empty and self._target.leader(*lane.partition):
-                end = await self._target.log_end(*lane.partition)
+        idle = [lane for lane in lanes if lane.is_empty and self._target.leader(*lane.partition)]
+        # A partition that loses its leader just now must not hold up all other entries.
+        with suppress(TimeoutError):
+            asking = asyncio.gather(*(self._target.log_end(*lane.partition) for lane in idle))
+            for lane, end in zip(idle, await asyncio.wait_for(asking, MOVE_UP_PATIENCE_SECONDS)):
                 lane.moved_up(end)
 
     async def _heed_word(self) -> None:
