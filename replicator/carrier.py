@@ -371,7 +371,8 @@ class Session:
         # A partition that loses its leader just now must not hold up all other entries.
         with suppress(TimeoutError):
             asking = asyncio.gather(*(self._target.log_end(*lane.partition) for lane in idle))
-            for lane, end in zip(idle, await asyncio.wait_for(asking, MOVE_UP_PATIENCE_SECONDS)):
+            ends = await asyncio.wait_for(asking, MOVE_UP_PATIENCE_SECONDS)
+            for lane, end in zip(idle, ends, strict=True):
                 lane.moved_up(end)
 
     async def _heed_word(self) -> None:

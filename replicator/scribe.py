@@ -126,21 +126,22 @@ class Scribe:
     async def park(self, lane: Lane, loss: Loss) -> None:
         """Stop a lane for good; the others go on. What is in flight may still land: the entry
         stays HELD, so whoever goes on reads the tail."""
-        if self._lanes.get(lane.partition) is not lane:
-            return
-        entry = lane.statement().entry
-        await self._tell([lane])
-        del self._lanes[lane.partition]
-        self._writer.left_at(lane.partition, lane.entry.sequence)
-        self.parked[lane.partition] = loss
         async with self._lock:
+            # Released meanwhile, it is no longer ours to write of.
+            if self._lanes.get(lane.partition) is not lane:
+                return
+            await self._tell([lane])
+            entry = lane.statement().entry
+            del self._lanes[lane.partition]
+            self._writer.left_at(lane.partition, lane.entry.sequence)
+            self.parked[lane.partition] = loss
             await self._commit({lane.partition: entry.park(loss)})
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         """Release the lanes that are empty, all in one transaction; the others stay HELD."""
         async with self._lock:
             await self.tell()
-            lanes = [lane for lane in self._lanes.values() if lane.is_empty]
+            lanes = [x for x in self._lanes.values() if x.is_empty and not x.stopping]
             entries = {lane.partition: lane.released(transactional_id) for lane in lanes}
             done = await self._commit(entries)
             for lane in lanes:
