@@ -142,13 +142,15 @@ class Takeover:
             if entry is None:
                 if topic not in witnessed:
                     witnessed[topic] = await self._ledger.witnessed(topic)
-                if partition.partition < witnessed[topic]:
+                if partition.partition >= witnessed[topic]:
+                    acquired.waiting[partition] = "not adopted yet"
+                elif await self._is_there_after_all(partition):
+                    acquired.waiting[partition] = "adopted just now"
+                else:
                     acquired.parked[partition] = (
                         "the ledger entry is gone: the target topic was deleted, or its cluster "
                         "let committed offsets expire (offsets.retention.minutes)"
                     )
-                else:
-                    acquired.waiting[partition] = "not adopted yet"
             elif entry.parked and partition not in self._accept:
                 acquired.parked[partition] = str(entry.parked)
             elif self._target.leader(*partition) is None:
@@ -160,6 +162,11 @@ class Takeover:
             else:
                 continue
             todo.discard(partition)
+
+    async def _is_there_after_all(self, partition: TopicPartition) -> bool:
+        """An adoption under way shows its witness before all of its entries."""
+        await asyncio.sleep(BACKOFF_SECONDS)
+        return partition in await self._ledger.read([partition])
 
     async def _take(
         self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
