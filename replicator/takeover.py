@@ -136,6 +136,7 @@ class Takeover:
     ) -> None:
         """Leave out what cannot be taken now."""
         witnessed: dict[str, int] = {}
+        gone: list[TopicPartition] = []
         for partition in list(todo):
             topic = partition.topic
             entry = entries.get(partition)
@@ -144,13 +145,8 @@ class Takeover:
                     witnessed[topic] = await self._ledger.witnessed(topic)
                 if partition.partition >= witnessed[topic]:
                     acquired.waiting[partition] = "not adopted yet"
-                elif await self._is_there_after_all(partition):
-                    acquired.waiting[partition] = "adopted just now"
                 else:
-                    acquired.parked[partition] = (
-                        "the ledger entry is gone: the target topic was deleted, or its cluster "
-                        "let committed offsets expire (offsets.retention.minutes)"
-                    )
+                    gone.append(partition)
             elif entry.parked and partition not in self._accept:
                 acquired.parked[partition] = str(entry.parked)
             elif self._target.leader(*partition) is None:
@@ -162,11 +158,19 @@ class Takeover:
             else:
                 continue
             todo.discard(partition)
+        if gone:
+            await self._look_again(gone, acquired)
 
-    async def _is_there_after_all(self, partition: TopicPartition) -> bool:
+    async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
         """An adoption under way shows its witness before all of its entries."""
         await asyncio.sleep(BACKOFF_SECONDS)
-        return partition in await self._ledger.read([partition])
+        entries = await self._ledger.read(gone)
+        acquired.waiting |= dict.fromkeys(entries, "adopted just now")
+        lost = (
+            "the ledger entry is gone: the target topic was deleted, or its cluster let committed "
+            "offsets expire (offsets.retention.minutes)"
+        )
+        acquired.parked |= {partition: lost for partition in gone if partition not in entries}
 
     async def _take(
         self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
