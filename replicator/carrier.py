@@ -292,7 +292,8 @@ class Session:
                 self._scribe.parked.pop(partition, None)
                 self._book.resumed(partition)
             for partition, reason in acquired.parked.items():
-                if self._stopped.get(partition) != reason:
+                is_told = partition in self._scribe.parked or self._stopped.get(partition) == reason
+                if not is_told:
                     self._say_parked(partition, reason)
             self._waiting = acquired.waiting
             # Others may have been parked meanwhile.
@@ -332,7 +333,7 @@ class Session:
             for _, task in self._senders.values():
                 if task.done():
                     task.result()
-            self._watch_target()
+            await self._watch_target()
             await asyncio.sleep(0.05)
 
     async def _keep_ledger(self) -> None:
@@ -420,7 +421,7 @@ class Session:
         """Metadata is read again after errors; this is for changes that cause none."""
         await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
 
-    def _watch_target(self) -> None:
+    async def _watch_target(self) -> None:
         """A topic deleted at the target (its entries went with it), or created again."""
         now = time.monotonic()
         for partition, lane in list(self._lanes.items()):
@@ -432,6 +433,4 @@ class Session:
             elif now - self._missing_since.setdefault(partition.topic, now) > (
                 TARGET_DELETED_AFTER_SECONDS
             ):
-                lane.stopping = Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset)
-                lane.rewind()
-                lane.settle()
+                await self._park(lane, Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,8 @@ from replicator.wire import (
 GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1
 UNKNOWN_TOPIC = 3
+MISSING_SECONDS_MAX = 10.0
+"""A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
 BACKOFF_SECONDS_MAX = 0.5
 
 
@@ -301,10 +304,16 @@ class Cluster:
         self, topic: str, partition: int, request: Any, codes: Callable[[Any], Iterable[int]]
     ) -> Any:
         stale = False
+        missing_since = 0.0
 
         async def find() -> int | None:
+            nonlocal missing_since
             if stale or self.leader(topic, partition) is None:
                 await self.refresh()
+            if self.topic(topic) is None:
+                missing_since = missing_since or time.monotonic()
+                if time.monotonic() - missing_since > MISSING_SECONDS_MAX:
+                    raise Answered(f"{self.name}: {topic}", [UNKNOWN_TOPIC])
             leader = self.leader(topic, partition)
             return leader.node if leader else None
 

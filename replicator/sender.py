@@ -79,6 +79,7 @@ class Sender:
         self._shipped = shipped
         self._connection: AIOKafkaConnection | None = None
         self._requests: set[asyncio.Task[None]] = set()
+        self._was_connected = False
         self._must_rewind = False
         self._turn = 0
         self._spoke_at = -SILENCE_SECONDS_MAX
@@ -139,6 +140,10 @@ class Sender:
                 continue  # the former leader's sender still has answers to come, or a rewind
             ready.append(lane)
         return ready
+
+    def _led(self) -> list[Lane]:
+        leaders = ((lane, self._target.leader(*lane.partition)) for lane in self._lanes.values())
+        return [lane for lane, leader in leaders if leader and leader.node == self.node]
 
     def _send(self, connection: AIOKafkaConnection, ready: list[Lane]) -> None:
         # Start elsewhere each time: when a request is full, the same lanes must not wait again.
@@ -241,8 +246,10 @@ class Sender:
             # Forgotten, or landed without an answer: a broker that starts again remembers only the
             # last batch, so an earlier one of the window is no duplicate to it. Read the tail.
             raise StartOver(f"{self._target.name}: Produce {lane.partition}", [OUT_OF_ORDER])
+        found = await inspect_target(self._target, lane.partition, lane.entry)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
-        await self._park(lane, Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail))
+        unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
+        await self._park(lane, found.loss or unseen)
 
     # -- what went wrong
 
@@ -286,6 +293,11 @@ class Sender:
         except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
             self._lost(error)
             return
+        if self._was_connected:
+            # The broker may have come back with less than it had, before that shows in its epochs.
+            for lane in self._led():
+                lane.target_leader = -1
+        self._was_connected = True
         try:
             if await self._prove(self._ready()):
                 self._connection, self._spoke_at = connection, time.monotonic()

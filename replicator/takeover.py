@@ -279,8 +279,11 @@ class Takeover:
         marker: tuple[int, int],
     ) -> Tail | Loss:
         # After an accepted loss at the target, its old offsets mean nothing in the log of today.
-        begin = found.start if found.loss else max(entry.target_offset, found.start)
-        tail = await read_tail(self._target, partition, entry, begin, marker)
+        begin = max(entry.target_offset, found.start)
+        known = entry
+        if found.loss:
+            begin, known = found.start, replace(entry, mark=None)
+        tail = await read_tail(self._target, partition, known, begin, marker)
         remembered = 0
         if state and state.epoch == entry.epoch and state.last_sequence >= 0:
             remembered = entry.landed_up_to(state.last_sequence)
