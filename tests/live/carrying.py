@@ -350,9 +350,9 @@ class Carrying:
                     kept = store.load_all()
             for maps in (told, kept):
                 by_partition = {k.partition: m for k, m in maps.items() if k.topic == topic}
-                for partition, records in sent[name].items():
-                    if len(records.prints):
-                        _assert_map_exact(by_partition[partition], records, arrived[partition])
+                for partition, dumped in sent[name].items():
+                    if len(dumped.prints):
+                        _assert_map_exact(by_partition[partition], dumped, arrived[partition])
 
     # -- its loop
 

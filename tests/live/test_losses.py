@@ -1,0 +1,455 @@
+"""What is lost is named with its range and stops its partition alone; nothing is passed over."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from deploy.lab.dump import dump
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.traffic import Shape, records, send
+from replicator import carrier, reader
+from tests.live.carrying import Carrying, Sending, create, delete, new_name
+
+Carry = Callable[..., Carrying]
+SHAPE = Shape(codec="lz4", batch_records=50)
+
+
+@pytest.fixture
+def carry(redis: RedisServer) -> Iterator[Carry]:
+    """`carry(source, target)`: one route between them."""
+    with ExitStack() as open_ones:
+
+        def carry(source: KafkaCluster, target: KafkaCluster, **settings: Any) -> Carrying:
+            carrying = Carrying({"west": source}, target, redis, **settings)
+            return open_ones.enter_context(carrying)
+
+        yield carry
+
+
+@pytest.fixture(scope="module")
+def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker whose disk may be tampered with while it is stopped."""
+    with KafkaCluster("frail", tmp_path_factory.mktemp("frail")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing topics are taken for deleted after a second, not ten."""
+    monkeypatch.setattr(reader, "DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr(carrier, "TARGET_DELETED_AFTER_SECONDS", 1.0)
+
+
+def both(source: KafkaCluster, target: KafkaCluster) -> str:
+    """A topic of two partitions on both ends: one to be lost, one to go on."""
+    topic = new_name()
+    for cluster in (source, target):
+        create(cluster, topic, 2)
+    return topic
+
+
+def fill(cluster: KafkaCluster, topic: str, origin: str, count: int = 500) -> None:
+    send(cluster, topic, records(count, partitions=2, origin=f"{origin} "), SHAPE)
+
+
+def ends(cluster: KafkaCluster, topic: str) -> dict[int, int]:
+    return {p: int(d.offsets[-1]) + 1 if len(d.offsets) else 0 for p, d in dumped(cluster, topic)}
+
+
+def dumped(cluster: KafkaCluster, topic: str) -> list[Any]:
+    return list(dump(cluster, topic, "read_uncommitted").items())
+
+
+def prints(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[int]:
+    return dump(cluster, topic, "read_uncommitted")[partition].prints.tolist()
+
+
+def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
+    """DeleteRecords: as retention does, the log of partition 0 begins later from now on."""
+    admin = cluster.admin()
+    place = Place(topic, 0, before)
+    admin.delete_records([place])[place].result(30)
+
+
+# -- retention
+
+
+def test_retention_that_passed_a_stopped_reader_is_named_and_accepted_behind_it(
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry
+) -> None:
+    topic = both(regional, aggregate)
+    place = TopicPartition(topic, 0)
+    fill(regional, topic, "carried")
+    carrying = carry(regional, aggregate)
+    carrying.adopt(topic, 2)
+    carrying.carry_all()
+    position = ends(regional, topic)[0]
+    before = prints(regional, topic)
+    fill(regional, topic, "lost in part")
+    start = position + 100
+    cut(regional, topic, start)
+
+    carrying.begin()
+    reason = carrying.until_parked(place)
+    assert reason == (f"source retention passed the reader: source offsets [{position}, {start})")
+    carrying.until_carried(west=[0])
+    assert prints(aggregate, topic) == before
+
+    assert carrying.accept(place).source_offset == start
+    carrying.until_carried()
+    carrying.stop()
+    assert prints(aggregate, topic) == before + prints(regional, topic)
+    assert carrying.assert_exact(but=[0])
+    assert carrying.entries()[place].losses == 1
+
+
+def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry
+) -> None:
+    topic = both(regional, aggregate)
+    place = TopicPartition(topic, 0)
+    fill(regional, topic, "carried")
+    carrying = carry(regional, aggregate)
+    carrying.adopt(topic, 2)
+    carrying.begin()
+    carrying.until_carried()
+    position = ends(regional, topic)[0]
+    before = prints(regional, topic)
+    # An open transaction holds the reader where it is.
+    producer = Producer({**regional.librdkafka_options(), "transactional.id": topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for number in range(200):
+        producer.produce(topic, b"%d" % number, partition=0)
+    producer.flush(30)
+    cut(regional, topic, position + 150)
+    reason = carrying.until_parked(place)
+    assert f"passed the reader: source offsets [{position}, {position + 150})" in reason
+    producer.commit_transaction(30)
+    fill(regional, topic, "behind")
+    carrying.until_carried(west=[0])
+    assert prints(aggregate, topic) == before
+
+    carrying.accept(place)
+    carrying.until_carried()
+    carrying.stop()
+    assert prints(aggregate, topic) == before + dump(regional, topic)[0].prints.tolist()
+    assert carrying.assert_exact(but=[0])
+
+
+# -- topics that go, and come again
+
+
+def test_a_source_topic_deleted_under_a_running_carrier_is_named_and_other_topics_go_on(
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, soon: None
+) -> None:
+    gone, other = both(regional, aggregate), both(regional, aggregate)
+    carrying = carry(regional, aggregate)
+    for topic in (gone, other):
+        fill(regional, topic, "carried")
+        carrying.adopt(topic, 2)
+    carrying.begin()
+    carrying.until_carried()
+    positions = ends(regional, gone)
+    delete(regional, gone)
+    for number, position in positions.items():
+        reason = carrying.until_parked(TopicPartition(gone, number))
+        assert reason == f"source topic was deleted: source offsets [{position}, ?)"
+    fill(regional, other, "behind")
+    del carrying.topics[gone]
+    carrying.until_carried()
+    carrying.stop()
+    assert carrying.assert_exact() == 1000
+
+
+def test_a_source_topic_deleted_meanwhile_is_named_when_its_partitions_are_taken(
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, soon: None
+) -> None:
+    gone, other = both(regional, aggregate), both(regional, aggregate)
+    carrying = carry(regional, aggregate)
+    for topic in (gone, other):
+        fill(regional, topic, "carried")
+        carrying.adopt(topic, 2)
+    carrying.carry_all()
+    position = ends(regional, gone)[0]
+    delete(regional, gone)
+    carrying.begin()
+    reason = carrying.until_parked(TopicPartition(gone, 0))
+    assert reason == f"source topic was deleted: source offsets [{position}, ?)"
+    fill(regional, other, "behind")
+    del carrying.topics[gone]
+    carrying.until_carried()
+    carrying.stop()
+    assert carrying.assert_exact() == 1000
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_source_topic_created_again_and_grown_past_the_position_is_never_taken_for_the_old(
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, is_running: bool
+) -> None:
+    again, other = both(regional, aggregate), both(regional, aggregate)
+    place = TopicPartition(again, 0)
+    carrying = carry(regional, aggregate)
+    for topic in (again, other):
+        fill(regional, topic, "carried")
+        carrying.adopt(topic, 2)
+    carrying.begin()
+    carrying.until_carried()
+    if not is_running:
+        carrying.stop()
+    position = ends(regional, again)[0]
+    before = prints(regional, again)
+    delete(regional, again)
+    create(regional, again, 2)
+    fill(regional, again, "anew", 1200)
+    if not is_running:
+        carrying.begin()
+    reason = carrying.until_parked(place)
+    assert reason.startswith(
+        f"source topic was deleted and created again: source offsets [{position}, ?): the new log"
+    )
+    assert prints(aggregate, again) == before
+    fill(regional, other, "behind")
+    adopted, carrying.topics = carrying.topics, {other: 2}
+    carrying.until_carried()
+
+    carrying.topics = adopted
+    carrying.until_parked(TopicPartition(again, 1))
+    for number in range(2):
+        assert carrying.accept(TopicPartition(again, number)).source_offset == 0
+    carrying.until_carried()
+    carrying.stop()
+    assert prints(aggregate, again) == before + prints(regional, again)
+    carrying.topics = {other: 2}
+    assert carrying.assert_exact() == 1000
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_target_topic_created_again_and_grown_past_what_was_landed_gets_nothing_more(
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, is_running: bool
+) -> None:
+    again, other = both(regional, aggregate), both(regional, aggregate)
+    place = TopicPartition(again, 0)
+    carrying = carry(regional, aggregate)
+    for topic in (again, other):
+        fill(regional, topic, "carried")
+        carrying.adopt(topic, 2)
+    carrying.begin()
+    carrying.until_carried()
+    if not is_running:
+        carrying.stop()
+    landed = ends(aggregate, again)[0]
+    delete(aggregate, again)
+    create(aggregate, again, 2)
+    fill(aggregate, again, "foreign", 1200)
+    foreign = prints(aggregate, again)
+    fill(regional, again, "behind")
+    if is_running:
+        reason = carrying.until_parked(place)
+        assert f"target topic was deleted and created again: target offsets [0, {landed})" in reason
+    else:
+        # Its entries went with the topic: only the witness says that there were some.
+        carrying.begin()
+    fill(regional, other, "behind")
+    adopted, carrying.topics = carrying.topics, {other: 2}
+    carrying.until_carried()
+    receipts = {(r.topic, r.partition): r for r in carrying.stop()}
+    assert receipts[place].state == "parked"
+    assert receipts[place].reason
+    assert prints(aggregate, again) == foreign
+    assert carrying.assert_exact() == 1000
+    carrying.topics = adopted
+
+
+def test_a_target_topic_deleted_under_load_is_named_and_other_topics_go_on(
+    regional: KafkaCluster,
+    aggregate: KafkaCluster,
+    carry: Carry,
+    soon: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gone, other = both(regional, aggregate), both(regional, aggregate)
+    place = TopicPartition(gone, 0)
+    carrying = carry(regional, aggregate)
+    for topic in (gone, other):
+        fill(regional, topic, "carried")
+        carrying.adopt(topic, 2)
+    carrying.begin()
+    carrying.until_carried()
+    with Sending(regional, gone, 2) as sending:
+        sending.until_sent(400)
+        delete(aggregate, gone)
+        sending.until_sent(2000)
+    adopted, carrying.topics = carrying.topics, {other: 2}
+    fill(regional, other, "behind")
+    carrying.until_carried()
+    carrying.until(lambda: "target topic was deleted: target offsets [0, " in caplog.text)
+    receipts = {(r.topic, r.partition): r for r in carrying.stop()}
+    assert receipts[place].state == "parked"
+    assert "target topic was deleted: target offsets [0, " in receipts[place].reason
+    assert carrying.assert_exact() == 1000
+
+    # The operator makes it anew and has all of it mirrored again.
+    carrying.topics = adopted
+    create(aggregate, gone, 2)
+    carrying.until(lambda: not carrying.entries().keys() & {place})
+    carrying.begin()
+    for number in range(2):
+        carrying.accept(TopicPartition(gone, number), restart_at=0)
+    carrying.until_carried()
+    carrying.stop()
+    assert prints(aggregate, gone) == prints(regional, gone)
+
+
+# -- logs that were cut
+
+
+@pytest.mark.parametrize("grown", [0, 900])
+def test_a_source_log_cut_short_is_named_even_when_it_grew_past_the_position(
+    frail: KafkaCluster, aggregate: KafkaCluster, carry: Carry, grown: int
+) -> None:
+    topic = both(frail, aggregate)
+    place = TopicPartition(topic, 0)
+    fill(frail, topic, "kept")
+    end = ends(frail, topic)[0]
+    carrying = carry(frail, aggregate)
+    carrying.adopt(topic, 2)
+    with Tampering(frail, topic) as tampering:
+        tampering.copy()
+    fill(frail, topic, "lost")
+    carrying.carry_all()
+    position = ends(frail, topic)[0]
+    before = prints(frail, topic)
+    with tampering:
+        tampering.restore()
+    if grown:
+        fill(frail, topic, "anew", grown)
+    carrying.begin()
+    reason = carrying.until_parked(place)
+    assert f"source log was truncated: source offsets [{end}, {position})" in reason
+    fill(frail, topic, "behind")
+    carrying.until_carried(west=[0])
+    assert prints(aggregate, topic) == before
+
+    assert carrying.accept(place).source_offset == end
+    carrying.until_carried()
+    carrying.stop()
+    assert prints(aggregate, topic) == before + prints(frail, topic)[end:]
+    assert carrying.assert_exact(but=[0])
+    _assert_map(carrying, topic, frail, aggregate)
+
+
+def test_a_source_log_cut_short_under_a_running_carrier_is_named(
+    frail: KafkaCluster, aggregate: KafkaCluster, carry: Carry
+) -> None:
+    topic = both(frail, aggregate)
+    place = TopicPartition(topic, 0)
+    fill(frail, topic, "kept")
+    end = ends(frail, topic)[0]
+    with Tampering(frail, topic) as tampering:
+        tampering.copy()
+    carrying = carry(frail, aggregate)
+    carrying.adopt(topic, 2)
+    carrying.begin()
+    fill(frail, topic, "lost")
+    carrying.until_carried()
+    position = ends(frail, topic)[0]
+    before = prints(frail, topic)
+    with tampering:
+        tampering.restore()
+    reason = carrying.until_parked(place)
+    assert f"source log was truncated: source offsets [{end}, {position})" in reason
+    fill(frail, topic, "behind")
+    carrying.until_carried(west=[0])
+    carrying.stop()
+    assert prints(aggregate, topic) == before
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+@pytest.mark.parametrize("grown", [0, 900])
+def test_a_target_log_cut_short_is_named_even_when_it_grew_past_what_was_landed(
+    regional: KafkaCluster, frail: KafkaCluster, carry: Carry, grown: int, is_running: bool
+) -> None:
+    topic = both(regional, frail)
+    place = TopicPartition(topic, 0)
+    carrying = carry(regional, frail)
+    carrying.adopt(topic, 2)
+    fill(regional, topic, "kept")
+    carrying.carry_all()
+    end = ends(frail, topic)[0]
+    with Tampering(frail, topic) as tampering:
+        tampering.copy()
+    fill(regional, topic, "lost")
+    carrying.begin()
+    carrying.until_carried()
+    if not is_running:
+        carrying.stop()
+    landed = carrying.entries()[place].target_offset
+    with tampering:
+        tampering.restore()
+    if grown:
+        fill(frail, topic, "foreign", grown)
+    left = prints(frail, topic)
+    fill(regional, topic, "behind")
+    if not is_running:
+        carrying.begin()
+    reason = carrying.until_parked(place)
+    begin = 0 if grown else end
+    assert f"target lost acknowledged records: target offsets [{begin}, {landed})" in reason
+    carrying.until_carried(west=[0])
+    assert prints(frail, topic) == left
+
+    carrying.accept(place)
+    carrying.until_carried()
+    carrying.stop()
+    # What was acknowledged and lost is given up; what follows is all there, once.
+    assert prints(frail, topic) == left + prints(regional, topic)[-_behind(regional, topic) :]
+
+
+def _behind(cluster: KafkaCluster, topic: str) -> int:
+    """How many of the 500 records sent last went to partition 0."""
+    return sum(r.partition == 0 for r in records(500, partitions=2, origin="behind "))
+
+
+def _assert_map(carrying: Carrying, topic: str, source: KafkaCluster, target: KafkaCluster) -> None:
+    """Where every record of today's source landed, also behind an accepted loss."""
+    sent, arrived = dump(source, topic)[0], dump(target, topic)[0]
+    landed = dict(zip(arrived.prints.tolist(), arrived.offsets.tolist(), strict=True))
+    for maps in carrying.maps("west"):
+        (found,) = (m for key, m in maps.items() if (key.topic, key.partition) == (topic, 0))
+        for fingerprint, offset in zip(sent.prints.tolist(), sent.offsets.tolist(), strict=True):
+            assert found.target_of(offset) == landed[fingerprint]
+            assert found.source_of(landed[fingerprint]) == offset
+
+
+class Tampering:
+    """The broker is down meanwhile; the log of partition 0 can be copied, and put back."""
+
+    def __init__(self, cluster: KafkaCluster, topic: str) -> None:
+        self._cluster = cluster
+        self._log = cluster.directory / "node-1" / "data" / f"{topic}-0"
+        self._copy = cluster.directory / f"{topic}-0.copy"
+
+    def __enter__(self) -> Tampering:
+        self._cluster.stop()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cluster.restart()
+        self._cluster.wait_ready()
+
+    def copy(self) -> None:
+        shutil.copytree(self._log, self._copy)
+
+    def restore(self) -> None:
+        shutil.rmtree(self._log)
+        shutil.copytree(self._copy, self._log)
