@@ -23,6 +23,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from replicator import spark_archive
+
 log = logging.getLogger(__name__)
 
 # local[*] alone never runs a failed task again.
@@ -99,11 +101,20 @@ class Session:
         master: Spark's master URL.
         folder: of this run; Spark's scratch files go here.
         conf: Spark settings that override ours.
+        java_options: more of them for the JVM.
     """
 
-    def __init__(self, master: str, folder: Path, conf: Mapping[str, str]):
+    def __init__(
+        self, master: str, folder: Path, conf: Mapping[str, str], java_options: str | None = None
+    ):
+        if java_options is None:
+            java_options = spark_archive.options()
         _prepare(master, folder)
-        settings = SparkConf().setMaster(master).setAll([*_conf(folder).items(), *conf.items()])
+        settings = (
+            SparkConf()
+            .setMaster(master)
+            .setAll([*_conf(folder, java_options).items(), *conf.items()])
+        )
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             settings, {"start_new_session": True}
         )
@@ -135,14 +146,14 @@ class Session:
     def is_alive(self) -> bool:
         return self._jvm.poll() is None
 
-    def stop(self) -> None:
-        """Ends Spark and waits for its JVM."""
+    def stop(self, seconds: float = JVM_EXIT_SECONDS) -> None:
+        """Ends Spark and waits for its JVM; kills it when it takes longer."""
         self.spark.stop()
         self._gateway.shutdown()
         if self._jvm.stdin:
             self._jvm.stdin.close()
         try:
-            self._jvm.wait(JVM_EXIT_SECONDS)
+            self._jvm.wait(seconds)
         except TimeoutExpired:
             log.warning("event=spark-killed jvm=%d: it did not end by itself", self._jvm.pid)
             self.kill()
@@ -176,14 +187,14 @@ def _prepare(master: str, folder: Path) -> None:
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
-def _conf(folder: Path) -> dict[str, str]:
+def _conf(folder: Path, java_options: str) -> dict[str, str]:
     scratch = folder / "spark"
     scratch.mkdir(parents=True, exist_ok=True)
     log4j = folder / "log4j2.properties"
     log4j.write_text(LOG4J, encoding="utf-8")
-    options = f"{JVM_OPTIONS} -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile=file:{log4j}"
+    ours = f"-Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile=file:{log4j}"
     return CONF | {
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch),
-        "spark.driver.extraJavaOptions": options,
+        "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} {java_options} {ours}",
     }
