@@ -21,8 +21,8 @@ SAY_SECONDS = 5.0
 START_SECONDS_MAX = 150.0
 SILENCE_SECONDS_MAX = 30.0
 # A JVM is slow at first; the steady window begins behind that.
-WARM_SHARE = 0.1
-WARM_SECONDS_MAX = 6.0
+WARM_SHARE = 0.2
+WARM_SECONDS_MAX = 12.0
 SHARE_OFFSETS = 40_000
 
 
@@ -95,7 +95,7 @@ def throughput(
 ) -> Window:
     """The steady window of a started mirror that has `expected` records to carry.
 
-    From when a tenth of them has arrived (or 6 s after the first) until the last, or until
+    From when a fifth of them has arrived (or 12 s after the first) until the last, or until
     seconds_max. With markers, log ends are corrected by the share of records in the log.
     """
     tree = Tree(mirror.process.pid)
