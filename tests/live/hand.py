@@ -166,6 +166,11 @@ class Hand:
 
     # -- what is waited for
 
+    def reason_of(self, place: TopicPartition) -> str:
+        """Why it does not carry a partition, once it says so."""
+        self.until(lambda: place in self.session._stopped)
+        return self.session._stopped[place]
+
     @property
     def has_ended(self) -> bool:
         return self._running is not None and self._running.done()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
@@ -14,6 +14,7 @@ from aiokafka.protocol.types import (
     Schema,
     TaggedFields,
 )
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import NewTopic
 
@@ -142,6 +143,41 @@ class Stage:
 
     # -- what happens to the target
 
+    def create_again(self) -> None:
+        """The topic is deleted and created anew, under the same name."""
+        admin = self.target.admin()
+        admin.delete_topics([self.topic])[self.topic].result(30)
+        new = NewTopic(self.topic, 1)
+
+        def is_created() -> bool:
+            try:
+                admin.create_topics([new])[self.topic].result(30)
+                return True
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                return False
+
+        self.until(is_created)
+
+    def foreign(self, count: int) -> None:
+        """Somebody else's records."""
+        producer = Producer(self.target.librdkafka_options())
+
+        def is_taken() -> bool:
+            told: list[object] = []
+            for number in range(count):
+                producer.produce(
+                    self.topic,
+                    f"foreign {number}",
+                    partition=0,
+                    on_delivery=lambda error, _: told.append(error),
+                )
+            producer.flush(30)
+            return told == [None] * count
+
+        self.until(is_taken)
+
     def delete_target_records(self, before: int) -> None:
         """What retention does."""
         admin, where = self.target.admin(), Place(self.topic, 0, before)
@@ -168,15 +204,25 @@ class Stage:
 
         assert until(is_forgotten, PATIENCE_SECONDS)
 
-    def until_entry_forgotten(self) -> None:
+    def renew(self) -> None:
+        """What a driver says again and again: its word, and the witness."""
+        driver = self.carrying._driver
+        (ledger,) = self.carrying._ledgers.values()
+        self.carrying._await(driver.say(self.carrying.plan_version))
+        self.carrying._await(driver.commit(ledger.witness(self.topic, 1)))
+
+    def until_entry_forgotten(self, beside: Stage) -> None:
         """Until the target's committed offsets have lost the partition's entry."""
-        driver, told = self.carrying._driver, self.carrying.plan_version
 
         def is_forgotten() -> bool:
-            self.carrying._await(driver.say(told))  # a word is an offset as well
+            self.renew()
+            beside.renew()
             return not self.carrying.entries()
 
-        assert until(is_forgotten, 2 * PATIENCE_SECONDS)
+        assert until(is_forgotten, 2 * PATIENCE_SECONDS, 0.5)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        assert until(condition, PATIENCE_SECONDS)
 
     # -- what came of it
 

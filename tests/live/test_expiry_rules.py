@@ -264,17 +264,16 @@ def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     """Two that idle, one of them without the rule; the broker keeps offsets for a minute."""
     monkeypatch.setattr("replicator.carrier.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
-    for stage in (kept, lost):
-        stage.send(100)
     idle = kept.hand(0, refresh_seconds=0.5).start()
-    unrefreshed = lost.hand(0, **SELDOM).start()
-    idle.until_carried(kept.place)
-    unrefreshed.until_carried(lost.place)
-    unrefreshed.freeze()
-    lost.until_entry_forgotten()
+    idle.until_landed(kept.place, kept.send(100))
+    kept.until(lambda: kept.entry.source_offset == 100)
+    # Later than the last word of the other: without renewal, that one would be gone before.
+    unrenewed = lost.hand(0, **SELDOM).start()
+    unrenewed.until_landed(lost.place, lost.send(100))
+    unrenewed.freeze()
+    lost.until_entry_forgotten(beside=kept)
     assert kept.entry.custody is Custody.HELD
     assert kept.entry.source_offset == 100
     taker = lost.hand(1).start()
-    taker.until(lambda: lost.place in taker.session._stopped)
-    assert "ledger entry is gone" in taker.session._stopped[lost.place]
+    assert "ledger entry is gone" in taker.reason_of(lost.place)
     assert lost.seen().is_right

@@ -1,0 +1,102 @@
+"""A TCP proxy before one broker: it loses the answer to the n-th request of a kind, then the line."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+
+PRODUCE, END_TXN = 0, 26
+
+
+class Proxy:
+    """Listens for one broker and passes everything on, until it is told to lose an answer.
+
+    The broker's advertised listener must be this proxy's port, so that clients stay on it.
+    """
+
+    def __init__(self, port: int, broker_port: int) -> None:
+        self.lost = 0
+        self._broker_port = broker_port
+        self._to_lose: list[int] = []
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def lose_answer(self, api_key: int) -> None:
+        """The next request of this kind reaches the broker; its answer goes nowhere."""
+        with self._lock:
+            self._to_lose.append(api_key)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                broker = socket.create_connection(("127.0.0.1", self._broker_port))
+                line = _Line(self, client, broker)
+                for work in (line.requests, line.answers):
+                    threading.Thread(target=work, daemon=True).start()
+
+    def _must_lose(self, api_key: int) -> bool:
+        with self._lock:
+            if api_key not in self._to_lose:
+                return False
+            self._to_lose.remove(api_key)
+            return True
+
+
+class _Line:
+    """One connection. Answers come in the order of the requests."""
+
+    def __init__(self, proxy: Proxy, client: socket.socket, broker: socket.socket) -> None:
+        self._proxy, self._client, self._broker = proxy, client, broker
+        self._doomed: set[int] = set()
+
+    def requests(self) -> None:
+        self._pass_on(self._client, self._broker, self._note)
+
+    def answers(self) -> None:
+        self._pass_on(self._broker, self._client, self._is_kept)
+
+    def _note(self, frame: bytes) -> bool:
+        api_key, _, correlation = struct.unpack_from(">hhi", frame)
+        if self._proxy._must_lose(api_key):
+            self._doomed.add(correlation)
+        return True
+
+    def _is_kept(self, frame: bytes) -> bool:
+        (correlation,) = struct.unpack_from(">i", frame)
+        if correlation in self._doomed:
+            self._proxy.lost += 1
+            return False
+        return True
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, is_kept) -> None:
+        """Whole frames; the line is cut at the first that is not kept."""
+        with suppress(OSError, EOFError):
+            while True:
+                head = _exactly(source, 4)
+                frame = _exactly(source, struct.unpack(">i", head)[0])
+                if not is_kept(frame):
+                    break
+                target.sendall(head + frame)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def _exactly(source: socket.socket, count: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        part = source.recv(count - len(parts))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)

@@ -1,0 +1,154 @@
+"""A target that lost acknowledged records: noticed, named, stopped; never copied over in silence.
+
+Brokers die once for many cases: each case has a topic of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partialmethod
+
+import pytest
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.traffic import Shape
+from replicator import inspection
+from replicator.lane import Lane
+from replicator.takeover import Takeover
+from replicator.wire import ProduceByNameStruct, ProduceRequest
+from tests.live.hand import Hand
+from tests.live.stage import SELDOM, Stage
+from tests.live.surgery import cut_log
+
+IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+BATCHES = Shape(batch_records=100)
+
+
+@pytest.fixture(scope="module")
+def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A target whose broker is killed, and whose logs are cut."""
+    with KafkaCluster("fragile", tmp_path_factory.mktemp("fragile")) as cluster:
+        yield cluster
+
+
+def lose(cluster: KafkaCluster, kept: Mapping[Stage, int]) -> None:
+    """The broker dies, and comes back with so many records of each."""
+    cluster.kill()
+    for stage, count in kept.items():
+        cut_log(cluster, stage.topic, count)
+    cluster.restart()
+    cluster.wait_ready()
+
+
+def parked(stage: Stage) -> str:
+    """The reason, once the ledger has it."""
+
+    def is_parked() -> bool:
+        entry = stage.carrying.entries().get(stage.place)
+        return entry is not None and entry.parked is not None
+
+    stage.until(is_parked)
+    return str(stage.entry.parked)
+
+
+def gone(stage: Stage) -> int:
+    """Records that no reader of the target finds: foreign ones may stand in their place."""
+    seen = stage.seen()
+    return seen.lost + seen.changed
+
+
+def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, monkeypatch):
+    """Cut short, and cut and grown again by others; both also with nobody looking."""
+    cut, grown, cut_unseen, grown_unseen = stages = [make_stage(target=fragile) for _ in range(4)]
+    for stage in stages:
+        hand = stage.hand(0).start()
+        hand.until_landed(stage.place, stage.send(1000, BATCHES))
+        hand.finish()
+    lose(fragile, dict.fromkeys(stages, 300))
+    for stage in (grown, grown_unseen):
+        stage.foreign(2000)
+    for stage in stages:
+        stage.send(500, BATCHES)
+
+    cut.hand(1).start()
+    grown.hand(1).start()
+    assert parked(cut) == "target lost acknowledged records: target offsets [300, 1000)"
+    assert "truncated and regrown" in parked(grown)
+
+    monkeypatch.setattr(inspection, "target_loss", lambda *_: None)
+    for stage in (cut_unseen, grown_unseen):
+        stage.to_the_end(1)
+        assert gone(stage) == 700
+
+    # What is parked is the operator's: a taker that goes on by itself hides the loss.
+    entry = cut.entry
+    assert cut.hand(2).start().reason_of(cut.place) == str(entry.parked)
+    assert cut.entry == entry
+    by_itself = partialmethod(Takeover.__init__, accept=[cut.place])
+    monkeypatch.setattr(Takeover, "__init__", by_itself)
+    cut.to_the_end(3)
+    assert gone(cut) == 700
+
+
+def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile, monkeypatch):
+    """Three lines of defence: it looks at the log of every leader and connection; the broker
+    remembers fewer records; a batch lands below what was acknowledged."""
+    seen, remembered, low, unseen = stages = [make_stage(target=fragile) for _ in range(4)]
+    hands: dict[Stage, Hand] = {}
+    for stage in stages:
+        hands[stage] = stage.hand(0, **SELDOM).start()
+        hands[stage].until_landed(stage.place, stage.send(1000, BATCHES))
+        hands[stage].freeze()
+    lose(fragile, {seen: 300, remembered: 300, low: 0, unseen: 0})
+
+    looks = inspection.inspect_target
+
+    async def inspect_target(cluster, partition, entry):
+        found = await looks(cluster, partition, entry)
+        return found if partition == seen.place else replace(found, loss=None)
+
+    acknowledge = Lane.acknowledge
+
+    def believe(lane, unit, base_offset):
+        if lane.partition == unseen.place:
+            base_offset = max(base_offset, lane.entry.target_offset)
+        return acknowledge(lane, unit, base_offset)
+
+    monkeypatch.setattr("replicator.sender.inspect_target", inspect_target)
+    monkeypatch.setattr(Lane, "acknowledge", believe)
+    for stage in stages:
+        stage.send(500, BATCHES)
+        hands[stage].thaw()
+    assert parked(seen) == "target lost acknowledged records: target offsets [300, 1000)"
+    assert "the broker knows sequence 299, we sent 1000" in parked(remembered)
+    assert parked(low) == "target lost acknowledged records: target offsets [0, 1000)"
+    hands[unseen].until_carried(unseen.place)
+    assert gone(unseen) == 1000
+
+
+@IN_FORCE
+def test_a_topic_created_again_is_not_taken_for_the_old_one(make_stage, monkeypatch, in_force):
+    """Grown past what was acknowledged before the carrier sends again."""
+    stage = make_stage()
+    hand = stage.hand(0, **SELDOM).start()
+    hand.until_landed(stage.place, stage.send(1000, BATCHES))
+    hand.freeze()
+    if not in_force:
+        looks = inspection.inspect_target
+
+        async def inspect_target(cluster, partition, entry):
+            return replace(await looks(cluster, partition, entry), loss=None)
+
+        monkeypatch.setattr("replicator.sender.inspect_target", inspect_target)
+        monkeypatch.setattr(ProduceRequest, "_CLASSES", (ProduceByNameStruct,))
+    stage.create_again()
+    stage.foreign(2000)
+    stage.send(500, BATCHES)
+    hand.thaw()
+    if in_force:
+        assert "target topic was deleted and created again" in parked(stage)
+        assert "[0, 1000)" in parked(stage)
+    else:
+        hand.until_carried(stage.place)
+        assert gone(stage) == 1000
