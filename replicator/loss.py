@@ -82,10 +82,11 @@ def source_loss(position: int, view: LogView) -> Loss | None:
         return Loss(LossKind.SOURCE_RECREATED, position, None, f"the new log is {_log(view)}")
     if position < view.start:
         return Loss(LossKind.RETENTION_PASSED, position, view.start)
-    if position > view.end:
-        return Loss(LossKind.SOURCE_TRUNCATED, view.end, position)
-    if 0 <= view.epoch_end < position:
-        return Loss(LossKind.SOURCE_TRUNCATED, view.epoch_end, position, "and written anew")
+    # Both may hold: cut back to where the epoch ended, and written anew but not yet as far.
+    cut = view.end if view.epoch_end < 0 else min(view.end, view.epoch_end)
+    if position > cut:
+        anew = "and written anew" if cut < view.end else ""
+        return Loss(LossKind.SOURCE_TRUNCATED, cut, position, anew)
     return None
 
 

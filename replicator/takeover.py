@@ -351,6 +351,9 @@ def _behind(position: int, parked: Loss | None, found: SourceFindings) -> int:
     partition was parked for."""
     if parked and parked.kind in STEPPED_OVER and parked.end is not None:
         position = max(position, parked.end)
+    if parked and parked.kind is LossKind.SOURCE_TRUNCATED:
+        # By today the log may have grown past the position again, and nothing be missed any more.
+        position = max(found.start, min(parked.begin, position))
     loss = found.loss
     if loss is None or loss.kind is LossKind.SOURCE_DELETED:
         return position
@@ -358,7 +361,7 @@ def _behind(position: int, parked: Loss | None, found: SourceFindings) -> int:
         return found.start
     if loss.kind is LossKind.SOURCE_TRUNCATED:
         # Records written anew behind the cut were never carried.
-        return max(found.start, min(loss.begin, found.end))
+        return max(found.start, min(loss.begin, position))
     return max(position, found.start)
 
 
