@@ -17,6 +17,8 @@ from replicator.loss import Loss, LossKind
 
 METADATA_BYTES_MAX = 3900
 """Under the broker's offset.metadata.max.bytes (4096), with room for the closing fields."""
+OTHER_FIELDS_BYTES_MAX = 900
+"""What an entry needs beside its gaps, also when it is parked."""
 DETAIL_CHARACTERS_MAX = 200
 SEQUENCE_MASK = 0x7FFFFFFF
 
@@ -134,7 +136,9 @@ class Entry:
 
     def park(self, why: Loss) -> Entry:
         """The same entry, stopped: what it says of the writer stays true."""
-        return replace(self, parked=replace(why, detail=why.detail[:DETAIL_CHARACTERS_MAX]))
+        # JSON spells a letter that is not ASCII with six to twelve.
+        detail = why.detail.encode("ascii", "replace").decode()[:DETAIL_CHARACTERS_MAX]
+        return replace(self, parked=replace(why, detail=detail))
 
 
 def encode(entry: Entry) -> tuple[int, str]:

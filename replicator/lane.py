@@ -15,7 +15,15 @@ from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.batch import header_at
-from replicator.entry import METADATA_BYTES_MAX, SEQUENCE_MASK, Custody, Entry, Gap, Mark
+from replicator.entry import (
+    METADATA_BYTES_MAX,
+    OTHER_FIELDS_BYTES_MAX,
+    SEQUENCE_MASK,
+    Custody,
+    Entry,
+    Gap,
+    Mark,
+)
 from replicator.loss import Loss
 from replicator.parcel import Parcel
 from replicator.stretch import Gathering
@@ -267,7 +275,7 @@ class Lane:
         for sequence, skipped in self._gaps:
             gap = Gap((sequence - last) & SEQUENCE_MASK, skipped)
             size += len(f"{gap.records},{gap.skipped},")
-            if size > METADATA_BYTES_MAX - 500:
+            if size > METADATA_BYTES_MAX - OTHER_FIELDS_BYTES_MAX:
                 covered_to = sequence
                 break
             gaps.append(gap)
