@@ -67,6 +67,7 @@ class Carrying:
         sources: clusters by region name.
         start: of partitions never carried before.
         max_message_bytes: by topic, where the target takes something else than Kafka's default.
+        replication_factor: of our own topics.
         settings: of the [replicator] table, over QUICK.
     """
 
@@ -78,6 +79,7 @@ class Carrying:
         *,
         start: str | int = "earliest",
         max_message_bytes: Mapping[str, int] | None = None,
+        replication_factor: int = 1,
         **settings: object,
     ) -> None:
         mark = uuid.uuid4().hex[:8]
@@ -99,7 +101,7 @@ class Carrying:
         make_own_topics(
             Admin(self._home, self.appliance.region(self._home).aggregate),
             self.routes.values(),
-            1,
+            replication_factor,
         )
         self._await(self._cluster.open())
         self._driver = Driver(self._cluster, self._home)
@@ -261,13 +263,14 @@ class Carrying:
     def source_ends(self, name: str) -> dict[TopicPartition, int]:
         """Last stable offsets of what a source has of the adopted partitions."""
         admin = self.sources[name].admin()
-        asked = {}
+        asked: dict[Place, OffsetSpec] = {}
         for topic, count in self.topics.items():
             known = admin.list_topics(topic, timeout=30).topics[topic].partitions
             asked |= {Place(topic, n): OffsetSpec.latest() for n in range(count) if n in known}
         if not asked:
             return {}
-        answers = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        isolation = IsolationLevel.READ_COMMITTED
+        answers: Any = admin.list_offsets(asked, isolation_level=isolation)
         return {
             TopicPartition(place.topic, place.partition): answer.result(30).offset
             for place, answer in answers.items()
@@ -401,8 +404,9 @@ def create(
     replicas: Sequence[Sequence[int]] | None = None,
 ) -> None:
     """A topic of this name; both ends may have it with other configs."""
-    assigned = {"replica_assignment": replicas} if replicas else {"num_partitions": partitions}
-    new = NewTopic(topic, config=dict(config or {}), **assigned)  # type: ignore[arg-type]
+    count = len(replicas) if replicas else partitions
+    placed: Any = {"replica_assignment": replicas} if replicas else {}
+    new = NewTopic(topic, count, config=dict(config or {}), **placed)
     admin = cluster.admin()
     admin.create_topics([new])[topic].result(30)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import NewPartitions
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
@@ -101,7 +101,13 @@ def test_null_and_empty_keys_values_and_headers_are_told_apart(
 ) -> None:
     topic = make_topic(regional, aggregate)
     some = (None, b"", b"x" * 300)
-    headers = (None, [], [("h", None)], [("h", b"")], [("", b"x"), ("h", b"y"), ("h", b"y")])
+    headers: tuple[Any, ...] = (
+        None,
+        [],
+        [("h", None)],
+        [("h", b"")],
+        [("", b"x"), ("h", b"y"), ("h", b"y")],
+    )
     traffic = [
         TrafficRecord(0, key, value, header)
         for key, value, header in itertools.product(some, some, headers)
@@ -538,7 +544,7 @@ def test_partitions_added_while_running_are_carried_from_their_first_record(
     for cluster in (aggregate, regional):
         admin = cluster.admin()
         admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
-        assert until(lambda a=admin: len(a.list_topics(topic).topics[topic].partitions) == 4, 30)
+        assert until(_has_partitions(admin, topic, 4), 30)
     send(regional, topic, records(1000, partitions=4, origin="four "))
     carrying.adopt(topic, 4)
     carrying.next_plan()
@@ -573,6 +579,10 @@ def test_after_a_kill_the_tail_is_found_and_both_maps_are_exact(
     assert sent
 
 
+def _has_partitions(admin: AdminClient, topic: str, count: int) -> Callable[[], bool]:
+    return lambda: len(admin.list_topics(topic).topics[topic].partitions) == count
+
+
 def _arrived(cluster: KafkaCluster, topic: str) -> int:
     return sum(len(d.prints) for d in dump(cluster, topic, "read_committed").values())
 
@@ -593,7 +603,7 @@ def _transactional(cluster: KafkaCluster, name: str) -> Producer:
 
 def _produce(producer: Producer, topic: str, origin: str, count: int) -> None:
     for record in records(count, origin=origin):
-        producer.produce(topic, record.value, record.key, 0, headers=record.headers)  # type: ignore[arg-type]
+        producer.produce(topic, record.value, record.key, 0, headers=record.headers)
     producer.flush(30)
 
 

@@ -70,7 +70,7 @@ def dumped(cluster: KafkaCluster, topic: str) -> list[Any]:
 
 
 def prints(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[int]:
-    return dump(cluster, topic, "read_uncommitted")[partition].prints.tolist()
+    return list(dump(cluster, topic, "read_uncommitted")[partition].prints.tolist())
 
 
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
