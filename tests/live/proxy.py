@@ -1,4 +1,4 @@
-"""A TCP proxy before one broker: it loses the answer to the n-th request of a kind, then the line."""
+"""A TCP proxy before one broker: it loses the answer to a request of a kind, then the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of several brokers: leaders that move, brokers that die, stand still, or lose answers."""
+"""Clusters of several brokers: leaders that move, brokers that die, stand still, lose answers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_an_unclean_election_is_a_loss_with_a_name(
     admin = other.admin()
     admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
     config = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-    new = NewTopic(topic, replica_assignment=[[1, 2]], config=config)
+    new = NewTopic(topic, 1, replica_assignment=[[1, 2]], config=config)
     admin = wide.admin()
     admin.create_topics([new])[topic].result(30)
     with Carrying({"west": source}, target, redis, **QUICK) as carrying:
