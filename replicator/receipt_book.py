@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from balancer.plan import TopicPartition
 from replicator.lane import Lane
@@ -39,7 +40,7 @@ class ReceiptBook:
         self._assignment = assignment
         self._began_at = time.time()
         self._pages: dict[TopicPartition, _Page] = {}
-        self._counted: set[int] = set()
+        self._counted: WeakSet[Lane] = WeakSet()
 
     @property
     def who(self) -> tuple[str, int]:
@@ -54,8 +55,8 @@ class ReceiptBook:
     ) -> None:
         """A session's lanes at its end, counted once however often they are noted."""
         for lane in lanes:
-            if id(lane) not in self._counted:
-                self._counted.add(id(lane))
+            if lane not in self._counted:
+                self._counted.add(lane)
                 self._count(lane)
         for partition, loss in parked.items():
             self.parked(partition, str(loss))
