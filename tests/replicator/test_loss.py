@@ -1,39 +1,62 @@
-"""What a look at a log says of a position in it."""
+"""Every loss is seen, named and measured; where nothing is lost, nothing is named."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from replicator.loss import LogView, LossKind, source_loss, target_loss
+from replicator.loss import LogView, Loss, LossKind, source_loss, target_loss
+
+offsets = st.integers(0, 100)
+
+
+def view(start=0, end=100, **more):
+    return LogView(start=start, end=end, **more)
+
+
+@given(offsets, offsets, offsets)
+def test_a_position_inside_the_log_has_lost_nothing(start, position, end):
+    start, position, end = sorted((start, position, end))
+    assert source_loss(position, view(start, end)) is None
+    assert source_loss(position, view(start, end, epoch_end=position)) is None
 
 
 @pytest.mark.parametrize(
-    ("end", "epoch_end", "begin"),
-    [(100, -1, 100), (100, 100, 100), (400, 100, 100), (900, 100, 100), (100, 300, 100)],
+    ("position", "log", "kind", "begin", "end"),
+    [
+        (5, view(10, 100), LossKind.RETENTION_PASSED, 5, 10),
+        (50, view(0, 40), LossKind.SOURCE_TRUNCATED, 40, 50),
+        (50, view(0, 80, epoch_end=30), LossKind.SOURCE_TRUNCATED, 30, 50),
+        (50, view(0, 80, topic_id_differs=True), LossKind.SOURCE_RECREATED, 50, None),
+    ],
 )
-def test_a_truncated_source_is_named_from_where_it_was_cut_however_far_it_grew_since(
-    end: int, epoch_end: int, begin: int
-) -> None:
-    loss = source_loss(500, LogView(start=0, end=end, epoch_end=epoch_end))
-    assert loss is not None
-    assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_TRUNCATED, begin, 500)
+def test_a_sources_losses_have_their_ranges(position, log, kind, begin, end):
+    loss = source_loss(position, log)
+    assert (loss.kind, loss.begin, loss.end) == (kind, begin, end)
+    assert loss.kind.at_source
 
 
-def test_a_position_within_its_own_epoch_has_lost_nothing() -> None:
-    assert source_loss(500, LogView(start=500, end=500, epoch_end=500)) is None
-    assert source_loss(500, LogView(start=0, end=900, epoch_end=-1)) is None
-
-
-def test_retention_is_named_up_to_the_first_record_left() -> None:
-    loss = source_loss(5, LogView(start=8, end=20))
-    assert str(loss) == "source retention passed the reader: source offsets [5, 8)"
+@pytest.mark.parametrize(
+    ("log", "kind", "begin"),
+    [
+        (view(0, 40), LossKind.TARGET_TRUNCATED, 40),
+        (view(0, 80, mark_holds=False), LossKind.TARGET_TRUNCATED, 0),
+        (view(0, 80, topic_id_differs=True), LossKind.TARGET_RECREATED, 0),
+    ],
+)
+def test_a_targets_losses_have_their_ranges(log, kind, begin):
+    loss = target_loss(50, log)
+    assert (loss.kind, loss.begin, loss.end) == (kind, begin, 50)
+    assert not loss.kind.at_source
 
 
 @pytest.mark.parametrize("holds", [True, None])
-def test_a_target_that_grew_and_still_has_the_mark_or_no_trace_of_it_lost_nothing(
-    holds: bool | None,
-) -> None:
-    assert target_loss(10, LogView(start=0, end=30, mark_holds=holds)) is None
+def test_a_target_that_reaches_the_entry_has_lost_nothing(holds):
+    assert target_loss(50, view(0, 50, mark_holds=holds)) is None
+    assert target_loss(50, view(70, 80, mark_holds=holds)) is None
 
 
-def test_a_target_whose_mark_is_gone_was_truncated_even_if_it_is_longer_now() -> None:
-    loss = target_loss(10, LogView(start=0, end=30, mark_holds=False))
-    assert loss is not None and loss.kind is LossKind.TARGET_TRUNCATED
+@pytest.mark.parametrize("kind", LossKind)
+def test_a_loss_says_on_which_side_and_where(kind):
+    side = "source" if kind.at_source else "target"
+    assert str(Loss(kind, 3, 9)) == f"{kind.value}: {side} offsets [3, 9)"
+    assert str(Loss(kind, 3, None, "why")) == f"{kind.value}: {side} offsets [3, ?): why"
