@@ -374,8 +374,7 @@ def test_a_source_log_cut_short_under_a_running_carrier_is_named(
     assert prints(aggregate, topic) == before
 
 
-@pytest.mark.parametrize("is_running", [True, False])
-@pytest.mark.parametrize("grown", [0, 900])
+@pytest.mark.parametrize(("grown", "is_running"), [(0, True), (900, True), (900, False)])
 def test_a_target_log_cut_short_is_named_even_when_it_grew_past_what_was_landed(
     regional: KafkaCluster, frail: KafkaCluster, carry: Carry, grown: int, is_running: bool
 ) -> None:
