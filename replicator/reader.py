@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
 from replicator.batch import BrokenBatch
-from replicator.cluster import Cluster, Unreachable
+from replicator.cluster import Cluster, Forbidden, Unreachable
 from replicator.fetch_session import FetchSession, Place
 from replicator.inspection import inspect_source
 from replicator.lane import Lane
@@ -61,7 +61,7 @@ class Reader:
         self._missing_since: dict[str, float] = {}
 
     async def run(self) -> None:
-        """Until cancelled; raises only what is a bug."""
+        """Until cancelled; raises Forbidden, and else only what is a bug."""
         try:
             while True:
                 self._check_where_needed()
@@ -201,6 +201,8 @@ class Reader:
         """The position is checked against the leader's log before anything more is read."""
         self._source.trouble = f"{self._source.name}: Fetch {lane.partition}: {named(code)}"
         lane.source_leader = -1
+        if verdict(code) is Verdict.FORBIDDEN:
+            raise Forbidden(f"{self._source.name}: Fetch {lane.partition}", [code])
         if verdict(code) is Verdict.POISON:
             detail = f"the source answers {named(code)}"
             lane.stopping = Loss(LossKind.SOURCE_CORRUPT, lane.position, None, detail)
