@@ -258,9 +258,9 @@ class Session:
         if self._publishing:
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)
-        for closing in (self._publisher.stop(), self._feed.stop()):
+        for stop in (self._publisher.stop, self._feed.stop):
             try:
-                await asyncio.wait_for(closing, 2.0)
+                await asyncio.wait_for(stop(), 2.0)
             except (TimeoutError, KafkaError, OSError) as error:
                 log.warning("event=close-failed route=%s carrier=%d: %s", *self._book.who, error)
         await asyncio.gather(self._source.close(), self._target.close())

@@ -55,8 +55,8 @@ class RunsPublisher:
             linger_ms=5,
             max_batch_size=256 * 1024,
         )
-        await producer.start()
         try:
+            await producer.start()
             known = await producer.client.fetch_all_metadata()
             if self.topic not in known.topics(exclude_internal_topics=False):
                 raise RunsTopicMissing(
