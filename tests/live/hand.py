@@ -132,7 +132,9 @@ class Hand:
         """End all that is left of it."""
         if self._running and not self.has_ended:
             self.kill()
-        self.call(_wind_up())
+        # TLS says goodbye in the background.
+        uses_tls = any(end._options.get("ssl_context") for end in (self.source, self.target))
+        self.call(_wind_up(0.3 if uses_tls else 0.02))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_SECONDS)
         self._loop.close()
@@ -207,13 +209,13 @@ class Hand:
         return f"{self.source.trouble} | {self.target.trouble} | {self.lanes}"
 
 
-async def _wind_up() -> None:
+async def _wind_up(seconds: float) -> None:
     """What was cancelled or closed ends in the turns that follow."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(seconds)
     await asyncio.get_running_loop().shutdown_default_executor()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,10 @@ def traffic(cluster: KafkaCluster, topic: str, rounds: int) -> Iterator[None]:
     assert not failures, failures
 
 
+def fresh(name: str) -> str:
+    return f"{name}-{uuid.uuid4().hex[:8]}"
+
+
 def make_topic(name: str, *clusters: KafkaCluster) -> None:
     for cluster in clusters:
         admin = cluster.admin()
@@ -91,7 +96,7 @@ def test_killed_stopped_and_restarted_brokers_lose_and_repeat_nothing(
     end: str,
 ) -> None:
     source, target = (regional, wide) if end == "target" else (wide, aggregate)
-    topic = f"shaken-{end}"
+    topic = fresh("shaken")
     make_topic(topic, source, target)
     with Carrying({"west": source}, target, redis, **QUICK) as carrying:
         carrying.adopt(topic, PARTITIONS)
@@ -125,7 +130,7 @@ def test_an_unclean_election_is_a_loss_with_a_name(
     end: str,
 ) -> None:
     source, target = (regional, wide) if end == "target" else (wide, aggregate)
-    topic = f"unclean-{end}"
+    topic = fresh("unclean")
     place = TopicPartition(topic, 0)
     other = source if end == "target" else target
     admin = other.admin()
@@ -181,7 +186,7 @@ def test_a_lost_answer_of_any_kind_loses_and_repeats_nothing(
         f"CLIENT://127.0.0.1:{port},INTERNAL://127.0.0.1:{node.internal_port}"
     )
     proxy = Proxy(port, node.client_port)
-    topic = "answers"
+    topic = fresh("answers")
     try:
         with cluster:
             make_topic(topic, regional, cluster)

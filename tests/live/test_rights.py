@@ -1,0 +1,164 @@
+"""Carrying over TLS and SASL; a wrong password; a right that is missing, and then granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from deploy.lab.credentials import USERNAME
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.traffic import Shape
+from tests.live.conftest import StageMaker
+
+GUARDED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    # Brokers among themselves, and the lab's own admin on the inner listener.
+    "super.users": "User:ANONYMOUS",
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """TLS, SCRAM, and an authorizer; the lab's user may do everything until it is denied."""
+    cluster = KafkaCluster(
+        "guarded",
+        tmp_path_factory.mktemp("guarded"),
+        properties=GUARDED,
+        security="sasl_tls",
+        mechanism="SCRAM-SHA-512",
+    )
+    cluster.start()
+    try:
+        _allow_everything(cluster)
+        cluster.wait_ready()
+        yield cluster
+    finally:
+        cluster.kill_all()
+
+
+def _keeper(cluster: KafkaCluster) -> AdminClient:
+    (node,) = cluster.nodes
+    return AdminClient({"bootstrap.servers": f"127.0.0.1:{node.internal_port}", "log_level": 0})
+
+
+def _rule(kind: ResourceType, name: str, permission: AclPermissionType, operation: AclOperation):
+    pattern = ResourcePatternType.LITERAL
+    return AclBinding(kind, name, pattern, f"User:{USERNAME}", "*", operation, permission)
+
+
+def _allow_everything(cluster: KafkaCluster) -> None:
+    kinds = {
+        ResourceType.TOPIC: "*",
+        ResourceType.GROUP: "*",
+        ResourceType.TRANSACTIONAL_ID: "*",
+        ResourceType.BROKER: "kafka-cluster",
+    }
+    rules = [
+        _rule(kind, name, AclPermissionType.ALLOW, AclOperation.ALL) for kind, name in kinds.items()
+    ]
+    keeper = _keeper(cluster)
+    for answer in keeper.create_acls(rules, request_timeout=60).values():
+        answer.result(60)
+
+
+@pytest.mark.parametrize("end", ["source", "target"])
+def test_records_are_carried_over_tls_and_scram(
+    make_stage: StageMaker,
+    regional: KafkaCluster,
+    aggregate: KafkaCluster,
+    guarded: KafkaCluster,
+    end: str,
+) -> None:
+    source, target = (guarded, aggregate) if end == "source" else (regional, guarded)
+    stage = make_stage(source=source, target=target)
+    stage.send(5000, Shape(codec="zstd", batch_records=100))
+    stage.to_the_end(0)
+    assert stage.seen().is_right and stage.seen().sent == 5000
+
+
+def test_a_wrong_password_is_named_with_its_cluster(
+    make_stage: StageMaker, guarded: KafkaCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = make_stage(target=guarded)
+    stage.send(100)
+    password = guarded.credentials.directory / "password"
+    right = password.read_text()
+    password.write_text("wrong\n")
+    try:
+        stage.carrying.begin()
+        stage.until(lambda: "refuses the credentials" in caplog.text)
+        assert stage.carrying.routes["west"].target in caplog.text
+        assert "password_file" in caplog.text
+    finally:
+        password.write_text(right)
+    stage.until(lambda: stage.entry.source_offset == 100)
+    stage.carrying.stop()
+    assert stage.seen().is_right
+
+
+MISSING = {
+    "read the source topic": (ResourceType.TOPIC, AclOperation.READ, "source"),
+    "write the target topic": (ResourceType.TOPIC, AclOperation.WRITE, "target"),
+    "commit in the ledger's group": (ResourceType.GROUP, AclOperation.READ, "target"),
+    "use the transactional id": (ResourceType.TRANSACTIONAL_ID, AclOperation.WRITE, "target"),
+}
+ERRORS = {
+    ResourceType.TOPIC: "TOPIC_AUTHORIZATION_FAILED",
+    ResourceType.GROUP: "GROUP_AUTHORIZATION_FAILED",
+    ResourceType.TRANSACTIONAL_ID: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+}
+
+
+@pytest.mark.parametrize("right", MISSING)
+def test_a_missing_right_is_named_and_once_granted_the_route_goes_on(
+    make_stage: StageMaker,
+    regional: KafkaCluster,
+    aggregate: KafkaCluster,
+    guarded: KafkaCluster,
+    caplog: pytest.LogCaptureFixture,
+    right: str,
+) -> None:
+    kind, operation, end = MISSING[right]
+    source, target = (guarded, aggregate) if end == "source" else (regional, guarded)
+    stage = make_stage(source=source, target=target)
+    stage.send(100)
+    key = stage.carrying.routes["west"].key
+    names = {
+        ResourceType.TOPIC: [stage.topic],
+        ResourceType.GROUP: [f"sluice.{key}.{k}" for k in range(4)],
+        ResourceType.TRANSACTIONAL_ID: [f"sluice.{key}.0"],
+    }[kind]
+    deny = [_rule(kind, name, AclPermissionType.DENY, operation) for name in names]
+    keeper = _keeper(guarded)
+    for answer in keeper.create_acls(deny).values():
+        answer.result(30)
+    stage.carrying.begin()
+    stage.until(lambda: ERRORS[kind] in caplog.text)
+    assert stage.entry.source_offset == 0
+    for answer in keeper.delete_acls([_filter(rule) for rule in deny]).values():
+        answer.result(30)
+    stage.until(lambda: stage.entry.source_offset == 100)
+    stage.carrying.stop()
+    assert stage.seen().is_right
+
+
+def _filter(rule: AclBinding) -> AclBindingFilter:
+    return AclBindingFilter(
+        rule.restype,
+        rule.name,
+        rule.resource_pattern_type,
+        rule.principal,
+        rule.host,
+        rule.operation,
+        rule.permission_type,
+    )
