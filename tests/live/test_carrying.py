@@ -318,9 +318,6 @@ def test_partitions_that_only_one_end_has_stop_nobody(
     carrying.adopt(topic, 2)
     carrying.topics[topic] = 5
     carrying.begin()
-    carrying.until_carried(west=range(2, 5)) if target_partitions == 2 else carrying.until(
-        lambda: carrying.entries()[TopicPartition(topic, 1)].source_offset > 0
-    )
     carrying.until_carried(west=range(2, 5))
     receipts = {receipt.partition: receipt for receipt in carrying.stop()}
     assert [receipts[number].state for number in (0, 1)] == ["released", "released"]
@@ -438,13 +435,12 @@ def _send_large(cluster: KafkaCluster, topic: str, *, batches: int) -> None:
         }
     )
     noise = Path("/dev/urandom")
-    for number in range(batches):
+    for _ in range(batches):
         with noise.open("rb") as file:
             for record in range(20):
                 for partition in range(2):
                     producer.produce(topic, file.read(100_000), b"%d" % record, partition)
         producer.flush(60)
-        assert number >= 0
 
 
 # -- damage
@@ -574,9 +570,7 @@ def test_after_a_kill_the_tail_is_found_and_both_maps_are_exact(
     carrying.begin()
     carrying.until(lambda: _arrived(aggregate, topic) >= sending.sent)
     carrying.stop()
-    sent = {"west": dump(regional, topic)}
     assert carrying.assert_exact(redis_may_lack=True) == sending.sent
-    assert sent
 
 
 def _has_partitions(admin: AdminClient, topic: str, count: int) -> Callable[[], bool]:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka import TopicPartition as Place
 
 from balancer.plan import TopicPartition
@@ -16,6 +16,7 @@ from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, records, send
+from deploy.lab.wait import until
 from replicator import carrier, reader
 from tests.live.carrying import Carrying, Sending, create, delete, new_name
 
@@ -434,7 +435,7 @@ class Tampering:
     """The broker is down meanwhile; the log of partition 0 can be copied, and put back."""
 
     def __init__(self, cluster: KafkaCluster, topic: str) -> None:
-        self._cluster = cluster
+        self._cluster, self._topic = cluster, topic
         self._log = cluster.directory / "node-1" / "data" / f"{topic}-0"
         self._copy = cluster.directory / f"{topic}-0.copy"
 
@@ -445,6 +446,15 @@ class Tampering:
     def __exit__(self, *_: object) -> None:
         self._cluster.restart()
         self._cluster.wait_ready()
+        assert until(self._is_led, 60)
+
+    def _is_led(self) -> bool:
+        """A broker that came back leads its partitions a moment later."""
+        try:
+            dump(self._cluster, self._topic)
+        except KafkaException:
+            return False
+        return True
 
     def copy(self) -> None:
         shutil.copytree(self._log, self._copy)
