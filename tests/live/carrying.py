@@ -128,6 +128,9 @@ class Carrying:
         left = asyncio.all_tasks() - {asyncio.current_task()}
         if left:
             await asyncio.wait(left, timeout=20)
+        ends = (self.target, *self.sources.values())
+        if any(end.credentials.uses_tls for end in ends):
+            await asyncio.sleep(0.5)  # TLS says goodbye in the background
 
     # -- what a driver does
 
