@@ -1,0 +1,23 @@
+"""Questions asked at once, of which none is left behind when another fails.
+
+asyncio.gather lets the others run on: a commit that was given up would go on trying to write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def together(*asked: Awaitable[T]) -> list[T]:
+    """The answers in the order asked; raises the first failure once all the others have ended."""
+    tasks = [asyncio.ensure_future(each) for each in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
