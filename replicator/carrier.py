@@ -35,6 +35,7 @@ from replicator.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
 from replicator.sender import Sender
 from replicator.takeover import Takeover
+from replicator.together import together
 from replicator.topology import Appliance, Route
 from replicator.word import OtherTerm, Term, read_word
 from replicator.writer import Writer
@@ -188,7 +189,7 @@ class Session:
         # Needed for the first run only, and slow: nothing waits for it before.
         self._publishing = asyncio.create_task(self._publisher.start())
         self._scribe.publishing = self._publishing
-        await asyncio.gather(self._source.open(topics), self._feed.start(), self._writer.open())
+        await together(self._source.open(topics), self._feed.start(), self._writer.open())
         while self._writer.epoch >= self._settings.producer_epoch_max:
             # Near the epoch's end the broker would give another producer id, whose markers fence
             # nobody: go on under another transactional id long before.

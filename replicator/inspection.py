@@ -62,7 +62,7 @@ async def _look_at_target(
     cluster: Cluster, partition: TopicPartition, entry: Entry
 ) -> TargetFindings:
     leader = cluster.leader(*partition)
-    start, end = await asyncio.gather(cluster.log_start(*partition), cluster.log_end(*partition))
+    start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
     # Only now: a leader that was just elected tells its log's end once it knows the high watermark,
     # and shows nothing behind an older one until then.
     holds = await mark_holds(cluster, partition, entry.mark)
@@ -95,6 +95,6 @@ async def inspect_source(
     epoch_end = -1
     if entry.source_epoch >= 0 and not differs:
         epoch_end = await cluster.epoch_end(*partition, entry.source_epoch)
-    start, end = await asyncio.gather(cluster.log_start(*partition), cluster.log_end(*partition))
+    start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
     view = LogView(topic_id_differs=differs, start=start, end=end, epoch_end=epoch_end)
     return SourceFindings(start, end, leader.epoch if leader else -1, source_loss(position, view))

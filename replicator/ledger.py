@@ -7,13 +7,13 @@ kept under the runs topic's name, so it outlives the topic, whose deletion takes
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
 from replicator.cluster import Cluster, Commit
 from replicator.entry import Entry, UnreadableEntry, decode, encode, unreadable
+from replicator.together import together
 from replicator.topology import Route
 from replicator.writer import Offsets, Writer
 
@@ -59,7 +59,7 @@ class Ledger:
         for partition in partitions:
             topics = groups.setdefault(group_of(self.route, partition), {})
             topics.setdefault(partition.topic, []).append(partition.partition)
-        found = await asyncio.gather(
+        found = await together(
             *(
                 self._cluster.commits(group, list(topics.items()))
                 for group, topics in groups.items()

@@ -25,6 +25,7 @@ from replicator.ledger import Ledger, free_id
 from replicator.loss import Loss, LossKind
 from replicator.stretch import Run, Stretch
 from replicator.tail import Tail, read_tail
+from replicator.together import together
 from replicator.writer import Writer
 
 # Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
@@ -371,7 +372,7 @@ def _runs(tail: Tail | Loss | None) -> tuple[Run, ...]:
 
 async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:
     """All at once; in the order asked."""
-    return dict(zip(asked, await asyncio.gather(*asked.values()), strict=True))
+    return dict(zip(asked, await together(*asked.values()), strict=True))
 
 
 def virgin(route_ledger: Ledger, target_end: int) -> Entry:

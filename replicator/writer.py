@@ -21,6 +21,7 @@ from aiokafka.protocol.transaction import (
 
 from balancer.plan import TopicPartition
 from replicator.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, StartOver
+from replicator.together import together
 
 REQUEST_BYTES_MAX = 512 * 1024
 
@@ -78,7 +79,7 @@ class Writer:
         async with self._transaction():
             for group in groups:
                 await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
-            await asyncio.gather(
+            await together(
                 *(
                     self._commit_group(group, part)
                     for group, offsets in groups.items()
