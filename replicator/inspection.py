@@ -5,7 +5,6 @@ Done whenever a partition is taken, and again whenever a leader changes or a log
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
@@ -13,6 +12,7 @@ from replicator.cluster import Cluster
 from replicator.entry import Custody, Entry
 from replicator.loss import LogView, Loss, LossKind, source_loss, target_loss
 from replicator.tail import mark_holds
+from replicator.together import together
 
 
 @dataclass(frozen=True, slots=True)
