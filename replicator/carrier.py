@@ -183,7 +183,10 @@ class Session:
     async def _open(self) -> None:
         topics = {partition.topic for partition in self._assignment.partitions}
         await self._target.open(topics)
-        await self._heed_word()
+        while True:
+            if await self._heed_word():
+                break
+            await asyncio.sleep(self._settings.word_poll_seconds)
         if self._over.is_set():
             return
         # Needed for the first run only, and slow: nothing waits for it before.
@@ -268,7 +271,7 @@ class Session:
 
     # -- loops
 
-    async def _every(self, seconds: float, act: Callable[[], Awaitable[None]]) -> None:
+    async def _every(self, seconds: float, act: Callable[[], Awaitable[object]]) -> None:
         while True:
             await asyncio.sleep(seconds)
             await act()
@@ -377,15 +380,22 @@ class Session:
             for lane, end in zip(idle, ends, strict=True):
                 lane.moved_up(end)
 
-    async def _heed_word(self) -> None:
+    async def _heed_word(self) -> bool:
+        """Whether our driver's word, or that of one after it, was heard."""
         word = await read_word(self._target, self._assignment.route.target)
-        if word is None or word.term != self._assignment.term:
+        term = self._assignment.term
+        if word is None or word.term.is_before(term):
+            # We were sent by a driver that had spoken: a coordinator that has just moved may not
+            # know it yet.
+            return False
+        if word.term != term:
             if not self._lanes:
-                raise OtherTerm(f"the driver in office is {word.term if word else 'none'}")
+                raise OtherTerm(f"the driver in office is {word.term}")
             log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
             self._over.set()
         elif word.stop or word.plan_version > self._assignment.plan_version:
             self._over.set()
+        return True
 
     async def _report(self) -> None:
         self._feed.report(

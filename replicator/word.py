@@ -34,6 +34,10 @@ class Term:
     producer_id: int
     epoch: int
 
+    def is_before(self, other: Term) -> bool:
+        """Whether this term is known to be an earlier one; another producer id tells nothing."""
+        return self.producer_id == other.producer_id and self.epoch < other.epoch
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
