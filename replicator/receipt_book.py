@@ -1,25 +1,22 @@
-"""What a carrier shipped in an epoch, added up over its sessions, as receipts in the end."""
+"""What a carrier shipped in an epoch, added up over its stints, as receipts in the end."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from balancer.plan import TopicPartition
+from replicator.assignment import Assignment
 from replicator.lane import Lane
 from replicator.loss import Loss
 from replicator.receipts import Receipt, State
 
-if TYPE_CHECKING:
-    from replicator.carrier import Assignment
-
 
 @dataclass(slots=True)
 class _Page:
-    """One partition's figures so far; a session's lane is counted once, when it ends."""
+    """One partition's figures so far; a stint's lane is counted once, when it ends."""
 
     source_begin: int = 0
     source_end: int | None = None
@@ -53,7 +50,7 @@ class ReceiptBook:
         parked: Mapping[TopicPartition, Loss],
         waiting: Mapping[TopicPartition, str],
     ) -> None:
-        """A session's lanes at its end, counted once however often they are noted."""
+        """A stint's lanes at its end, counted once however often they are noted."""
         for lane in lanes:
             if lane not in self._counted:
                 self._counted.add(lane)

@@ -32,7 +32,7 @@ from replicator.word import OtherTerm
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from replicator.carrier import Assignment
+    from replicator.assignment import Assignment
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def assigned(
     appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
 ) -> Assignment:
     """What one carrier has to do in the epoch."""
-    from replicator.carrier import Assignment
+    from replicator.assignment import Assignment
 
     partitions = posting.plan.loads[carrier]
     topics = {partition.topic for partition in partitions} & posting.limits.keys()

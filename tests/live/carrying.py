@@ -33,7 +33,8 @@ from deploy.lab.wait import until
 from replicator.accept_loss import Acceptance, Accepted
 from replicator.admin import Admin
 from replicator.adoption import merged
-from replicator.carrier import Assignment, carry
+from replicator.assignment import Assignment
+from replicator.carrier import carry
 from replicator.cluster import Cluster
 from replicator.entry import Entry
 from replicator.ledger import Ledger

@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.carrier import Assignment, Session
+from replicator.assignment import Assignment
 from replicator.cluster import Cluster
 from replicator.lane import Lane
 from replicator.receipt_book import ReceiptBook
 from replicator.receipts import Receipt
+from replicator.stint import Stint
 from replicator.word import read_word
 from tests.live.carrying import Carrying
 
@@ -60,7 +61,7 @@ class Hand:
         changed = carrying.appliance.replicator.model_copy(update=settings)
         appliance = carrying.appliance.model_copy(update={"replicator": changed})
         self.book = ReceiptBook(assignment)
-        self.session = Session(appliance, assignment, self.book)
+        self.session = Stint(appliance, assignment, self.book)
         self._loop = asyncio.new_event_loop()
         self._thaw, self._stands = threading.Event(), threading.Event()
         self._task: asyncio.Task[None] | None = None

@@ -149,7 +149,7 @@ def test_a_new_connection_is_preceded_by_a_proof(make_stage, forgetful, monkeypa
         async def prove(*_):
             return True
 
-        monkeypatch.setattr("replicator.carrier.Session._prove", prove)
+        monkeypatch.setattr("replicator.stint.Stint._prove", prove)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     ((sender, _),) = zombie.session._senders.values()

@@ -23,12 +23,12 @@ from aiokafka.protocol.types import (
 from deploy.lab.traffic import Shape
 from replicator import records, takeover
 from replicator.batch import scan
-from replicator.carrier import Session
 from replicator.cluster import Answered, Fenced
 from replicator.entry import Custody
 from replicator.lane import Lane
 from replicator.ledger import Ledger
 from replicator.parcel import Reason
+from replicator.stint import Stint
 from replicator.tail import Tail
 from replicator.takeover import Takeover
 from replicator.word import OtherTerm
@@ -335,7 +335,7 @@ def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, monkeypatch, in_
         async def heed_word(_):
             pass
 
-        monkeypatch.setattr(Session, "_heed_word", heed_word)
+        monkeypatch.setattr(Stint, "_heed_word", heed_word)
     hand = stage.hand(0, term=older).start()
     if in_force:
         assert isinstance(hand.failure(), OtherTerm)

@@ -3,7 +3,7 @@
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.carrier import Assignment
+from replicator.assignment import Assignment
 from replicator.entry import Custody, Entry
 from replicator.lane import Lane
 from replicator.loss import Loss, LossKind
