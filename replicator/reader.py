@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -29,6 +30,7 @@ SHORT_WAIT_MS = 5
 """While some lane has no room: its room may come before records do."""
 PAUSE_SECONDS = 0.01
 RETRY_SECONDS = 0.2
+LOOK_SECONDS = 0.1
 DELETED_AFTER_SECONDS = 10.0
 """A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
 
@@ -59,6 +61,8 @@ class Reader:
         self._brokers: dict[int, asyncio.Task[None]] = {}
         self._checks: dict[TopicPartition, asyncio.Task[None]] = {}
         self._missing_since: dict[str, float] = {}
+        self.changed = asyncio.Event()
+        """Set when lanes were added: they are not to wait for the next look."""
 
     async def run(self) -> None:
         """Until cancelled; raises Forbidden, and else only what is a bug."""
@@ -71,7 +75,9 @@ class Reader:
                         if task:
                             task.result()
                         self._brokers[node] = asyncio.create_task(self._fetch_from(node))
-                await asyncio.sleep(0.1)
+                self.changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.changed.wait(), LOOK_SECONDS)
         finally:
             tasks = [*self._brokers.values(), *self._checks.values()]
             for task in tasks:

@@ -67,6 +67,7 @@ class Stint:
         self._over = asyncio.Event()
         self._wanting = asyncio.Event()
         self._uncovered = asyncio.Event()
+        self._took = asyncio.Event()
         self._wanting.set()
         self._limits = dict(assignment.max_message_bytes)
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
@@ -243,6 +244,9 @@ class Stint:
                 self._lanes[partition] = lane
                 self._scribe.parked.pop(partition, None)
                 self._book.resumed(partition)
+            if acquired.taken:
+                self._reader.changed.set()
+                self._took.set()
             for partition, reason in acquired.parked.items():
                 is_told = partition in self._scribe.parked or self._stopped.get(partition) == reason
                 if not is_told:
@@ -286,7 +290,9 @@ class Stint:
                 if task.done():
                     task.result()
             await self._watch_target()
-            await asyncio.sleep(0.05)
+            self._took.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._took.wait(), LEDGER_TICK_SECONDS)
 
     async def _keep_ledger(self) -> None:
         """Commit entries: at once where a gap waits to be covered, else now and then."""
