@@ -222,7 +222,7 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
     zombie.freeze()
     stage.until_id_forgotten(zombie)
     if not in_force:
-        monkeypatch.setattr("replicator.carrier.Takeover", AnyProducer)
+        monkeypatch.setattr("replicator.stint.Takeover", AnyProducer)
     taker = stage.hand(1).start()
     if in_force:
         taker.until(lambda: stage.place in taker.session._stopped)
@@ -262,7 +262,7 @@ def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     make_stage, forgetful, monkeypatch
 ):
     """Two that idle, one of them without the rule; the broker keeps offsets for a minute."""
-    monkeypatch.setattr("replicator.carrier.MOVE_UP_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.stint.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
     idle = kept.hand(0, refresh_seconds=0.5).start()
     idle.until_landed(kept.place, kept.send(100))

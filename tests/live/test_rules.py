@@ -140,7 +140,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(make_stage, monkeyp
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
-    monkeypatch.setattr("replicator.carrier.Takeover", rule)
+    monkeypatch.setattr("replicator.stint.Takeover", rule)
     taker = stage.hand(1, **SELDOM)
     gate = Gate(taker.target, "EndTxn")
     taker.start()
@@ -159,6 +159,11 @@ class AsksAfterTheFence(Takeover):
     async def _read_tails(self, entries, found, holder):
         for topic, number in entries:
             await holder.fence(topic, [number])
+            # EndTxn answers before its marker is written.
+            epoch = None
+            while epoch != holder.epoch:
+                states = await self._target.producer_states(topic, number)
+                epoch = states[holder.producer_id].epoch
         return await super()._read_tails(entries, found, holder)
 
 
@@ -174,7 +179,7 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(make_stage, m
     stage = make_stage()
     stage.left_behind(0)
     stage.delete_target_records(1000)
-    monkeypatch.setattr("replicator.carrier.Takeover", rule)
+    monkeypatch.setattr("replicator.stint.Takeover", rule)
     stage.send(500)
     stage.to_the_end(1)
     again = stage.seen().arrived
@@ -333,7 +338,7 @@ def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, monkeypatch, in_
     if not in_force:
 
         async def heed_word(_):
-            pass
+            return True
 
         monkeypatch.setattr(Stint, "_heed_word", heed_word)
     hand = stage.hand(0, term=older).start()
