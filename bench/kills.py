@@ -162,6 +162,7 @@ class _Load:
                 "enable.idempotence": True,
                 "compression.type": "lz4",
                 "linger.ms": 20,
+                "log_level": 3,
                 "queue.buffering.max.messages": 1_000_000,
             }
         )

@@ -128,6 +128,7 @@ class _Sender:
                 "acks": "all",
                 # The default of librdkafka and of Kafka 4's own producer; not part of the latency.
                 "linger.ms": 5,
+                "log_level": 0,
                 "compression.type": "lz4",
                 "on_delivery": self._acknowledged,
             }
@@ -175,6 +176,7 @@ class _Receiver:
                 "group.id": "bench",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
+                "log_level": 0,
             }
         )
         self._consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
