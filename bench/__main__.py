@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from confluent_kafka import KafkaException
 
 from bench import kills, latency, machine, replicate, results, table
 from bench.ground import DIRECTORY, Ground, delete_topics, say
@@ -72,6 +73,9 @@ QUICK = Size(
     kill_every_seconds=20.0,
     kill_rate=3000,
 )
+
+# Of one system; the others are measured all the same.
+FAILURES = (NothingArrives, NotStarted, KafkaException, RuntimeError, TimeoutError)
 
 Measured = tuple[Result, dict[str, Any]]
 
@@ -146,7 +150,7 @@ def measure(
                 say(f"{case}, round {number + 1}: {system}")
                 try:
                     found[system].append(act(system))
-                except (NothingArrives, NotStarted) as error:
+                except FAILURES as error:
                     say(f"  FAILED: {error}")
                     failures.append(f"{case}, {system} failed: {str(error).splitlines()[0]}")
     finally:
