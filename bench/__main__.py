@@ -151,8 +151,9 @@ def measure(
                 try:
                     found[system].append(act(system))
                 except FAILURES as error:
-                    say(f"  FAILED: {error}")
-                    failures.append(f"{case}, {system} failed: {str(error).splitlines()[0]}")
+                    what = str(error) or type(error).__name__
+                    say(f"  FAILED: {what}")
+                    failures.append(f"{case}, {system} failed: {what.splitlines()[0]}")
     finally:
         end()
     return found
