@@ -17,7 +17,6 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, records, send
 from deploy.lab.wait import until
-from replicator import carrier, reader
 from tests.live.carrying import Carrying, Sending, create, delete, new_name
 
 Carry = Callable[..., Carrying]
@@ -46,8 +45,8 @@ def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing topics are taken for deleted after a second, not ten."""
-    monkeypatch.setattr(reader, "DELETED_AFTER_SECONDS", 1.0)
-    monkeypatch.setattr(carrier, "TARGET_DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.reader.DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.stint.TARGET_DELETED_AFTER_SECONDS", 1.0)
 
 
 def both(source: KafkaCluster, target: KafkaCluster) -> str:

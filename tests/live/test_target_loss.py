@@ -76,7 +76,7 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     assert parked(cut) == "target lost acknowledged records: target offsets [300, 1000)"
     assert "truncated and regrown" in parked(grown)
 
-    monkeypatch.setattr(inspection, "target_loss", lambda *_: None)
+    monkeypatch.setattr("replicator.inspection.target_loss", lambda *_: None)
     for stage in (cut_unseen, grown_unseen):
         stage.to_the_end(1)
         assert gone(stage) == 700
