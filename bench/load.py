@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from bench.ground import PARTITIONS, Ground, make_topic, say
 from deploy.lab.kafka import KafkaCluster
 from replicator import topology
 from replicator.cluster import Cluster
+from replicator.connection import Connection
 from replicator.wire import ProduceRequest
 
 LZ4 = 3
@@ -83,7 +83,7 @@ async def _fill(cluster: KafkaCluster, load: Load) -> None:
 
 
 async def _send(
-    connection: AIOKafkaConnection,
+    connection: Connection,
     topic: str,
     topic_id: UUID,
     requests: Iterator[int],

@@ -1,6 +1,6 @@
 """One Kafka cluster as carriers see it: who leads what, and questions asked until answered.
 
-Connections (framing, TLS, SASL) are aiokafka's; this room keeps them by broker and purpose, keeps
+This room keeps connections by broker and purpose, keeps
 the metadata, and knows whom to ask: a leader, a group's coordinator, a transactional id's.
 """
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaError, SaslAuthenticationFailed
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
+from replicator.connection import Connection, connect
 from replicator.topology import KafkaCluster
 from replicator.verdict import Verdict, named, verdict
 from replicator.wire import (
@@ -133,7 +133,7 @@ class Cluster:
         self._brokers: dict[int, tuple[str, int]] = {}
         self._topics: dict[str, Topic] = {}
         self._watched: set[str] = set()
-        self._connections: dict[tuple[int, str], AIOKafkaConnection] = {}
+        self._connections: dict[tuple[int, str], Connection] = {}
         self._connecting: dict[tuple[int, str], asyncio.Lock] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
         self._refreshing: asyncio.Task[None] | None = None
@@ -153,7 +153,7 @@ class Cluster:
         for address in self._settings.bootstrap:
             host, _, port = address.rpartition(":")
             try:
-                connection = await create_conn(host.strip("[]"), int(port), **self._options)
+                connection = await connect(host.strip("[]"), int(port), **self._options)
             except SaslAuthenticationFailed as error:
                 raise Unreachable(
                     f"{self.name}: {address} refuses the credentials ({error}); "
@@ -179,12 +179,12 @@ class Cluster:
         if self._refreshing:
             self._refreshing.cancel()
 
-    async def connect(self, node: int) -> AIOKafkaConnection:
+    async def connect(self, node: int) -> Connection:
         """A new connection of the caller's own to a broker."""
         if node not in self._brokers:
             await self.refresh()
         host, port = self._brokers[node]
-        return await create_conn(host, port, **self._options)
+        return await connect(host, port, **self._options)
 
     async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
         """One request over the kept connection of this purpose; raises what the network raises."""
@@ -229,7 +229,7 @@ class Cluster:
             return
         await self.open()
 
-    async def _read_metadata(self, connection: AIOKafkaConnection) -> None:
+    async def _read_metadata(self, connection: Connection) -> None:
         self._take_metadata(await connection.send(MetadataRequest(sorted(self._watched))))
 
     def _take_metadata(self, response: Any) -> None:
@@ -409,7 +409,7 @@ class Cluster:
         response = await self.ask_leader(
             topic, partition, request, lambda r: [row[1] for _, rows, _ in r.topics for row in rows]
         )
-        return response.topics[0][1][0][7] or b""
+        return bytes(response.topics[0][1][0][7] or b"")
 
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]

@@ -66,7 +66,7 @@ class Packed:
 
 
 def pack(
-    fetched: bytes,
+    fetched: bytes | memoryview,
     *,
     position: int,
     aborted: Iterable[tuple[int, int]] | None,
@@ -74,12 +74,13 @@ def pack(
 ) -> Packed:
     """Parcels for what a read_committed consumer would see from source offset `position` on.
 
-    `fetched` is what the broker answered for the partition, `aborted` its aborted transactions as
-    (producer id, first offset). Damage is an outcome, not an exception.
+    `fetched` is what the broker answered for the partition: unopened parcels stay in it, and are
+    stamped there. `aborted` are its aborted transactions as (producer id, first offset). Damage is
+    an outcome, not an exception.
     """
-    fetched, found, broken = _laid_out(fetched)
-    packing = _Packing(fetched, position, Committed(aborted), rule)
-    for first, last, is_tiny in _stretches(_tiny(fetched, found.starts, position, rule)):
+    view, found, broken = _laid_out(memoryview(fetched))
+    packing = _Packing(view, position, Committed(aborted), rule)
+    for first, last, is_tiny in _stretches(_tiny(view, found.starts, position, rule)):
         if is_tiny:
             packing.add_small(found.starts[first:last])
         else:
@@ -98,13 +99,16 @@ def pack(
     )
 
 
-def _laid_out(fetched: bytes) -> tuple[bytes, Layout, BrokenBatch | None]:
-    """The fetch in format v2, where its batches lie, and what is broken behind them."""
+def _laid_out(fetched: memoryview) -> tuple[memoryview, Layout, BrokenBatch | None]:
+    """The fetch in format v2, to be written to; where its batches lie; what is broken behind."""
     found = layout(fetched)
     broken = None
     if isinstance(found.stopped, OldFormat):
-        fetched, broken = modernised(fetched)
+        modern, broken = modernised(fetched.tobytes())
+        fetched = memoryview(modern)
         found = layout(fetched)
+    if fetched.readonly:
+        fetched = memoryview(bytearray(fetched))
     return fetched, found, found.stopped if isinstance(found.stopped, BrokenBatch) else broken
 
 
@@ -118,7 +122,7 @@ _AT_ONCE_MIN = 16
 
 
 def _tiny(
-    fetched: bytes, starts: list[int], position: int, rule: PackingRule
+    fetched: memoryview, starts: list[int], position: int, rule: PackingRule
 ) -> npt.NDArray[np.bool_]:
     """Which batches are small and need no further question; the others are asked one by one."""
     if len(starts) < _AT_ONCE_MIN:
@@ -161,7 +165,7 @@ class _Packing:
     )
 
     def __init__(
-        self, fetched: bytes, position: int, committed: Committed, rule: PackingRule
+        self, fetched: memoryview, position: int, committed: Committed, rule: PackingRule
     ) -> None:
         self._fetched = fetched
         self._position = position
@@ -188,7 +192,7 @@ class _Packing:
         header = header_at(self._fetched, start)
         if self.trouble is not None or header.next_offset <= self._position:
             return
-        view = memoryview(self._fetched)[start : start + header.size]
+        view = self._fetched[start : start + header.size]
         if not self._committed.carries(header, view):
             self.left_out += 1
         elif header.count:
@@ -225,7 +229,7 @@ class _Packing:
             self._merged(waiting)
 
     def _unopened(self, start: int, header: Header) -> None:
-        data = bytearray(memoryview(self._fetched)[start : start + header.size])
+        data = self._fetched[start : start + header.size]
         span = (header.base_offset, header.count)
         self.parcels.append(Parcel(data, header.count, (span,), False))
         self.unopened += 1

@@ -30,7 +30,7 @@ class Reason(Enum):
 class Parcel:
     """One record batch for the target; `stamp` gives its bytes the writer's numbers."""
 
-    data: bytearray
+    data: bytearray | memoryview
     count: int
     # (source offset, count) of the contiguous stretches in it, ascending.
     spans: tuple[tuple[int, int], ...]

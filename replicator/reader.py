@@ -24,7 +24,7 @@ from replicator.wire import NO_TOPIC_ID, FetchPosition, FetchRequest
 
 LANE_BYTES_MAX = 4 << 20
 CARRIER_BYTES_MAX = 192 << 20
-RESPONSE_BYTES_MAX = 16 << 20
+RESPONSE_BYTES_MAX = 8 << 20
 WAIT_MS = 100
 SHORT_WAIT_MS = 5
 """While some lane has no room: its room may come before records do."""
@@ -177,7 +177,7 @@ class Reader:
             self._filled(filled)
         return is_odd
 
-    def _fill(self, lane: Lane, records: bytes, aborted: Any) -> None:
+    def _fill(self, lane: Lane, records: memoryview, aborted: Any) -> None:
         packed = pack(
             records,
             position=lane.position,

@@ -66,7 +66,7 @@ HEADERS = np.dtype(
 class Records:
     """Records in columns, by source offset; key, value and headers are data[tail:end] of each."""
 
-    data: bytes
+    data: bytes | memoryview
     offset: Ints
     timestamp: Ints
     tail: Ints
@@ -102,7 +102,7 @@ def why_open(header: Header, *, position: int, max_bytes: int) -> Reason | None:
     return None
 
 
-def headers_at(buffer: bytes, starts: Sequence[int]) -> npt.NDArray[np.void]:
+def headers_at(buffer: bytes | memoryview, starts: Sequence[int]) -> npt.NDArray[np.void]:
     """The headers of the batches that begin at `starts`, in columns."""
     octets = np.frombuffer(buffer, dtype=np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view(octets, HEADER_BYTES)
@@ -110,7 +110,7 @@ def headers_at(buffer: bytes, starts: Sequence[int]) -> npt.NDArray[np.void]:
     return columns
 
 
-def opened(buffer: bytes, starts: Sequence[int]) -> Records:
+def opened(buffer: bytes | memoryview, starts: Sequence[int]) -> Records:
     """The records of the batches that begin at `starts`. Raises BrokenBatch with their range."""
     headers = headers_at(buffer, starts)
     try:
@@ -125,13 +125,15 @@ def opened(buffer: bytes, starts: Sequence[int]) -> Records:
 class _Sections:
     """Stretches of records without a byte between them: data[begin:end] holds `count` of them."""
 
-    data: bytes
+    data: bytes | memoryview
     begin: Ints
     end: Ints
     count: Ints
 
 
-def _sections(buffer: bytes, starts: Sequence[int], headers: npt.NDArray[np.void]) -> _Sections:
+def _sections(
+    buffer: bytes | memoryview, starts: Sequence[int], headers: npt.NDArray[np.void]
+) -> _Sections:
     """Where the records lie: uncompressed ones in the fetch itself, others where they unfold."""
     begin = np.asarray(starts) + HEADER_BYTES
     end = begin + (headers["length"] - LENGTH_MIN)
@@ -196,7 +198,7 @@ def _record_begins(sections: _Sections) -> Ints:
     return np.array(begins, dtype=np.int64)
 
 
-def _long_record_bytes(data: bytes, at: int) -> int:
+def _long_record_bytes(data: bytes | memoryview, at: int) -> int:
     value = place = 0
     while place < 5:
         octet = data[at + place]
@@ -308,7 +310,7 @@ def _joined(front: Octets, front_end: Ints, records: Records) -> tuple[memoryvie
     return memoryview(data)[: int(end[-1])], end
 
 
-def _binary(limits: Ints, data: Octets | bytes) -> pa.BinaryArray:
+def _binary(limits: Ints, data: Octets | bytes | memoryview) -> pa.BinaryArray:
     """data[limits[0]:limits[1]], data[limits[1]:limits[2]] ... as an Arrow column, not copied."""
     offsets = pa.py_buffer(limits.astype(np.int32))
     return pa.BinaryArray.from_buffers(

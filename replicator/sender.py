@@ -12,16 +12,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError
 
 from replicator.cluster import Answered, Cluster, Fenced, Forbidden, StartOver, Unreachable
+from replicator.connection import Connection
 from replicator.inspection import inspect_target
 from replicator.lane import AcknowledgedTooLow, Lane, Unit
 from replicator.lanes import Lanes
 from replicator.loss import Loss, LossKind
 from replicator.verdict import Verdict, named, verdict
-from replicator.wire import ProduceRequest
+from replicator.wire import Produced, ProduceRequest
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
@@ -77,7 +77,7 @@ class Sender:
         self._uncovered = uncovered
         self._park = park
         self._shipped = shipped
-        self._connection: AIOKafkaConnection | None = None
+        self._connection: Connection | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._was_connected = False
         self._must_rewind = False
@@ -145,11 +145,11 @@ class Sender:
         leaders = ((lane, self._target.leader(*lane.partition)) for lane in self._lanes.values())
         return [lane for lane, leader in leaders if leader and leader.node == self.node]
 
-    def _send(self, connection: AIOKafkaConnection, ready: list[Lane]) -> None:
+    def _send(self, connection: Connection, ready: list[Lane]) -> None:
         # Start elsewhere each time: when a request is full, the same lanes must not wait again.
         self._turn = (self._turn + 1) % len(ready)
         shipment: Shipment = []
-        batches: dict[tuple[str, UUID], list[tuple[int, bytes | bytearray]]] = {}
+        batches: dict[tuple[str, UUID], list[Produced]] = {}
         size = 0
         for lane in ready[self._turn :] + ready[: self._turn]:
             if shipment and size + lane.next_bytes > REQUEST_BYTES_MAX:

@@ -1,6 +1,6 @@
 """Kafka requests that aiokafka does not bring, as data for its own encoder.
 
-Only the layout of each message stands here; framing, versions, TLS and SASL stay aiokafka's.
+Only the layout of each message stands here; versions and encoding stay aiokafka's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from aiokafka.protocol.types import (
     Array,
     Boolean,
     CompactArray,
-    CompactBytes,
     CompactString,
     Int8,
     Int16,
@@ -28,6 +27,8 @@ from aiokafka.protocol.types import (
     TaggedFields,
     UnsignedVarInt32,
 )
+
+from replicator.connection import Frame
 
 NO_TOPIC_ID = UUID(int=0)
 
@@ -42,6 +43,19 @@ class TopicId(AbstractType[UUID]):
     @classmethod
     def decode(cls, data: BytesIO) -> UUID:
         return UUID(bytes=data.read(16))
+
+
+class Records(AbstractType[memoryview | None]):
+    """Record batches as they stand in the log, read where the answer lies."""
+
+    @classmethod
+    def encode(cls, value: memoryview | None) -> bytes:
+        raise NotImplementedError("only answers have it")
+
+    @classmethod
+    def decode(cls, data: Frame) -> memoryview | None:
+        size = UnsignedVarInt32.decode(data) - 1
+        return None if size < 0 else data.view(size)
 
 
 class MetadataResponse(Response):
@@ -275,7 +289,7 @@ class FetchResponse(Response):
                             ),
                         ),
                         ("preferred_read_replica", Int32),
-                        ("records", CompactBytes),
+                        ("records", Records),
                         ("tags", TaggedFields),
                     ),
                 ),
@@ -442,7 +456,7 @@ class ProduceByIdResponse(Response):
 
 
 class _ProduceStruct(RequestStruct):
-    """Encodes itself: aiokafka's schemas would copy the payload once per level of nesting."""
+    """In parts: aiokafka's schemas would copy the payload once per level of nesting."""
 
     API_KEY = 0
     API_VERSION = 9
@@ -453,7 +467,10 @@ class _ProduceStruct(RequestStruct):
     timeout_ms: int
 
     def encode(self) -> bytes:
-        parts: list[bytes | bytearray] = [
+        return b"".join(self.parts())
+
+    def parts(self) -> list[Bytes]:
+        parts: list[Bytes] = [
             UnsignedVarInt32.encode(0),  # no transactional id: idempotent, not transactional
             Int16.encode(-1),  # acks=all
             Int32.encode(self.timeout_ms),
@@ -466,7 +483,7 @@ class _ProduceStruct(RequestStruct):
                 parts += (Int32.encode(partition), length, data, b"\0")
             parts.append(b"\0")
         parts.append(b"\0")
-        return b"".join(parts)
+        return parts
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sum(len(rows) for _, rows in self.topics)} partitions)"
@@ -486,7 +503,9 @@ class ProduceByIdStruct(_ProduceStruct):
     SCHEMA = _ProduceStruct.SCHEMA
 
 
-Produced = tuple[int, bytes | bytearray]
+Bytes = bytes | bytearray | memoryview
+
+Produced = tuple[int, Bytes]
 """partition, batch"""
 
 

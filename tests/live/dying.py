@@ -15,8 +15,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from aiokafka.conn import AIOKafkaConnection
-
+from replicator.connection import Connection
 from tests.live.carrying import carry_as_told
 
 
@@ -26,7 +25,7 @@ def die() -> None:
 
 def die_at(request_name: str, nth: int, when: str) -> None:
     """Wraps every request of this process."""
-    send = AIOKafkaConnection.send
+    send = Connection.send
     seen = 0
 
     def counted(connection: Any, request: Any, expect_response: bool = True) -> Any:
@@ -39,7 +38,7 @@ def die_at(request_name: str, nth: int, when: str) -> None:
             die()
         return dead_after(send(connection, request, expect_response))
 
-    AIOKafkaConnection.send = counted
+    Connection.send = counted
 
 
 async def dead_after(answer: Awaitable[Any]) -> Any:

@@ -1,0 +1,171 @@
+"""A connection to one broker on which record batches are copied once, from the socket to a frame.
+
+aiokafka's own connection reads through a stream and joins strings: eight copies of every byte on
+its way through a carrier, which were most of its work. Versions, encoding and SASL stay aiokafka's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import struct
+import time
+import weakref
+from collections.abc import Callable, Coroutine, Sequence
+from io import BytesIO
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from aiokafka.conn import AIOKafkaConnection, CloseReason
+from aiokafka.errors import CorrelationIdError, KafkaConnectionError
+
+_LENGTH = struct.Struct(">i")
+KEPT_SHARE = 8
+"""A part of a frame keeps all of it in memory: one smaller than this share of it is copied."""
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """A request that need not be joined to be sent."""
+
+    def parts(self) -> Sequence[bytes | bytearray | memoryview]: ...
+
+
+class Frame(BytesIO):
+    """One answer, read field by field as aiokafka's types do, and record batches where they lie."""
+
+    def __init__(self, data: memoryview):
+        super().__init__()
+        self._data = data
+        self._at = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        begin, self._at = self._at, self._at + (size or 0)
+        return self._data[begin : self._at].tobytes()
+
+    def view(self, size: int) -> memoryview:
+        """The next bytes, yours to change."""
+        begin, self._at = self._at, self._at + size
+        part = self._data[begin : self._at]
+        return part if size * KEPT_SHARE >= len(self._data) else memoryview(bytearray(part))
+
+
+class Frames(asyncio.BufferedProtocol):
+    """Cuts what a broker sends into frames; each is read into the place where it stays.
+
+    Args:
+        received: called with every frame.
+        lost: called once, when nothing more will come.
+    """
+
+    def __init__(
+        self, received: Callable[[memoryview], None], lost: Callable[[Exception | None], None]
+    ):
+        self._received = received
+        self._lost = lost
+        self._length = memoryview(bytearray(_LENGTH.size))
+        self._into, self._filled = self._length, 0
+        self._is_over = False
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._into[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._filled < len(self._into):
+            return
+        whole, self._filled = self._into, 0
+        if whole is self._length:
+            # Not zeroed first, as a bytearray would be.
+            self._into = np.empty(_LENGTH.unpack(whole)[0], dtype=np.uint8).data
+        else:
+            self._into = self._length
+            self._received(whole)
+
+    def at_eof(self) -> bool:
+        return self._is_over
+
+    def eof_received(self) -> None:
+        self._is_over = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_over = True
+        self._lost(exc)
+
+
+class Connection(AIOKafkaConnection):
+    """aiokafka's connection over Frames. Options as of AIOKafkaConnection."""
+
+    async def connect(self) -> None:
+        """Raises OSError, TimeoutError, and aiokafka's errors where credentials are refused."""
+        self._closed_fut = self._loop.create_future()
+        context: ssl.SSLContext | None = None
+        if self._security_protocol in ("SSL", "SASL_SSL"):
+            context = self._ssl_context
+        async with asyncio.timeout(self._request_timeout):
+            self._writer, self._reader = await self._loop.create_connection(
+                lambda: Frames(self._frame, self._lost), self._host, self._port, ssl=context
+            )
+        # Nothing has to read: frames come by themselves. close() cancels it.
+        self._read_task = self._loop.create_future()
+        if self._max_idle_ms is not None:
+            self._idle_handle = self._loop.call_soon(self._idle_check, weakref.ref(self))
+        try:
+            await self._do_version_lookup()
+            if self._security_protocol.startswith("SASL"):
+                await self._do_sasl_handshake()
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, request: Any, expect_response: bool = True) -> Coroutine[Any, Any, Any]:
+        """Written at the call: the order of calls is the order on the wire. Await the answer."""
+        if self._writer is None:
+            raise KafkaConnectionError(f"no connection to the broker at {self.host}:{self.port}")
+        built = request.prepare(self._versions)
+        number = self._next_correlation_id()
+        header = built.build_request_header(number, self._client_id).encode()
+        parts = built.parts() if isinstance(built, InParts) else (built.encode(),)
+        size = len(header) + sum(map(len, parts))
+        self._writer.writelines([_LENGTH.pack(size) + header, *parts])
+        answer = self._loop.create_future()
+        self._requests.append((number, built, answer))
+        return self._answered(answer)
+
+    async def _answered(self, answer: asyncio.Future[Any]) -> Any:
+        async with asyncio.timeout(self._request_timeout):
+            return await answer
+
+    def _frame(self, data: memoryview) -> None:
+        if self._reader is None:
+            return  # closed meanwhile
+        number, request, answer = self._requests[0]
+        try:
+            if answer.done():
+                pass  # given up
+            elif request is None:
+                answer.set_result(data.tobytes())  # SASL's own
+            else:
+                frame = Frame(data)
+                found = request.parse_response_header(frame).correlation_id
+                if found != number:
+                    raise CorrelationIdError(f"sent {number}, the answer is to {found}")
+                answer.set_result(request.RESPONSE_TYPE.decode(frame))
+        except Exception as error:
+            self.close(reason=CloseReason.OUT_OF_SYNC, exc=error)
+            return
+        self._last_action = time.monotonic()
+        self._requests.popleft()
+
+    def _lost(self, error: Exception | None) -> None:
+        if self._reader is not None:
+            self.close(reason=CloseReason.CONNECTION_BROKEN, exc=error)
+        if not self._closed_fut.done():
+            self._closed_fut.set_result(None)
+
+
+async def connect(host: str, port: int, **options: Any) -> Connection:
+    """An open connection; raises what Connection.connect raises."""
+    connection = Connection(host, port, **options)
+    await connection.connect()
+    return connection
