@@ -20,8 +20,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from bench.ground import PARTITIONS, Ground, make_topic, say
 from deploy.lab.kafka import KafkaCluster
-from replicator import topology
 from replicator.cluster import Cluster
+from replicator.config import topology
 from replicator.wire import ProduceRequest
 
 LZ4 = 3

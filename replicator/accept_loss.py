@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.cluster import Cluster
+from replicator.config.topology import Appliance, Route
 from replicator.entry import Custody, Entry
 from replicator.lane import Lane
 from replicator.ledger import Ledger, free_id
@@ -22,7 +23,6 @@ from replicator.offset_feed import OffsetFeed
 from replicator.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
 from replicator.takeover import Acquired, Takeover
-from replicator.topology import Appliance, Route
 from replicator.writer import Writer
 
 NO_ENTRY = "the ledger has no entry"

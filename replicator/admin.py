@@ -36,9 +36,9 @@ from replicator.admin_error import (
     kafka_error,
     translated,
 )
+from replicator.config.topology import KafkaCluster
 from replicator.topic_configs import Configs
 from replicator.topics import Action, Alter, Create, Grow, Topic
-from replicator.topology import KafkaCluster
 
 Result = TypeVar("Result")
 

@@ -10,7 +10,7 @@ AdminError                  names the cluster, and the mend
 
 from confluent_kafka import KafkaError, KafkaException
 
-from replicator.topology import KafkaCluster
+from replicator.config.topology import KafkaCluster
 
 LOST = frozenset(
     {

@@ -18,10 +18,10 @@ from balancer.plan import TopicPartition
 from replicator.admin import Admin
 from replicator.aside import aside
 from replicator.cluster import Cluster
+from replicator.config.topology import Route
 from replicator.ledger import Ledger
 from replicator.takeover import virgin
 from replicator.topics import Carried
-from replicator.topology import Route
 from replicator.word import Driver
 from replicator.writer import Offsets
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.topology import Route
+from replicator.config.topology import Route
 from replicator.word import Term
 
 

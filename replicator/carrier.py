@@ -15,10 +15,10 @@ from aiokafka.errors import KafkaError
 
 from replicator.assignment import Assignment
 from replicator.cluster import Answered, Fenced, StartOver, Unreachable
+from replicator.config.topology import Appliance
 from replicator.receipt_book import ReceiptBook
 from replicator.receipts import Receipt
 from replicator.stint import Stint
-from replicator.topology import Appliance
 
 log = logging.getLogger(__name__)
 

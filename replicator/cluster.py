@@ -20,7 +20,7 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
-from replicator.topology import KafkaCluster
+from replicator.config.topology import KafkaCluster
 from replicator.verdict import Verdict, named, verdict
 from replicator.wire import (
     NO_TOPIC_ID,

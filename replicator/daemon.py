@@ -27,9 +27,10 @@ from replicator import admin_error
 from replicator.admin_error import AdminError
 from replicator.aside import aside
 from replicator.cluster import Answered, Fenced, Unreachable
+from replicator.config.mistakes import ConfigMistakes
+from replicator.config.topology import Appliance, Route, UnknownRegion, load
 from replicator.logs import log_to_stderr
 from replicator.metrics import PortTaken, serve
-from replicator.mistakes import ConfigMistakes
 from replicator.office import Office
 from replicator.offset_keeper import OffsetKeeper
 from replicator.offset_store import OffsetStore
@@ -40,7 +41,6 @@ from replicator.reports import PartitionReport
 from replicator.run_folder import run_folder
 from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream
-from replicator.topology import Appliance, Route, UnknownRegion, load
 from replicator.word import OtherTerm
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
 from replicator.cluster import Cluster, Commit
+from replicator.config.topology import Route
 from replicator.entry import Entry, UnreadableEntry, decode, encode, unreadable
 from replicator.together import together
-from replicator.topology import Route
 from replicator.writer import Offsets, Writer
 
 GROUPS = 4

@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from replicator.config.settings import MetricsSettings
+from replicator.config.topology import Appliance
 from replicator.offset_store import OffsetStore
 from replicator.reports import PartitionReport
-from replicator.settings import MetricsSettings
-from replicator.topology import Appliance
 
 logger = logging.getLogger(__name__)
 

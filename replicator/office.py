@@ -13,12 +13,12 @@ from replicator.admin_error import AdminError
 from replicator.adoption import Adoption
 from replicator.aside import aside
 from replicator.cluster import Answered, Cluster, Fenced
+from replicator.config.topology import Appliance, Route
 from replicator.own_topics import make_own_topics
 from replicator.planner import Planner
 from replicator.posting import Posting, PostingFile
 from replicator.topic_sync import TopicSync, by_route
 from replicator.topics import Carried
-from replicator.topology import Appliance, Route
 from replicator.word import Driver, OtherTerm, read_word
 
 log = logging.getLogger(__name__)

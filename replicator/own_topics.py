@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from replicator.admin import Admin
 from replicator.admin_error import UnknownTopic
+from replicator.config.topology import Route
 from replicator.runs_topic import runs_topic
 from replicator.topics import Create
-from replicator.topology import Route
 from replicator.word import PLAN_TOPIC
 
 VISIBLE_SECONDS = 15.0

@@ -21,10 +21,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from typing_extensions import override
 
 from balancer.plan import CarrierId, bins
+from replicator.config.topology import Appliance, load
 from replicator.logs import log_to_stderr
 from replicator.posting import Posting, PostingFile
 from replicator.receipts import Receipt, spark_schema, to_arrow
-from replicator.topology import Appliance, load
 from replicator.word import OtherTerm
 
 # Spark starts five Python processes for a query, of which only the workers carry: what carriers are

@@ -19,6 +19,7 @@ from aiokafka.errors import KafkaError
 from balancer.plan import TopicPartition
 from replicator.assignment import Assignment
 from replicator.cluster import Cluster
+from replicator.config.topology import Appliance
 from replicator.lane import Lane
 from replicator.lanes import Lanes
 from replicator.ledger import Ledger
@@ -33,7 +34,6 @@ from replicator.scribe import Scribe
 from replicator.sender import Sender
 from replicator.takeover import Takeover
 from replicator.together import together
-from replicator.topology import Appliance
 from replicator.word import OtherTerm, read_word
 from replicator.writer import Writer
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.admin import Admin, describe
 from replicator.admin_error import AdminError
+from replicator.config.topology import Appliance, Route
 from replicator.topics import Action, Carried, Create, State, Topic, TopicPlan, is_mirrorable, plan
-from replicator.topology import Appliance, Route
 
 log = logging.getLogger(__name__)
 

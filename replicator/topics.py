@@ -13,7 +13,8 @@ from uuid import UUID
 
 import re2
 
-from replicator.settings import TopicSettings, re2_options
+from replicator.config.settings import TopicSettings, re2_options
+from replicator.config.topology import Route
 from replicator.topic_configs import (
     ALWAYS,
     AT_CREATION,
@@ -23,7 +24,6 @@ from replicator.topic_configs import (
     to_change,
     wanted,
 )
-from replicator.topology import Route
 
 OWN_PREFIX = "sluice."
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from replicator.admin import Admin
 from replicator.admin_error import AdminError
-from replicator.topology import ROLES, Appliance
+from replicator.config.topology import ROLES, Appliance
 from tui.exit_codes import ExitCode
 from tui.output import table
 

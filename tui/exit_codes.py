@@ -31,8 +31,8 @@ MEANINGS = {
 
 # Errors that are an answer, not a surprise. By name, so that no module is imported for it.
 ANSWERS = {
-    "replicator.mistakes.ConfigMistakes": ExitCode.USAGE,
-    "replicator.topology.UnknownRegion": ExitCode.USAGE,
+    "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
+    "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.admin_error.Unreachable": ExitCode.UNREACHABLE,
     "replicator.cluster.Unreachable": ExitCode.UNREACHABLE,
     "replicator.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,

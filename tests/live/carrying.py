@@ -36,6 +36,7 @@ from replicator.adoption import merged
 from replicator.assignment import Assignment
 from replicator.carrier import carry
 from replicator.cluster import Cluster
+from replicator.config.topology import Appliance, Route
 from replicator.entry import Entry
 from replicator.ledger import Ledger
 from replicator.offset_map import OffsetMap
@@ -44,7 +45,6 @@ from replicator.own_topics import make_own_topics
 from replicator.receipts import Receipt
 from replicator.runs_topic import read, rebuild
 from replicator.takeover import virgin
-from replicator.topology import Appliance, Route
 from replicator.word import Driver
 
 T = TypeVar("T")

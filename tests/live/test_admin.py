@@ -12,10 +12,10 @@ from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.admin import Admin
 from replicator.admin_error import NotLetIn, Refused, Unreachable
-from replicator.security import Security
-from replicator.settings import TopicSettings
+from replicator.config.security import Security
+from replicator.config.settings import TopicSettings
+from replicator.config.topology import KafkaCluster, Route
 from replicator.topics import Alter, Create, Grow, plan
-from replicator.topology import KafkaCluster, Route
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 ROUTE = Route("west", "east")

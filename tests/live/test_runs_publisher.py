@@ -6,6 +6,7 @@ import uuid
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from replicator.config.security import Security
 from replicator.offset_map import OffsetMap
 from replicator.runs_publisher import RunsNotWritten, RunsPublisher
 from replicator.runs_topic import (
@@ -13,7 +14,6 @@ from replicator.runs_topic import (
     rebuild,
     runs_topic,
 )
-from replicator.security import Security
 from replicator.stretch import Gathering, Run, Stretch
 
 

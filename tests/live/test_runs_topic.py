@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
+from replicator.config.security import Security
 from replicator.offset_map import OffsetMap
 from replicator.offset_store import OffsetStore
 from replicator.packed_map import UnknownVersion
@@ -19,7 +20,6 @@ from replicator.runs_topic import (
     rebuild,
     runs_topic,
 )
-from replicator.security import Security
 from replicator.stretch import Run, Stretch
 
 

@@ -9,7 +9,7 @@ from replicator.admin import Admin
 from replicator.admin_error import Unreachable
 from replicator.cluster import Cluster
 from replicator.cluster import Unreachable as CarrierUnreachable
-from replicator.topology import KafkaCluster
+from replicator.config.topology import KafkaCluster
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 

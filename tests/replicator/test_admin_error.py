@@ -15,8 +15,8 @@ from replicator.admin_error import (
     kafka_error,
     translated,
 )
-from replicator.security import Security
-from replicator.topology import KafkaCluster
+from replicator.config.security import Security
+from replicator.config.topology import KafkaCluster
 
 
 def error_of(code: int, complaint: KafkaError | None = None) -> AdminError:

@@ -4,8 +4,8 @@ from uuid import uuid4
 
 from balancer.plan import TopicPartition
 from replicator.adoption import Claim, adoptable, claims, merged
+from replicator.config.topology import Route
 from replicator.topics import Carried
-from replicator.topology import Route
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 PLACES = [TopicPartition("orders", number) for number in range(4)]

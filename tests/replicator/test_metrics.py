@@ -8,9 +8,9 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from replicator.config.settings import MetricsSettings
 from replicator.metrics import PortTaken, ReportCollector, serve
 from replicator.reports import PartitionReport
-from replicator.settings import MetricsSettings
 
 REPORT = PartitionReport(
     route="west>east",

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql.datasource import InputPartition
 
 from balancer.plan import CarrierId, Plan, TopicPartition
+from replicator.config.topology import Appliance, KafkaCluster, Region, Route
 from replicator.posting import Posting, PostingFile
 from replicator.source import Bin, EpochReader, binned
-from replicator.topology import Appliance, KafkaCluster, Region, Route
 from replicator.word import Term
 
 

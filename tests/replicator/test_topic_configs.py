@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.settings import SYNCED_CONFIGS
+from replicator.config.settings import SYNCED_CONFIGS
 from replicator.topic_configs import (
     LARGEST,
     RETENTION,

@@ -3,9 +3,9 @@
 from uuid import uuid4
 
 from balancer.plan import TopicPartition
+from replicator.config.topology import Route
 from replicator.topic_sync import by_route, with_remembered
 from replicator.topics import Carried, TopicPlan
-from replicator.topology import Route
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.settings import TopicSettings
+from replicator.config.settings import TopicSettings
+from replicator.config.topology import Route
 from replicator.topic_configs import Configs
 from replicator.topics import Alter, Create, Grow, State, Topic, TopicPlan, plan
-from replicator.topology import Route
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 DEFAULTS = {

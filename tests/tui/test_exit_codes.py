@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from replicator.admin_error import NotLetIn, Refused, Unreachable
-from replicator.mistakes import ConfigMistakes, Mistake
+from replicator.config.mistakes import ConfigMistakes, Mistake
 from tui.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
 
 PAGE = Path(__file__).parents[2] / "docs" / "exit-codes.md"

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.config.topology import Route
 from replicator.entry import Custody, Entry
 from replicator.loss import Loss, LossKind
 from replicator.reports import PartitionReport
 from replicator.topics import Note, State, TopicPlan, TopicStatus
-from replicator.topology import Route
 from tui.snapshot import (
     REPORT_FRESH_SECONDS,
     RouteFacts,

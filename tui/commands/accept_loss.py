@@ -40,7 +40,7 @@ def accept_loss(
     Without --yes it shows what is parked, and why, and ends with 4 when anything is. With --yes
     those partitions go on behind the loss; a running `sluice replicate` takes them up by itself.
     """
-    from replicator.topology import load
+    from replicator.config.topology import load
 
     appliance = load(config)
     route = appliance.route(route_name)

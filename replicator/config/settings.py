@@ -19,8 +19,8 @@ from pydantic import (
     model_validator,
 )
 
-from replicator.mistakes import Relations
-from replicator.security import beside_the_file
+from replicator.config.mistakes import Relations
+from replicator.config.security import beside_the_file
 
 Int = Annotated[int, Strict()]
 Float = Annotated[float, Strict(), Field(allow_inf_nan=False)]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from replicator.mistakes import Relations
+from replicator.config.mistakes import Relations
 
 LIBRDKAFKA_PROTOCOLS = {
     "plaintext": "PLAINTEXT",

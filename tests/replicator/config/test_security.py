@@ -8,7 +8,7 @@ import pytest
 import trustme
 from pydantic import ValidationError
 
-from replicator.security import Security, contradictions
+from replicator.config.security import Security, contradictions
 
 
 @pytest.fixture

@@ -19,9 +19,15 @@ from pydantic import (
     model_validator,
 )
 
-from replicator.mistakes import ConfigMistakes, Mistake, Relations, dotted, translate
-from replicator.security import ReadableFile, SecretFile, Security, contradictions, read_secret
-from replicator.settings import MetricsSettings, ReplicatorSettings, Table, TopicSettings
+from replicator.config.mistakes import ConfigMistakes, Mistake, Relations, dotted, translate
+from replicator.config.security import (
+    ReadableFile,
+    SecretFile,
+    Security,
+    contradictions,
+    read_secret,
+)
+from replicator.config.settings import MetricsSettings, ReplicatorSettings, Table, TopicSettings
 
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})")

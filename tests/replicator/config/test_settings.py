@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from replicator.settings import SYNCED_CONFIGS, MetricsSettings, ReplicatorSettings, TopicSettings
+from replicator.config.settings import (
+    SYNCED_CONFIGS,
+    MetricsSettings,
+    ReplicatorSettings,
+    TopicSettings,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 import redis
 from pydantic import ValidationError
 
-from replicator.mistakes import ConfigMistakes
-from replicator.topology import Appliance, KafkaCluster, Region, Route, UnknownRegion, load
+from replicator.config.mistakes import ConfigMistakes
+from replicator.config.topology import Appliance, KafkaCluster, Region, Route, UnknownRegion, load
 
 SOUND = """
 [regions.west]

@@ -5,9 +5,16 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
-from replicator.mistakes import ConfigMistakes, Mistake, dotted, table_at, translate, unknown_key
-from replicator.settings import ReplicatorSettings, TopicSettings
-from replicator.topology import Appliance, KafkaCluster
+from replicator.config.mistakes import (
+    ConfigMistakes,
+    Mistake,
+    dotted,
+    table_at,
+    translate,
+    unknown_key,
+)
+from replicator.config.settings import ReplicatorSettings, TopicSettings
+from replicator.config.topology import Appliance, KafkaCluster
 
 
 def test_a_path_is_written_as_in_the_file() -> None:
