@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from balancer.plan import TopicPartition
-from replicator.batch import header_at
+from replicator.batches.batch import header_at
+from replicator.batches.parcel import Parcel
 from replicator.entry import (
     METADATA_BYTES_MAX,
     OTHER_FIELDS_BYTES_MAX,
@@ -25,7 +26,6 @@ from replicator.entry import (
     Mark,
 )
 from replicator.loss import Loss
-from replicator.parcel import Parcel
 from replicator.stretch import Gathering
 
 HALF_CIRCLE = 1 << 30

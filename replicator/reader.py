@@ -11,14 +11,14 @@ from typing import Any
 from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
-from replicator.batch import BrokenBatch
+from replicator.batches.batch import BrokenBatch
+from replicator.batches.packer import PackingRule, pack
+from replicator.batches.parcel import RecordTooLarge
 from replicator.cluster import Cluster, Forbidden, Unreachable
 from replicator.fetch_session import FetchSession, Place
 from replicator.inspection import inspect_source
 from replicator.lane import Lane
 from replicator.loss import Loss, LossKind
-from replicator.packer import PackingRule, pack
-from replicator.parcel import RecordTooLarge
 from replicator.verdict import Verdict, named, verdict
 from replicator.wire import NO_TOPIC_ID, FetchPosition, FetchRequest
 

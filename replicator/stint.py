@@ -18,6 +18,7 @@ from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
 from replicator.assignment import Assignment
+from replicator.batches.packer import PackingRule
 from replicator.cluster import Cluster
 from replicator.config.topology import Appliance
 from replicator.lane import Lane
@@ -26,7 +27,6 @@ from replicator.ledger import Ledger
 from replicator.loss import Loss, LossKind
 from replicator.offset_feed import OffsetFeed
 from replicator.pace import Pace
-from replicator.packer import PackingRule
 from replicator.reader import Reader
 from replicator.receipt_book import ReceiptBook
 from replicator.runs_publisher import RunsPublisher

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.batch import Header, scan
+from replicator.batches.batch import Header, scan
 from replicator.cluster import Answered, Cluster
 from replicator.entry import SEQUENCE_MASK, Entry, Mark
 from replicator.stretch import Run

@@ -163,7 +163,7 @@ class ReplicatorSettings(Table):
     """Idle connections are closed: far below the broker's producer.id.expiration.ms (24 h)."""
     merge_below_records: Int = Field(default=32, ge=0, le=100000)
     """Batches of fewer records are opened and merged with their neighbours, where that is
-    cheaper than to send each by itself (replicator/packer.py); 0 = never."""
+    cheaper than to send each by itself (replicator/batches/packer.py); 0 = never."""
     state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
     """Spark's checkpoints. Relative paths are relative to the configuration file."""
     receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)

@@ -21,13 +21,14 @@ from aiokafka.protocol.types import (
 )
 
 from deploy.lab.traffic import Shape
-from replicator import records, takeover
-from replicator.batch import scan
+from replicator import takeover
+from replicator.batches import records
+from replicator.batches.batch import scan
+from replicator.batches.parcel import Reason
 from replicator.cluster import Answered, Fenced
 from replicator.entry import Custody
 from replicator.lane import Lane
 from replicator.ledger import Ledger
-from replicator.parcel import Reason
 from replicator.stint import Stint
 from replicator.tail import Tail
 from replicator.takeover import Takeover
@@ -263,7 +264,7 @@ def test_a_batch_with_the_times_of_its_log_keeps_them(make_stage, monkeypatch, i
             reason = records.why_open(header, **options)
             return None if reason is Reason.LOG_APPEND_TIME else reason
 
-        monkeypatch.setattr("replicator.packer.why_open", why_open)
+        monkeypatch.setattr("replicator.batches.packer.why_open", why_open)
     stage.send(1000, Shape(batch_records=100))
     stage.to_the_end(0)
     assert stage.seen().is_right == in_force

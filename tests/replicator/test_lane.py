@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from balancer.plan import TopicPartition
+from replicator.batches.parcel import Parcel
 from replicator.entry import METADATA_BYTES_MAX, SEQUENCE_MASK, Custody, Entry, decode, encode
 from replicator.lane import AcknowledgedTooLow, Lane, Statement, Unit
 from replicator.loss import Loss, LossKind
-from replicator.parcel import Parcel
-from tests.replicator.batches import encoded, one_record
+from tests.replicator.batches.source_batches import encoded, one_record
 
 PLACE = TopicPartition("topic", 0)
 BATCH = encoded([one_record(0)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from replicator import batch
+from replicator.batches import batch
 
 # A ledger entry lists the gaps of what it lets through in its metadata, 4096 bytes at most.
 SPANS_MAX = 150

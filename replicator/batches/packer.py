@@ -11,11 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replicator.batch import CODEC_BITS, BrokenBatch, Header, Layout, OldFormat, header_at, layout
-from replicator.committed import Committed
-from replicator.old_format import modernised
-from replicator.parcel import Parcel, Reason, RecordTooLarge
-from replicator.records import headers_at, opened, rebatch, why_open
+from replicator.batches.batch import (
+    CODEC_BITS,
+    BrokenBatch,
+    Header,
+    Layout,
+    OldFormat,
+    header_at,
+    layout,
+)
+from replicator.batches.committed import Committed
+from replicator.batches.old_format import modernised
+from replicator.batches.parcel import Parcel, Reason, RecordTooLarge
+from replicator.batches.records import headers_at, opened, rebatch, why_open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Parcels know which source offsets are in them."""
 
-from replicator.batch import header_at
-from replicator.parcel import Parcel, RecordTooLarge
-from tests.replicator.batches import encoded, one_record
+from replicator.batches.batch import header_at
+from replicator.batches.parcel import Parcel, RecordTooLarge
+from tests.replicator.batches.source_batches import encoded, one_record
 
 
 def test_a_parcel_reaches_from_its_first_to_behind_its_last_source_offset():

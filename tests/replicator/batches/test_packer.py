@@ -5,11 +5,11 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator import batch
-from replicator.batch import BrokenBatch
-from replicator.packer import PackingRule, pack
-from replicator.parcel import Reason, RecordTooLarge
-from tests.replicator.batches import (
+from replicator.batches import batch
+from replicator.batches.batch import BrokenBatch
+from replicator.batches.packer import PackingRule, pack
+from replicator.batches.parcel import Reason, RecordTooLarge
+from tests.replicator.batches.source_batches import (
     at_offsets,
     batches,
     control,

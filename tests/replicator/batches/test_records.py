@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator import batch
-from replicator.batch import BrokenBatch, header_at
-from replicator.parcel import SPANS_MAX, Reason
-from replicator.records import opened, rebatch, why_open
-from tests.replicator.batches import (
+from replicator.batches import batch
+from replicator.batches.batch import BrokenBatch, header_at
+from replicator.batches.parcel import SPANS_MAX, Reason
+from replicator.batches.records import opened, rebatch, why_open
+from tests.replicator.batches.source_batches import (
     CODECS,
     Record,
     at_offsets,

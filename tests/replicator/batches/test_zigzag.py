@@ -6,7 +6,7 @@ from aiokafka.record.util import decode_varint, encode_varint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator import zigzag
+from replicator.batches import zigzag
 
 numbers = st.lists(
     st.one_of(

@@ -1,9 +1,9 @@
 """Which batches a read_committed reader carries."""
 
-from replicator import batch
-from replicator.batch import scan
-from replicator.committed import Committed
-from tests.replicator.batches import control, encoded, one_record
+from replicator.batches import batch
+from replicator.batches.batch import scan
+from replicator.batches.committed import Committed
+from tests.replicator.batches.source_batches import control, encoded, one_record
 
 ABORT, COMMIT = 0, 1
 

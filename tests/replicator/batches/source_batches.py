@@ -11,7 +11,7 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from crc32c import crc32c
 from hypothesis import strategies as st
 
-from replicator import batch
+from replicator.batches import batch
 
 CODECS = (0, 1, 2, 3, 4)
 

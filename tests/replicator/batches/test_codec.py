@@ -7,7 +7,7 @@ from aiokafka import codec as oracle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.codec import BrokenPayload, Codec, compressed, decompressed
+from replicator.batches.codec import BrokenPayload, Codec, compressed, decompressed
 
 DECODERS = {
     Codec.NONE: bytes,

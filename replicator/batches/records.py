@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replicator import zigzag
-from replicator.batch import (
+from replicator.batches import zigzag
+from replicator.batches.batch import (
     CODEC_BITS,
     HEADER_BYTES,
     LENGTH_MIN,
@@ -29,8 +29,8 @@ from replicator.batch import (
     Header,
     sealed,
 )
-from replicator.codec import BrokenPayload, compressed, decompressed
-from replicator.parcel import SPANS_MAX, Parcel, Reason, RecordTooLarge
+from replicator.batches.codec import BrokenPayload, compressed, decompressed
+from replicator.batches.parcel import SPANS_MAX, Parcel, Reason, RecordTooLarge
 
 Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator import batch
-from replicator.batch import BrokenBatch, ControlKind, OldFormat
-from tests.replicator.batches import (
+from replicator.batches import batch
+from replicator.batches.batch import BrokenBatch, ControlKind, OldFormat
+from tests.replicator.batches.source_batches import (
     CODECS,
     Record,
     at_offsets,

@@ -5,9 +5,9 @@ import struct
 import pytest
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from replicator.batch import scan
-from replicator.old_format import modernised
-from tests.replicator.batches import Record, decoded, encoded, one_record
+from replicator.batches.batch import scan
+from replicator.batches.old_format import modernised
+from tests.replicator.batches.source_batches import Record, decoded, encoded, one_record
 
 
 def old(magic, codec, contents, first_offset):

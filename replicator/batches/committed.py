@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from replicator.batch import ControlKind, Header, control_kind
+from replicator.batches.batch import ControlKind, Header, control_kind
 
 
 class Committed:

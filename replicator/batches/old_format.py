@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from replicator.batch import CODEC_BITS, BrokenBatch
+from replicator.batches.batch import CODEC_BITS, BrokenBatch
 
 # What a consumer is told of a v0 message, which has no time.
 NO_TIMESTAMP = -1
