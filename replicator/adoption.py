@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from balancer.plan import TopicPartition
-from replicator.admin import Admin
 from replicator.aside import aside
 from replicator.cluster import Cluster
 from replicator.config.topology import Route
 from replicator.ledger import Ledger
 from replicator.takeover import virgin
-from replicator.topics import Carried
+from replicator.topics.admin import Admin
+from replicator.topics.topic_plan import Carried
 from replicator.word import Driver
 from replicator.writer import Offsets
 

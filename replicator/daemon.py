@@ -23,8 +23,6 @@ from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 
-from replicator import admin_error
-from replicator.admin_error import AdminError
 from replicator.aside import aside
 from replicator.cluster import Answered, Fenced, Unreachable
 from replicator.config.mistakes import ConfigMistakes
@@ -41,6 +39,8 @@ from replicator.reports import PartitionReport
 from replicator.run_folder import run_folder
 from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream
+from replicator.topics import admin_error
+from replicator.topics.admin_error import AdminError
 from replicator.word import OtherTerm
 
 log = logging.getLogger(__name__)

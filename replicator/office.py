@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from balancer.plan import Plan, bins
-from replicator.admin_error import AdminError
 from replicator.adoption import Adoption
 from replicator.aside import aside
 from replicator.cluster import Answered, Cluster, Fenced
@@ -17,8 +16,9 @@ from replicator.config.topology import Appliance, Route
 from replicator.own_topics import make_own_topics
 from replicator.planner import Planner
 from replicator.posting import Posting, PostingFile
-from replicator.topic_sync import TopicSync, by_route
-from replicator.topics import Carried
+from replicator.topics.admin_error import AdminError
+from replicator.topics.topic_plan import Carried
+from replicator.topics.topic_sync import TopicSync, by_route
 from replicator.word import Driver, OtherTerm, read_word
 
 log = logging.getLogger(__name__)

@@ -9,13 +9,13 @@ import logging
 from collections.abc import Iterable
 from uuid import UUID
 
-from replicator.admin import Admin
-from replicator.admin_error import AdminError
 from replicator.config.topology import Region, Route
 from replicator.offset_map import RunsContradict
 from replicator.offset_store import OffsetStore, StoreUnreachable
 from replicator.packed_map import UnknownVersion
 from replicator.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)
 

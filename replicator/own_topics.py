@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from replicator.admin import Admin
-from replicator.admin_error import UnknownTopic
 from replicator.config.topology import Route
 from replicator.runs_topic import runs_topic
-from replicator.topics import Create
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import UnknownTopic
+from replicator.topics.topic_plan import Create
 from replicator.word import PLAN_TOPIC
 
 VISIBLE_SECONDS = 15.0

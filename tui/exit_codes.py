@@ -33,10 +33,10 @@ MEANINGS = {
 ANSWERS = {
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
-    "replicator.admin_error.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.topics.admin_error.Unreachable": ExitCode.UNREACHABLE,
     "replicator.cluster.Unreachable": ExitCode.UNREACHABLE,
     "replicator.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
-    "replicator.admin_error.AdminError": ExitCode.FAILED,
+    "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }
 
 

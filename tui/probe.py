@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.admin import Admin
-from replicator.admin_error import AdminError
 from replicator.cluster import Answered, Cluster, Unreachable
 from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.entry import Entry, UnreadableEntry, decode
 from replicator.ledger import group_of
 from replicator.offset_store import OffsetStore, StoreUnreachable
 from replicator.reports import PartitionReport
-from replicator.topics import Topic, TopicPlan, is_mirrorable, plan
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import AdminError
+from replicator.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 
 Found = TypeVar("Found")

@@ -112,7 +112,7 @@ class TopicSettings(Table):
     """Where a partition never mirrored before begins: earliest, latest, or milliseconds
     since 1970 (in the file: a date-time with zone)."""
     synced_configs: Names = SYNCED_CONFIGS
-    """Topic configs carried over from the sources (replicator/topics.py says how)."""
+    """Topic configs carried over from the sources (replicator/topics/topic_plan.py says how)."""
     compact_many_sources: Names = ()
     """Compacted topics that several routes may feed: equal keys of two regions overwrite
     each other there, so each such topic needs this explicit yes."""

@@ -31,7 +31,6 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
 from replicator.accept_loss import Acceptance, Accepted
-from replicator.admin import Admin
 from replicator.adoption import merged
 from replicator.assignment import Assignment
 from replicator.carrier import carry
@@ -45,6 +44,7 @@ from replicator.own_topics import make_own_topics
 from replicator.receipts import Receipt
 from replicator.runs_topic import read, rebuild
 from replicator.takeover import virgin
+from replicator.topics.admin import Admin
 from replicator.word import Driver
 
 T = TypeVar("T")

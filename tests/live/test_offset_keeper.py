@@ -9,7 +9,6 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from redis import Redis
 
-from replicator.admin import Admin
 from replicator.config.topology import KafkaCluster, Region, Route
 from replicator.offset_feed import OffsetFeed
 from replicator.offset_keeper import OffsetKeeper
@@ -18,6 +17,7 @@ from replicator.offset_store import OffsetStore
 from replicator.runs_publisher import RunsPublisher
 from replicator.runs_topic import RunsKey, runs_topic
 from replicator.stretch import Run, Stretch
+from replicator.topics.admin import Admin
 
 STRETCH = Stretch(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))
 

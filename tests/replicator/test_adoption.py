@@ -5,7 +5,7 @@ from uuid import uuid4
 from balancer.plan import TopicPartition
 from replicator.adoption import Claim, adoptable, claims, merged
 from replicator.config.topology import Route
-from replicator.topics import Carried
+from replicator.topics.topic_plan import Carried
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 PLACES = [TopicPartition("orders", number) for number in range(4)]

@@ -59,7 +59,7 @@ async def _run(
     output: str,
 ) -> int:
     from replicator.accept_loss import Acceptance
-    from replicator.admin import Admin
+    from replicator.topics.admin import Admin
 
     if not topics:
         target = Admin(f"{route.target} aggregate", appliance.target_of(route))

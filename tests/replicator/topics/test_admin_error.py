@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from replicator.admin_error import (
+from replicator.config.security import Security
+from replicator.config.topology import KafkaCluster
+from replicator.topics.admin_error import (
     AdminError,
     NotAuthorized,
     NotLetIn,
@@ -15,8 +17,6 @@ from replicator.admin_error import (
     kafka_error,
     translated,
 )
-from replicator.config.security import Security
-from replicator.config.topology import KafkaCluster
 
 
 def error_of(code: int, complaint: KafkaError | None = None) -> AdminError:

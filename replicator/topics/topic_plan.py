@@ -15,7 +15,7 @@ import re2
 
 from replicator.config.settings import TopicSettings, re2_options
 from replicator.config.topology import Route
-from replicator.topic_configs import (
+from replicator.topics.topic_configs import (
     ALWAYS,
     AT_CREATION,
     RETENTION,

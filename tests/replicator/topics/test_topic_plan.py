@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
-from replicator.topic_configs import Configs
-from replicator.topics import Alter, Create, Grow, State, Topic, TopicPlan, plan
+from replicator.topics.topic_configs import Configs
+from replicator.topics.topic_plan import Alter, Create, Grow, State, Topic, TopicPlan, plan
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 DEFAULTS = {

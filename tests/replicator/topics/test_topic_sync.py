@@ -4,8 +4,8 @@ from uuid import uuid4
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.topic_sync import by_route, with_remembered
-from replicator.topics import Carried, TopicPlan
+from replicator.topics.topic_plan import Carried, TopicPlan
+from replicator.topics.topic_sync import by_route, with_remembered
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 

@@ -26,7 +26,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from replicator.admin_error import (
+from replicator.config.topology import KafkaCluster
+from replicator.topics.admin_error import (
     LOST,
     NOT_LET_IN,
     AdminError,
@@ -36,9 +37,8 @@ from replicator.admin_error import (
     kafka_error,
     translated,
 )
-from replicator.config.topology import KafkaCluster
-from replicator.topic_configs import Configs
-from replicator.topics import Action, Alter, Create, Grow, Topic
+from replicator.topics.topic_configs import Configs
+from replicator.topics.topic_plan import Action, Alter, Create, Grow, Topic
 
 Result = TypeVar("Result")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.config.settings import SYNCED_CONFIGS
-from replicator.topic_configs import (
+from replicator.topics.topic_configs import (
     LARGEST,
     RETENTION,
     Configs,

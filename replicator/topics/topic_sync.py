@@ -9,10 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.admin import Admin, describe
-from replicator.admin_error import AdminError
 from replicator.config.topology import Appliance, Route
-from replicator.topics import Action, Carried, Create, State, Topic, TopicPlan, is_mirrorable, plan
+from replicator.topics.admin import Admin, describe
+from replicator.topics.admin_error import AdminError
+from replicator.topics.topic_plan import (
+    Action,
+    Carried,
+    Create,
+    State,
+    Topic,
+    TopicPlan,
+    is_mirrorable,
+    plan,
+)
 
 log = logging.getLogger(__name__)
 
