@@ -20,9 +20,9 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from bench.ground import PARTITIONS, Ground, make_topic, say
 from deploy.lab.kafka import KafkaCluster
-from replicator.cluster import Cluster
 from replicator.config import topology
-from replicator.wire import ProduceRequest
+from replicator.kafka.cluster import Cluster
+from replicator.kafka.wire import ProduceRequest
 
 LZ4 = 3
 # So many different batches that a match with the one before is out of lz4's sight (64 KiB).

@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.cluster import Cluster
 from replicator.config.topology import Appliance, Route
 from replicator.entry import Custody, Entry
+from replicator.kafka.cluster import Cluster
 from replicator.lane import Lane
 from replicator.ledger import Ledger, free_id
 from replicator.loss import LossKind

@@ -16,8 +16,8 @@ from itertools import takewhile
 
 from balancer.plan import TopicPartition
 from replicator.aside import aside
-from replicator.cluster import Cluster
 from replicator.config.topology import Route
+from replicator.kafka.cluster import Cluster
 from replicator.ledger import Ledger
 from replicator.takeover import virgin
 from replicator.topics.admin import Admin

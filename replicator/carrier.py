@@ -14,8 +14,8 @@ import time
 from aiokafka.errors import KafkaError
 
 from replicator.assignment import Assignment
-from replicator.cluster import Answered, Fenced, StartOver, Unreachable
 from replicator.config.topology import Appliance
+from replicator.kafka.cluster import Answered, Fenced, StartOver, Unreachable
 from replicator.receipt_book import ReceiptBook
 from replicator.receipts import Receipt
 from replicator.stint import Stint

@@ -24,9 +24,9 @@ from enum import IntEnum
 from pathlib import Path
 
 from replicator.aside import aside
-from replicator.cluster import Answered, Fenced, Unreachable
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
+from replicator.kafka.cluster import Answered, Fenced, Unreachable
 from replicator.logs import log_to_stderr
 from replicator.metrics import PortTaken, serve
 from replicator.office import Office

@@ -11,10 +11,10 @@ import zlib
 from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
-from replicator.cluster import Cluster, Commit
 from replicator.config.topology import Route
 from replicator.entry import Entry, UnreadableEntry, decode, encode, unreadable
-from replicator.together import together
+from replicator.kafka.cluster import Cluster, Commit
+from replicator.kafka.together import together
 from replicator.writer import Offsets, Writer
 
 GROUPS = 4

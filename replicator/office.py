@@ -11,8 +11,8 @@ from dataclasses import replace
 from balancer.plan import Plan, bins
 from replicator.adoption import Adoption
 from replicator.aside import aside
-from replicator.cluster import Answered, Cluster, Fenced
 from replicator.config.topology import Appliance, Route
+from replicator.kafka.cluster import Answered, Cluster, Fenced
 from replicator.own_topics import make_own_topics
 from replicator.planner import Planner
 from replicator.posting import Posting, PostingFile

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, MutableMapping
 
 from balancer.plan import TopicPartition
-from replicator.cluster import UNKNOWN_TOPIC, Answered, Cluster
 from replicator.entry import Entry
+from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster
 from replicator.lane import Lane
 from replicator.ledger import Ledger
 from replicator.loss import Loss

@@ -19,8 +19,9 @@ from aiokafka.errors import KafkaError
 from balancer.plan import TopicPartition
 from replicator.assignment import Assignment
 from replicator.batches.packer import PackingRule
-from replicator.cluster import Cluster
 from replicator.config.topology import Appliance
+from replicator.kafka.cluster import Cluster
+from replicator.kafka.together import together
 from replicator.lane import Lane
 from replicator.lanes import Lanes
 from replicator.ledger import Ledger
@@ -33,7 +34,6 @@ from replicator.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
 from replicator.sender import Sender
 from replicator.takeover import Takeover
-from replicator.together import together
 from replicator.word import OtherTerm, read_word
 from replicator.writer import Writer
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.cluster import Cluster, Fenced, ProducerState, StartOver
 from replicator.entry import Custody, Entry
 from replicator.inspection import (
     SourceFindings,
@@ -21,11 +20,12 @@ from replicator.inspection import (
     inspect_source,
     inspect_target,
 )
+from replicator.kafka.cluster import Cluster, Fenced, ProducerState, StartOver
+from replicator.kafka.together import together
 from replicator.ledger import Ledger, free_id
 from replicator.loss import Loss, LossKind
 from replicator.stretch import Run, Stretch
 from replicator.tail import Tail, read_tail
-from replicator.together import together
 from replicator.writer import Writer
 
 # Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).

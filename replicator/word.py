@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from replicator.cluster import Cluster
+from replicator.kafka.cluster import Cluster
 from replicator.writer import Offsets, Writer
 
 PLAN_TOPIC = "sluice.plan"

@@ -20,8 +20,8 @@ from aiokafka.protocol.transaction import (
 )
 
 from balancer.plan import TopicPartition
-from replicator.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, StartOver
-from replicator.together import together
+from replicator.kafka.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, StartOver
+from replicator.kafka.together import together
 
 REQUEST_BYTES_MAX = 512 * 1024
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.cluster import Answered, Cluster, Unreachable
 from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.entry import Entry, UnreadableEntry, decode
+from replicator.kafka.cluster import Answered, Cluster, Unreachable
 from replicator.ledger import group_of
 from replicator.offset_store import OffsetStore, StoreUnreachable
 from replicator.reports import PartitionReport

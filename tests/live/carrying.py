@@ -34,9 +34,9 @@ from replicator.accept_loss import Acceptance, Accepted
 from replicator.adoption import merged
 from replicator.assignment import Assignment
 from replicator.carrier import carry
-from replicator.cluster import Cluster
 from replicator.config.topology import Appliance, Route
 from replicator.entry import Entry
+from replicator.kafka.cluster import Cluster
 from replicator.ledger import Ledger
 from replicator.offset_map import OffsetMap
 from replicator.offset_store import OffsetStore

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
 from replicator.assignment import Assignment
-from replicator.cluster import Cluster
+from replicator.kafka.cluster import Cluster
 from replicator.lane import Lane
 from replicator.receipt_book import ReceiptBook
 from replicator.receipts import Receipt

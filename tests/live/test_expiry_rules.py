@@ -10,11 +10,11 @@ from aiokafka.errors import KafkaConnectionError
 
 from deploy.lab.traffic import Shape
 from replicator import inspection
-from replicator.cluster import Fenced, StartOver
 from replicator.entry import Custody
+from replicator.kafka.cluster import Fenced, StartOver
+from replicator.kafka.wire import ProduceRequest
 from replicator.lane import Lane
 from replicator.takeover import Takeover
-from replicator.wire import ProduceRequest
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM
 

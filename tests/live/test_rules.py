@@ -25,8 +25,8 @@ from replicator import takeover
 from replicator.batches import records
 from replicator.batches.batch import scan
 from replicator.batches.parcel import Reason
-from replicator.cluster import Answered, Fenced
 from replicator.entry import Custody
+from replicator.kafka.cluster import Answered, Fenced
 from replicator.lane import Lane
 from replicator.ledger import Ledger
 from replicator.stint import Stint

@@ -14,9 +14,9 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator import inspection
+from replicator.kafka.wire import ProduceByNameStruct, ProduceRequest
 from replicator.lane import Lane
 from replicator.takeover import Takeover
-from replicator.wire import ProduceByNameStruct, ProduceRequest
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM, Stage
 from tests.live.surgery import cut_log

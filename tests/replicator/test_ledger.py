@@ -3,9 +3,9 @@
 from collections import Counter
 
 from balancer.plan import TopicPartition
-from replicator.cluster import Cluster
 from replicator.config.topology import KafkaCluster, Route
 from replicator.entry import Custody, decode
+from replicator.kafka.cluster import Cluster
 from replicator.ledger import GROUPS, Ledger, free_id, group_of, groups_of, witness_group
 from replicator.takeover import virgin
 

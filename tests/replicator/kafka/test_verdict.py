@@ -2,7 +2,7 @@
 
 import pytest
 
-from replicator.verdict import Verdict, named, verdict
+from replicator.kafka.verdict import Verdict, named, verdict
 
 
 @pytest.mark.parametrize(

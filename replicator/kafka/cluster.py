@@ -21,8 +21,8 @@ from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
 from replicator.config.topology import KafkaCluster
-from replicator.verdict import Verdict, named, verdict
-from replicator.wire import (
+from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.wire import (
     NO_TOPIC_ID,
     DescribeProducersRequest,
     FetchPosition,

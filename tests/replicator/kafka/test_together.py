@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from replicator.together import together
+from replicator.kafka.together import together
 
 
 async def after(turns: int, answer: int) -> int:
