@@ -19,8 +19,8 @@ from replicator.kafka.cluster import Cluster
 from replicator.lane import Lane
 from replicator.ledger import Ledger, free_id
 from replicator.loss import LossKind
-from replicator.offset_feed import OffsetFeed
-from replicator.runs_publisher import RunsPublisher
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
 from replicator.takeover import Acquired, Takeover
 from replicator.writer import Writer

@@ -30,12 +30,12 @@ from replicator.kafka.cluster import Answered, Fenced, Unreachable
 from replicator.logs import log_to_stderr
 from replicator.metrics import PortTaken, serve
 from replicator.office import Office
-from replicator.offset_keeper import OffsetKeeper
-from replicator.offset_store import OffsetStore
+from replicator.offsets.offset_keeper import OffsetKeeper
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.reports import PartitionReport
 from replicator.planner import EvenPlanner, Planner
 from replicator.posting import PostingFile
 from replicator.receipts_folder import ReceiptsFolder
-from replicator.reports import PartitionReport
 from replicator.run_folder import run_folder
 from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream

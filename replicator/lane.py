@@ -26,7 +26,7 @@ from replicator.entry import (
     Mark,
 )
 from replicator.loss import Loss
-from replicator.stretch import Gathering
+from replicator.offsets.stretch import Gathering
 
 HALF_CIRCLE = 1 << 30
 

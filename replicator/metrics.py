@@ -13,8 +13,8 @@ from prometheus_client.registry import Collector
 
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance
-from replicator.offset_store import OffsetStore
-from replicator.reports import PartitionReport
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.reports import PartitionReport
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from replicator.config.topology import Route
-from replicator.runs_topic import runs_topic
+from replicator.offsets.runs_topic import runs_topic
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import UnknownTopic
 from replicator.topics.topic_plan import Create

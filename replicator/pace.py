@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.lane import Lane
 from replicator.loss import Loss
-from replicator.reports import PartitionReport
+from replicator.offsets.reports import PartitionReport
 
 HALF_LIFE_SECONDS = 5.0
 

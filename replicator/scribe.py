@@ -15,10 +15,10 @@ from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster
 from replicator.lane import Lane
 from replicator.ledger import Ledger
 from replicator.loss import Loss
-from replicator.offset_feed import OffsetFeed
-from replicator.runs_publisher import RunsNotWritten, RunsPublisher
-from replicator.runs_topic import RunsKey
-from replicator.stretch import Stretch
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.runs_publisher import RunsNotWritten, RunsPublisher
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.stretch import Stretch
 from replicator.writer import Writer
 
 RETRY_SECONDS = 0.5

@@ -26,11 +26,11 @@ from replicator.lane import Lane
 from replicator.lanes import Lanes
 from replicator.ledger import Ledger
 from replicator.loss import Loss, LossKind
-from replicator.offset_feed import OffsetFeed
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.runs_publisher import RunsPublisher
 from replicator.pace import Pace
 from replicator.reader import Reader
 from replicator.receipt_book import ReceiptBook
-from replicator.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
 from replicator.sender import Sender
 from replicator.takeover import Takeover

@@ -9,7 +9,7 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import Header, scan
 from replicator.entry import SEQUENCE_MASK, Entry, Mark
 from replicator.kafka.cluster import Answered, Cluster
-from replicator.stretch import Run
+from replicator.offsets.stretch import Run
 
 READ_BYTES = 8 << 20
 OFFSET_OUT_OF_RANGE = 1

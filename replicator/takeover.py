@@ -24,7 +24,7 @@ from replicator.kafka.cluster import Cluster, Fenced, ProducerState, StartOver
 from replicator.kafka.together import together
 from replicator.ledger import Ledger, free_id
 from replicator.loss import Loss, LossKind
-from replicator.stretch import Run, Stretch
+from replicator.offsets.stretch import Run, Stretch
 from replicator.tail import Tail, read_tail
 from replicator.writer import Writer
 

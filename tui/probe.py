@@ -12,8 +12,8 @@ from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.entry import Entry, UnreadableEntry, decode
 from replicator.kafka.cluster import Answered, Cluster, Unreachable
 from replicator.ledger import group_of
-from replicator.offset_store import OffsetStore, StoreUnreachable
-from replicator.reports import PartitionReport
+from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.reports import PartitionReport
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from replicator.config.topology import Route
 from replicator.entry import Custody, Entry
-from replicator.reports import PartitionReport
+from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import State, TopicPlan
 
 Number = TypeVar("Number", int, float)

@@ -38,11 +38,11 @@ from replicator.config.topology import Appliance, Route
 from replicator.entry import Entry
 from replicator.kafka.cluster import Cluster
 from replicator.ledger import Ledger
-from replicator.offset_map import OffsetMap
-from replicator.offset_store import OffsetStore
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.runs_topic import read, rebuild
 from replicator.own_topics import make_own_topics
 from replicator.receipts import Receipt
-from replicator.runs_topic import read, rebuild
 from replicator.takeover import virgin
 from replicator.topics.admin import Admin
 from replicator.word import Driver

@@ -10,8 +10,8 @@ from deploy.lab.redis import RedisServer
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance, KafkaCluster, Region
 from replicator.metrics import reports_into, serve
-from replicator.offset_store import reports_name
-from replicator.reports import PartitionReport, packed
+from replicator.offsets.offset_store import reports_name
+from replicator.offsets.reports import PartitionReport, packed
 
 
 def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) -> None:

@@ -7,14 +7,14 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from replicator.config.security import Security
-from replicator.offset_map import OffsetMap
-from replicator.runs_publisher import RunsNotWritten, RunsPublisher
-from replicator.runs_topic import (
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.runs_publisher import RunsNotWritten, RunsPublisher
+from replicator.offsets.runs_topic import (
     RunsKey,
     rebuild,
     runs_topic,
 )
-from replicator.stretch import Gathering, Run, Stretch
+from replicator.offsets.stretch import Gathering, Run, Stretch
 
 
 def keys(partitions: int) -> list[RunsKey]:

@@ -21,8 +21,8 @@ from replicator.config.topology import Route
 from replicator.entry import Custody, Entry, encode
 from replicator.ledger import group_of
 from replicator.loss import Loss, LossKind
-from replicator.offset_store import reports_name
-from replicator.reports import PartitionReport, packed
+from replicator.offsets.offset_store import reports_name
+from replicator.offsets.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker
 from tui.exit_codes import ExitCode
 from tui.program import run

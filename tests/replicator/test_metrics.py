@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from replicator.config.settings import MetricsSettings
 from replicator.metrics import PortTaken, ReportCollector, serve
-from replicator.reports import PartitionReport
+from replicator.offsets.reports import PartitionReport
 
 REPORT = PartitionReport(
     route="west>east",

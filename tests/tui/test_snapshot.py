@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from replicator.config.topology import Route
 from replicator.entry import Custody, Entry
 from replicator.loss import Loss, LossKind
-from replicator.reports import PartitionReport
+from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tui.snapshot import (
     REPORT_FRESH_SECONDS,

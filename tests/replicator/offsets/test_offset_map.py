@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.offset_map import OffsetMap, Place, RunsContradict
-from replicator.packed_map import Edge, pack, unpack
-from replicator.spans import Span, Spans
-from replicator.stretch import Gathering, Run, Stretch
+from replicator.offsets.offset_map import OffsetMap, Place, RunsContradict
+from replicator.offsets.packed_map import Edge, pack, unpack
+from replicator.offsets.spans import Span, Spans
+from replicator.offsets.stretch import Gathering, Run, Stretch
 
 # One source partition's records as they landed: (source offset, target offset), ascending.
 # Gaps in the source are compaction and aborts; gaps in the target are other regions' records.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replicator.stretch import Gathering, LandedOutOfOrder, Run, Stretch
+from replicator.offsets.stretch import Gathering, LandedOutOfOrder, Run, Stretch
 
 
 def test_adjacent_batches_are_one_run():
@@ -57,7 +57,7 @@ def test_a_parcel_of_several_spans_lands_as_one_piece_of_target_offsets():
 
 
 def test_a_long_stretch_is_told_in_parts_that_touch(monkeypatch):
-    monkeypatch.setattr("replicator.stretch.RUNS_PER_STRETCH_MAX", 2)
+    monkeypatch.setattr("replicator.offsets.stretch.RUNS_PER_STRETCH_MAX", 2)
     gathering = Gathering(0)
     for source in range(1, 10, 2):
         gathering.land(source, source, 1)

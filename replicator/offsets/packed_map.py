@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replicator import varints
-from replicator.spans import Offsets
-from replicator.stretch import Stretch
+from replicator.offsets import varints
+from replicator.offsets.spans import Offsets
+from replicator.offsets.stretch import Stretch
 
 VERSION = 1
 

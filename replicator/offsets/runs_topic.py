@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from replicator.offset_map import OffsetMap
-from replicator.packed_map import BrokenPiece, Piece, UnknownVersion, pack_stretch, unpack
-from replicator.stretch import Stretch
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.packed_map import BrokenPiece, Piece, UnknownVersion, pack_stretch, unpack
+from replicator.offsets.stretch import Stretch
 
 KEY_VERSION = 1
 # Joined at once: few enough to hold, enough to make joining cheap.

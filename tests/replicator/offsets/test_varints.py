@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator import varints
+from replicator.offsets import varints
 
 NUMBERS = st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))
 

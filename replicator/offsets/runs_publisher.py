@@ -7,8 +7,8 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from replicator.runs_topic import RunsKey, RunsTopicMissing, encode, runs_topic
-from replicator.stretch import Stretch
+from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, encode, runs_topic
+from replicator.offsets.stretch import Stretch
 
 # A message's key and value.
 Message = tuple[bytes, bytes]

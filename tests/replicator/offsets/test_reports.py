@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from replicator.reports import PartitionReport, latest, packed, unpacked
+from replicator.offsets.reports import PartitionReport, latest, packed, unpacked
 
 REPORT = PartitionReport(
     route="west>east",

@@ -9,11 +9,11 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from replicator.offset_store import WholeMark, reports_name, runs_name, without_password
-from replicator.packed_map import pack_stretch
-from replicator.reports import PartitionReport, packed
-from replicator.runs_topic import RunsKey
-from replicator.stretch import Stretch
+from replicator.offsets.offset_store import WholeMark, reports_name, runs_name, without_password
+from replicator.offsets.packed_map import pack_stretch
+from replicator.offsets.reports import PartitionReport, packed
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.stretch import Stretch
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from replicator.offset_map import OffsetMap
-from replicator.packed_map import BrokenPiece, UnknownVersion, pack, pack_stretch, unpack
-from replicator.stretch import Run, Stretch
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.packed_map import BrokenPiece, UnknownVersion, pack, pack_stretch, unpack
+from replicator.offsets.stretch import Run, Stretch
 
 STRETCH = Stretch(5, 5_000_000_000, (Run(7, 1_000_000, 3), Run(4_000_000_000, 5_000_000_000, 9)))
 

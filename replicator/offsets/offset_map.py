@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from replicator.packed_map import Edge, Piece
-from replicator.spans import Offsets, Spans
-from replicator.stretch import Run, Stretch
+from replicator.offsets.packed_map import Edge, Piece
+from replicator.offsets.spans import Offsets, Spans
+from replicator.offsets.stretch import Run, Stretch
 
 Basis = Literal["exact", "floor"]
 Columns = tuple[Offsets, Offsets, Offsets]

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from replicator.config.topology import Region, Route
-from replicator.offset_map import RunsContradict
-from replicator.offset_store import OffsetStore, StoreUnreachable
-from replicator.packed_map import UnknownVersion
-from replicator.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
+from replicator.offsets.offset_map import RunsContradict
+from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.packed_map import UnknownVersion
+from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.spans import Span, Spans
+from replicator.offsets.spans import Span, Spans
 
 LISTS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda it: Span(it[0], it[0] + it[1]))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from replicator.offset_map import OffsetMap
-from replicator.packed_map import BrokenPiece, UnknownVersion
-from replicator.runs_topic import (
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
+from replicator.offsets.runs_topic import (
     RunsKey,
     batched,
     decode,
@@ -13,7 +13,7 @@ from replicator.runs_topic import (
     overruled,
     runs_topic,
 )
-from replicator.stretch import Run, Stretch
+from replicator.offsets.stretch import Run, Stretch
 
 KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
 STRETCH = Stretch(0, 20, (Run(5, 50, 10), Run(15, 70, 5)))
