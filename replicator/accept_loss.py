@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
-from replicator.entry import Custody, Entry
 from replicator.kafka.cluster import Cluster
 from replicator.lane import Lane
-from replicator.ledger import Ledger, free_id
-from replicator.loss import LossKind
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.ledger import Ledger, free_id
+from replicator.ledger.loss import LossKind
+from replicator.ledger.takeover import Acquired, Takeover
+from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
 from replicator.scribe import Scribe
-from replicator.takeover import Acquired, Takeover
-from replicator.writer import Writer
 
 NO_ENTRY = "the ledger has no entry"
 

@@ -18,12 +18,12 @@ from balancer.plan import TopicPartition
 from replicator.aside import aside
 from replicator.config.topology import Route
 from replicator.kafka.cluster import Cluster
-from replicator.ledger import Ledger
-from replicator.takeover import virgin
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.takeover import virgin
+from replicator.ledger.word import Driver
+from replicator.ledger.writer import Offsets
 from replicator.topics.admin import Admin
 from replicator.topics.topic_plan import Carried
-from replicator.word import Driver
-from replicator.writer import Offsets
 
 log = logging.getLogger(__name__)
 

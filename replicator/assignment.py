@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.word import Term
+from replicator.ledger.word import Term
 
 
 @dataclass(frozen=True, slots=True)

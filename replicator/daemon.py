@@ -27,6 +27,7 @@ from replicator.aside import aside
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
 from replicator.kafka.cluster import Answered, Fenced, Unreachable
+from replicator.ledger.word import OtherTerm
 from replicator.logs import log_to_stderr
 from replicator.metrics import PortTaken, serve
 from replicator.office import Office
@@ -41,7 +42,6 @@ from replicator.session import MASTER, Session, SparkGone
 from replicator.stream import Stream
 from replicator.topics import admin_error
 from replicator.topics.admin_error import AdminError
-from replicator.word import OtherTerm
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from math import inf
 from balancer.plan import TopicPartition
 from replicator.batches.batch import header_at
 from replicator.batches.parcel import Parcel
-from replicator.entry import (
+from replicator.ledger.entry import (
     METADATA_BYTES_MAX,
     OTHER_FIELDS_BYTES_MAX,
     SEQUENCE_MASK,
@@ -25,7 +25,7 @@ from replicator.entry import (
     Gap,
     Mark,
 )
-from replicator.loss import Loss
+from replicator.ledger.loss import Loss
 from replicator.offsets.stretch import Gathering
 
 HALF_CIRCLE = 1 << 30

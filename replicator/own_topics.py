@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable
 
 from replicator.config.topology import Route
+from replicator.ledger.word import PLAN_TOPIC
 from replicator.offsets.runs_topic import runs_topic
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import UnknownTopic
 from replicator.topics.topic_plan import Create
-from replicator.word import PLAN_TOPIC
 
 VISIBLE_SECONDS = 15.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.lane import Lane
-from replicator.loss import Loss
+from replicator.ledger.loss import Loss
 from replicator.offsets.reports import PartitionReport
 
 HALF_LIFE_SECONDS = 5.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from balancer.plan import Plan
-from replicator.word import Term
+from replicator.ledger.word import Term
 
 
 @dataclass(frozen=True, slots=True)

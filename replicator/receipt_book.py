@@ -10,7 +10,7 @@ from weakref import WeakSet
 from balancer.plan import TopicPartition
 from replicator.assignment import Assignment
 from replicator.lane import Lane
-from replicator.loss import Loss
+from replicator.ledger.loss import Loss
 from replicator.receipts import Receipt, State
 
 

@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Iterable, Mapping, MutableMapping
 
 from balancer.plan import TopicPartition
-from replicator.entry import Entry
 from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster
 from replicator.lane import Lane
-from replicator.ledger import Ledger
-from replicator.loss import Loss
+from replicator.ledger.entry import Entry
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.loss import Loss
+from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsNotWritten, RunsPublisher
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Stretch
-from replicator.writer import Writer
 
 RETRY_SECONDS = 0.5
 

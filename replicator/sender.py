@@ -15,13 +15,13 @@ from uuid import UUID
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError
 
-from replicator.inspection import inspect_target
 from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver, Unreachable
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire import ProduceRequest
 from replicator.lane import AcknowledgedTooLow, Lane, Unit
 from replicator.lanes import Lanes
-from replicator.loss import Loss, LossKind
+from replicator.ledger.inspection import inspect_target
+from replicator.ledger.loss import Loss, LossKind
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1

@@ -22,10 +22,10 @@ from typing_extensions import override
 
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance, load
+from replicator.ledger.word import OtherTerm
 from replicator.logs import log_to_stderr
 from replicator.posting import Posting, PostingFile
 from replicator.receipts import Receipt, spark_schema, to_arrow
-from replicator.word import OtherTerm
 
 # Spark starts five Python processes for a query, of which only the workers carry: what carriers are
 # made of takes a second to import, and waits for them.

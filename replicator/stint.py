@@ -24,8 +24,11 @@ from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
 from replicator.lane import Lane
 from replicator.lanes import Lanes
-from replicator.ledger import Ledger
-from replicator.loss import Loss, LossKind
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.takeover import Takeover
+from replicator.ledger.word import OtherTerm, read_word
+from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
 from replicator.pace import Pace
@@ -33,9 +36,6 @@ from replicator.reader import Reader
 from replicator.receipt_book import ReceiptBook
 from replicator.scribe import Scribe
 from replicator.sender import Sender
-from replicator.takeover import Takeover
-from replicator.word import OtherTerm, read_word
-from replicator.writer import Writer
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Route
-from replicator.entry import Entry, UnreadableEntry, decode
 from replicator.kafka.cluster import Answered, Cluster, Unreachable
-from replicator.ledger import group_of
+from replicator.ledger.entry import Entry, UnreadableEntry, decode
+from replicator.ledger.ledger import group_of
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.admin import Admin

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from replicator.config.topology import Route
-from replicator.entry import Custody, Entry
+from replicator.ledger.entry import Custody, Entry
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import State, TopicPlan
 

@@ -35,17 +35,17 @@ from replicator.adoption import merged
 from replicator.assignment import Assignment
 from replicator.carrier import carry
 from replicator.config.topology import Appliance, Route
-from replicator.entry import Entry
 from replicator.kafka.cluster import Cluster
-from replicator.ledger import Ledger
+from replicator.ledger.entry import Entry
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.takeover import virgin
+from replicator.ledger.word import Driver
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.runs_topic import read, rebuild
 from replicator.own_topics import make_own_topics
 from replicator.receipts import Receipt
-from replicator.takeover import virgin
 from replicator.topics.admin import Admin
-from replicator.word import Driver
 
 T = TypeVar("T")
 

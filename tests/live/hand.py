@@ -19,10 +19,10 @@ from deploy.lab.wait import until
 from replicator.assignment import Assignment
 from replicator.kafka.cluster import Cluster
 from replicator.lane import Lane
+from replicator.ledger.word import read_word
 from replicator.receipt_book import ReceiptBook
 from replicator.receipts import Receipt
 from replicator.stint import Stint
-from replicator.word import read_word
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")

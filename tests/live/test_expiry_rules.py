@@ -9,12 +9,12 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from deploy.lab.traffic import Shape
-from replicator import inspection
-from replicator.entry import Custody
 from replicator.kafka.cluster import Fenced, StartOver
 from replicator.kafka.wire import ProduceRequest
 from replicator.lane import Lane
-from replicator.takeover import Takeover
+from replicator.ledger import inspection
+from replicator.ledger.entry import Custody
+from replicator.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM
 

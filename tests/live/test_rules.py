@@ -21,19 +21,19 @@ from aiokafka.protocol.types import (
 )
 
 from deploy.lab.traffic import Shape
-from replicator import takeover
 from replicator.batches import records
 from replicator.batches.batch import scan
 from replicator.batches.parcel import Reason
-from replicator.entry import Custody
 from replicator.kafka.cluster import Answered, Fenced
 from replicator.lane import Lane
-from replicator.ledger import Ledger
+from replicator.ledger import takeover
+from replicator.ledger.entry import Custody
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.tail import Tail
+from replicator.ledger.takeover import Takeover
+from replicator.ledger.word import OtherTerm
+from replicator.ledger.writer import Writer
 from replicator.stint import Stint
-from replicator.tail import Tail
-from replicator.takeover import Takeover
-from replicator.word import OtherTerm
-from replicator.writer import Writer
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM
 
@@ -315,7 +315,7 @@ class EndTxnV5Request(Request[EndTxnV5Struct]):
 def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, in_force):
     stage = make_stage()
     if not in_force:
-        monkeypatch.setattr("replicator.writer.EndTxnRequest", EndTxnV5Request)
+        monkeypatch.setattr("replicator.ledger.writer.EndTxnRequest", EndTxnV5Request)
     hand = stage.hand(0, refresh_seconds=0.1).start()
     if in_force:
         for _ in range(3):

@@ -18,9 +18,9 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import Route
-from replicator.entry import Custody, Entry, encode
-from replicator.ledger import group_of
-from replicator.loss import Loss, LossKind
+from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.ledger import group_of
+from replicator.ledger.loss import Loss, LossKind
 from replicator.offsets.offset_store import reports_name
 from replicator.offsets.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker

@@ -13,10 +13,10 @@ import pytest
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
-from replicator import inspection
 from replicator.kafka.wire import ProduceByNameStruct, ProduceRequest
 from replicator.lane import Lane
-from replicator.takeover import Takeover
+from replicator.ledger import inspection
+from replicator.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM, Stage
 from tests.live.surgery import cut_log
@@ -76,7 +76,7 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     assert parked(cut) == "target lost acknowledged records: target offsets [300, 1000)"
     assert "truncated and regrown" in parked(grown)
 
-    monkeypatch.setattr("replicator.inspection.target_loss", lambda *_: None)
+    monkeypatch.setattr("replicator.ledger.inspection.target_loss", lambda *_: None)
     for stage in (cut_unseen, grown_unseen):
         stage.to_the_end(1)
         assert gone(stage) == 700

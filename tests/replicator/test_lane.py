@@ -12,9 +12,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from balancer.plan import TopicPartition
 from replicator.batches.parcel import Parcel
-from replicator.entry import METADATA_BYTES_MAX, SEQUENCE_MASK, Custody, Entry, decode, encode
 from replicator.lane import AcknowledgedTooLow, Lane, Statement, Unit
-from replicator.loss import Loss, LossKind
+from replicator.ledger.entry import (
+    METADATA_BYTES_MAX,
+    SEQUENCE_MASK,
+    Custody,
+    Entry,
+    decode,
+    encode,
+)
+from replicator.ledger.loss import Loss, LossKind
 from tests.replicator.batches.source_batches import encoded, one_record
 
 PLACE = TopicPartition("topic", 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.loss import Loss, LossKind
+from replicator.ledger.loss import Loss, LossKind
 from replicator.pace import HALF_LIFE_SECONDS, Pace
 from tests.replicator.test_receipt_book import ONE, lane_that_carried
 

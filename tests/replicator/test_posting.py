@@ -1,8 +1,8 @@
 """Claims about postings: the reader sees one whole, and the one that was posted."""
 
 from balancer.plan import CarrierId, Plan, TopicPartition
+from replicator.ledger.word import Term
 from replicator.posting import Posting, PostingFile
-from replicator.word import Term
 
 TERM = Term(4000, 1)
 PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})

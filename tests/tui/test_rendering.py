@@ -3,7 +3,7 @@
 import json
 
 from replicator.config.topology import Route
-from replicator.entry import Entry
+from replicator.ledger.entry import Entry
 from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tests.tui.test_snapshot import ENTRY, FACTS, LOSS, NOW, PLACE, ROUTE
 from tui.rendering import as_text, as_values

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.config.topology import Route
-from replicator.entry import Custody, Entry
-from replicator.loss import Loss, LossKind
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.loss import Loss, LossKind
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tui.snapshot import (

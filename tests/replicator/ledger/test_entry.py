@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.entry import (
+from replicator.ledger.entry import (
     SEQUENCE_MASK,
     Custody,
     Entry,
@@ -14,7 +14,7 @@ from replicator.entry import (
     decode,
     encode,
 )
-from replicator.loss import Loss, LossKind
+from replicator.ledger.loss import Loss, LossKind
 
 offsets = st.integers(0, 2**62)
 sequences = st.integers(0, SEQUENCE_MASK)

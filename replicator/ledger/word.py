@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from replicator.kafka.cluster import Cluster
-from replicator.writer import Offsets, Writer
+from replicator.ledger.writer import Offsets, Writer
 
 PLAN_TOPIC = "sluice.plan"
 """One partition in every aggregate cluster; offsets can only be committed under a topic."""

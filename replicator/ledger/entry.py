@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from replicator.loss import Loss, LossKind
+from replicator.ledger.loss import Loss, LossKind
 
 METADATA_BYTES_MAX = 3900
 """Under the broker's offset.metadata.max.bytes (4096), with room for the closing fields."""

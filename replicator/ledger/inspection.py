@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.entry import Custody, Entry
 from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
-from replicator.loss import LogView, Loss, LossKind, source_loss, target_loss
-from replicator.tail import mark_holds
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
+from replicator.ledger.tail import mark_holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.loss import LogView, Loss, LossKind, source_loss, target_loss
+from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
 
 offsets = st.integers(0, 100)
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.entry import Entry, UnreadableEntry, decode, encode, unreadable
 from replicator.kafka.cluster import Cluster, Commit
 from replicator.kafka.together import together
-from replicator.writer import Offsets, Writer
+from replicator.ledger.entry import Entry, UnreadableEntry, decode, encode, unreadable
+from replicator.ledger.writer import Offsets, Writer
 
 GROUPS = 4
 """Never changed once records were mirrored: entries would be looked for in the wrong group. Each

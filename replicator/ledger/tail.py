@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.batches.batch import Header, scan
-from replicator.entry import SEQUENCE_MASK, Entry, Mark
 from replicator.kafka.cluster import Answered, Cluster
+from replicator.ledger.entry import SEQUENCE_MASK, Entry, Mark
 from replicator.offsets.stretch import Run
 
 READ_BYTES = 8 << 20

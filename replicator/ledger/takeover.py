@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.entry import Custody, Entry
-from replicator.inspection import (
+from replicator.kafka.cluster import Cluster, Fenced, ProducerState, StartOver
+from replicator.kafka.together import together
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.inspection import (
     SourceFindings,
     TargetFindings,
     inspect_source,
     inspect_target,
 )
-from replicator.kafka.cluster import Cluster, Fenced, ProducerState, StartOver
-from replicator.kafka.together import together
-from replicator.ledger import Ledger, free_id
-from replicator.loss import Loss, LossKind
+from replicator.ledger.ledger import Ledger, free_id
+from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.tail import Tail, read_tail
+from replicator.ledger.writer import Writer
 from replicator.offsets.stretch import Run, Stretch
-from replicator.tail import Tail, read_tail
-from replicator.writer import Writer
 
 # Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
 BACKOFF_SECONDS = 0.2
