@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from replicator.receipts import Receipt, to_arrow
+from replicator.carrier.receipts import Receipt, to_arrow
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,18 +21,18 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from typing_extensions import override
 
 from balancer.plan import CarrierId, bins
+from replicator.carrier.receipts import Receipt, spark_schema, to_arrow
 from replicator.config.topology import Appliance, load
 from replicator.ledger.word import OtherTerm
 from replicator.logs import log_to_stderr
 from replicator.posting import Posting, PostingFile
-from replicator.receipts import Receipt, spark_schema, to_arrow
 
 # Spark starts five Python processes for a query, of which only the workers carry: what carriers are
 # made of takes a second to import, and waits for them.
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from replicator.assignment import Assignment
+    from replicator.carrier.assignment import Assignment
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class EpochReader(DataSourceStreamReader):
         log_to_stderr()
         each: Bin | None = partition.value
         if each is None:
-            import_module("replicator.carrier")
+            import_module("replicator.carrier.carrier")
             time.sleep(WARM_SECONDS)
             return
         late = time.time() - each.deadline
@@ -156,7 +156,7 @@ def assigned(
     appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
 ) -> Assignment:
     """What one carrier has to do in the epoch."""
-    from replicator.assignment import Assignment
+    from replicator.carrier.assignment import Assignment
 
     partitions = posting.plan.loads[carrier]
     topics = {partition.topic for partition in partitions} & posting.limits.keys()
@@ -183,7 +183,7 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
     """One carrier's receipts. A carrier that fails is started again within the epoch: as a failed
     task it would take its whole bin down, and every other carrier there with it.
     """
-    from replicator.carrier import carry
+    from replicator.carrier.carrier import carry
 
     who = f"route={assignment.route} carrier={assignment.number}"
     log.info(

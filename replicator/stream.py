@@ -11,7 +11,7 @@ from threading import Event
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from replicator.receipts import STATES, Receipt, from_arrow
+from replicator.carrier.receipts import STATES, Receipt, from_arrow
 from replicator.receipts_folder import ReceiptsFolder
 from replicator.source import SluiceSource
 

@@ -17,7 +17,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.receipts import Receipt, from_arrow
+from replicator.carrier.receipts import Receipt, from_arrow
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = "import sys; from tui.program import main; main()"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow.dataset as dataset
 
-from replicator.receipts import Receipt
+from replicator.carrier.receipts import Receipt
 from replicator.receipts_folder import ReceiptsFolder
 
 RECEIPT = Receipt(

@@ -10,7 +10,7 @@ from tui.exit_codes import ExitCode
 from tui.output import config_option, emit, output_option, table
 
 if TYPE_CHECKING:
-    from replicator.accept_loss import Accepted, Parked
+    from replicator.carrier.accept_loss import Accepted, Parked
 
 
 @click.command("accept-loss")
@@ -58,7 +58,7 @@ async def _run(
     yes: bool,
     output: str,
 ) -> int:
-    from replicator.accept_loss import Acceptance
+    from replicator.carrier.accept_loss import Acceptance
     from replicator.topics.admin import Admin
 
     if not topics:

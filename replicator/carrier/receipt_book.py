@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 from balancer.plan import TopicPartition
-from replicator.assignment import Assignment
-from replicator.lane import Lane
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.receipts import Receipt, State
 from replicator.ledger.loss import Loss
-from replicator.receipts import Receipt, State
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from balancer.plan import TopicPartition
-from replicator.lane import Lane
+from replicator.carrier.lane import Lane
 
 
 class Lanes(dict[TopicPartition, Lane]):

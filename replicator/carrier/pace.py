@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.lane import Lane
+from replicator.carrier.lane import Lane
 from replicator.ledger.loss import Loss
 from replicator.offsets.reports import PartitionReport
 

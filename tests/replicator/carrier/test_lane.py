@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from balancer.plan import TopicPartition
 from replicator.batches.parcel import Parcel
-from replicator.lane import AcknowledgedTooLow, Lane, Statement, Unit
+from replicator.carrier.lane import AcknowledgedTooLow, Lane, Statement, Unit
 from replicator.ledger.entry import (
     METADATA_BYTES_MAX,
     SEQUENCE_MASK,

@@ -14,11 +14,11 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.packer import PackingRule, pack
 from replicator.batches.parcel import RecordTooLarge
+from replicator.carrier.lane import Lane
 from replicator.kafka.cluster import Cluster, Forbidden, Unreachable
 from replicator.kafka.fetch_session import FetchSession, Place
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire import NO_TOPIC_ID, FetchPosition, FetchRequest
-from replicator.lane import Lane
 from replicator.ledger.inspection import inspect_source
 from replicator.ledger.loss import Loss, LossKind
 

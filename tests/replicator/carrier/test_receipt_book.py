@@ -3,14 +3,14 @@
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.assignment import Assignment
 from replicator.batches.parcel import Parcel
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.receipt_book import ReceiptBook
 from replicator.config.topology import Route
-from replicator.lane import Lane
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.word import Term
-from replicator.receipt_book import ReceiptBook
 from tests.replicator.batches.source_batches import encoded, one_record
 
 ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)

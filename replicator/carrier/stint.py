@@ -17,13 +17,18 @@ from contextlib import suppress
 from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
-from replicator.assignment import Assignment
 from replicator.batches.packer import PackingRule
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.lanes import Lanes
+from replicator.carrier.pace import Pace
+from replicator.carrier.reader import Reader
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.scribe import Scribe
+from replicator.carrier.sender import Sender
 from replicator.config.topology import Appliance
 from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
-from replicator.lane import Lane
-from replicator.lanes import Lanes
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.takeover import Takeover
@@ -31,11 +36,6 @@ from replicator.ledger.word import OtherTerm, read_word
 from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
-from replicator.pace import Pace
-from replicator.reader import Reader
-from replicator.receipt_book import ReceiptBook
-from replicator.scribe import Scribe
-from replicator.sender import Sender
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from uuid import UUID
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError
 
+from replicator.carrier.lane import AcknowledgedTooLow, Lane, Unit
+from replicator.carrier.lanes import Lanes
 from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver, Unreachable
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire import ProduceRequest
-from replicator.lane import AcknowledgedTooLow, Lane, Unit
-from replicator.lanes import Lanes
 from replicator.ledger.inspection import inspect_target
 from replicator.ledger.loss import Loss, LossKind
 

@@ -13,12 +13,12 @@ import time
 
 from aiokafka.errors import KafkaError
 
-from replicator.assignment import Assignment
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.receipts import Receipt
+from replicator.carrier.stint import Stint
 from replicator.config.topology import Appliance
 from replicator.kafka.cluster import Answered, Fenced, StartOver, Unreachable
-from replicator.receipt_book import ReceiptBook
-from replicator.receipts import Receipt
-from replicator.stint import Stint
 
 log = logging.getLogger(__name__)
 

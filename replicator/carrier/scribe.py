@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, MutableMapping
 
 from balancer.plan import TopicPartition
+from replicator.carrier.lane import Lane
 from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster
-from replicator.lane import Lane
 from replicator.ledger.entry import Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss

@@ -13,9 +13,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
+from replicator.carrier.lane import Lane
+from replicator.carrier.scribe import Scribe
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.cluster import Cluster
-from replicator.lane import Lane
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger, free_id
 from replicator.ledger.loss import LossKind
@@ -23,7 +24,6 @@ from replicator.ledger.takeover import Acquired, Takeover
 from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
-from replicator.scribe import Scribe
 
 NO_ENTRY = "the ledger has no entry"
 

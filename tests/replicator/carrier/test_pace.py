@@ -3,9 +3,9 @@
 import pytest
 
 from balancer.plan import TopicPartition
+from replicator.carrier.pace import HALF_LIFE_SECONDS, Pace
 from replicator.ledger.loss import Loss, LossKind
-from replicator.pace import HALF_LIFE_SECONDS, Pace
-from tests.replicator.test_receipt_book import ONE, lane_that_carried
+from tests.replicator.carrier.test_receipt_book import ONE, lane_that_carried
 
 
 def test_bytes_shipped_are_counted_until_the_ledger_takes_note():

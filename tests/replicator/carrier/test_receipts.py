@@ -5,7 +5,7 @@ from dataclasses import fields
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replicator.receipts import SCHEMA, STATES, Receipt, from_arrow, spark_schema, to_arrow
+from replicator.carrier.receipts import SCHEMA, STATES, Receipt, from_arrow, spark_schema, to_arrow
 
 offsets = st.integers(0, 2**63 - 1)
 times = st.integers(0, 2**32).map(lambda halves: halves / 2)
