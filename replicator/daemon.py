@@ -28,18 +28,18 @@ from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
 from replicator.kafka.cluster import Answered, Fenced, Unreachable
 from replicator.ledger.word import OtherTerm
-from replicator.logs import log_to_stderr
 from replicator.metrics import PortTaken, serve
 from replicator.office import Office
 from replicator.offsets.offset_keeper import OffsetKeeper
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
 from replicator.planner import EvenPlanner, Planner
-from replicator.posting import PostingFile
-from replicator.receipts_folder import ReceiptsFolder
 from replicator.run_folder import run_folder
-from replicator.session import MASTER, Session, SparkGone
-from replicator.stream import Stream
+from replicator.spark.logs import log_to_stderr
+from replicator.spark.posting import PostingFile
+from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.session import MASTER, Session, SparkGone
+from replicator.spark.stream import Stream
 from replicator.topics import admin_error
 from replicator.topics.admin_error import AdminError
 

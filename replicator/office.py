@@ -16,7 +16,7 @@ from replicator.kafka.cluster import Answered, Cluster, Fenced
 from replicator.ledger.word import Driver, OtherTerm, read_word
 from replicator.own_topics import make_own_topics
 from replicator.planner import Planner
-from replicator.posting import Posting, PostingFile
+from replicator.spark.posting import Posting, PostingFile
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Carried
 from replicator.topics.topic_sync import TopicSync, by_route

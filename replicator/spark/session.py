@@ -23,7 +23,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from replicator import spark_archive
+from replicator.spark import class_archive
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Session:
         self, master: str, folder: Path, conf: Mapping[str, str], java_options: str | None = None
     ):
         if java_options is None:
-            java_options = spark_archive.options()
+            java_options = class_archive.options()
         _prepare(master, folder)
         settings = (
             SparkConf()
@@ -167,7 +167,7 @@ class Session:
 def _prepare(master: str, folder: Path) -> None:
     """The environment that the JVM and its Python workers inherit (what the operator has set
     stays), and silence where others speak up for us."""
-    paths = [str(Path(__file__).resolve().parent.parent)]
+    paths = [str(Path(__file__).resolve().parents[2])]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -24,8 +24,8 @@ from balancer.plan import CarrierId, bins
 from replicator.carrier.receipts import Receipt, spark_schema, to_arrow
 from replicator.config.topology import Appliance, load
 from replicator.ledger.word import OtherTerm
-from replicator.logs import log_to_stderr
-from replicator.posting import Posting, PostingFile
+from replicator.spark.logs import log_to_stderr
+from replicator.spark.posting import Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry: what carriers are
 # made of takes a second to import, and waits for them.

@@ -9,8 +9,8 @@ from pyspark.sql.datasource import InputPartition
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
 from replicator.ledger.word import Term
-from replicator.posting import Posting, PostingFile
-from replicator.source import Bin, EpochReader, binned
+from replicator.spark.posting import Posting, PostingFile
+from replicator.spark.source import Bin, EpochReader, binned
 
 
 def cluster(port):

@@ -2,7 +2,7 @@
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.ledger.word import Term
-from replicator.posting import Posting, PostingFile
+from replicator.spark.posting import Posting, PostingFile
 
 TERM = Term(4000, 1)
 PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})

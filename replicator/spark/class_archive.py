@@ -1,8 +1,8 @@
 """Spark's classes as an archive that the JVM maps in: a start takes half the CPU time.
 
-`python -m replicator.spark_archive` makes it, once per installation (half a minute, 170 MB), by
-running Spark through an empty epoch. Without it everything works, later. When the JVM or the jars
-are not those it was made with, the JVM notices and does without.
+`python -m replicator.spark.class_archive` makes it, once per installation (half a minute, 170 MB),
+by running Spark through an empty epoch. Without it everything works, later. When the JVM or the
+jars are not those it was made with, the JVM notices and does without.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from replicator.logs import log_to_stderr
+from replicator.spark.logs import log_to_stderr
 
 EXIT_SECONDS = 300.0
 
@@ -33,10 +33,10 @@ def options() -> str:
 
 def make() -> Path:
     """The archive, made anew; one in use stays as it is for those who use it."""
-    from replicator.posting import PostingFile
-    from replicator.receipts_folder import ReceiptsFolder
-    from replicator.session import Session
-    from replicator.stream import Stream
+    from replicator.spark.posting import PostingFile
+    from replicator.spark.receipts_folder import ReceiptsFolder
+    from replicator.spark.session import Session
+    from replicator.spark.stream import Stream
 
     path = archive_path()
     path.parent.mkdir(parents=True, exist_ok=True)

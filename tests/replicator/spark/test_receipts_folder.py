@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow.dataset as dataset
 
 from replicator.carrier.receipts import Receipt
-from replicator.receipts_folder import ReceiptsFolder
+from replicator.spark.receipts_folder import ReceiptsFolder
 
 RECEIPT = Receipt(
     route="west>east",

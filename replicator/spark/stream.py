@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from replicator.carrier.receipts import STATES, Receipt, from_arrow
-from replicator.receipts_folder import ReceiptsFolder
-from replicator.source import SluiceSource
+from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.source import SluiceSource
 
 log = logging.getLogger(__name__)
 
