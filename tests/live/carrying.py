@@ -30,12 +30,13 @@ from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
-from replicator.adoption import merged
 from replicator.carrier.accept_loss import Acceptance, Accepted
 from replicator.carrier.assignment import Assignment
 from replicator.carrier.carrier import carry
 from replicator.carrier.receipts import Receipt
 from replicator.config.topology import Appliance, Route
+from replicator.driver.adoption import merged
+from replicator.driver.own_topics import make_own_topics
 from replicator.kafka.cluster import Cluster
 from replicator.ledger.entry import Entry
 from replicator.ledger.ledger import Ledger
@@ -44,7 +45,6 @@ from replicator.ledger.word import Driver
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.runs_topic import read, rebuild
-from replicator.own_topics import make_own_topics
 from replicator.topics.admin import Admin
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance, KafkaCluster, Region
-from replicator.metrics import reports_into, serve
+from replicator.driver.metrics import reports_into, serve
 from replicator.offsets.offset_store import reports_name
 from replicator.offsets.reports import PartitionReport, packed
 

@@ -48,6 +48,6 @@ def replicate(
 
     # pyspark takes a second to import: mistakes are told before.
     load(config).region(region)
-    from replicator import daemon
+    from replicator.driver import daemon
 
     return daemon.run(config, region, master=master, conf=conf, adopt=adopt)

@@ -3,8 +3,8 @@
 from uuid import uuid4
 
 from balancer.plan import TopicPartition
-from replicator.adoption import Claim, adoptable, claims, merged
 from replicator.config.topology import Route
+from replicator.driver.adoption import Claim, adoptable, claims, merged
 from replicator.topics.topic_plan import Carried
 
 WEST, EAST = Route("west", "east"), Route("east", "east")

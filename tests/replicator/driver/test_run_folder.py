@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from replicator.run_folder import is_running, run_folder
+from replicator.driver.run_folder import is_running, run_folder
 
 
 def test_a_folder_goes_with_its_run(tmp_path):

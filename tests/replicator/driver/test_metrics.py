@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from replicator.config.settings import MetricsSettings
-from replicator.metrics import PortTaken, ReportCollector, serve
+from replicator.driver.metrics import PortTaken, ReportCollector, serve
 from replicator.offsets.reports import PartitionReport
 
 REPORT = PartitionReport(

@@ -1,7 +1,7 @@
 """Claims about the even planner: carriers as configured, else as many as there are slots."""
 
 from balancer.plan import Plan, TopicPartition
-from replicator.planner import EvenPlanner
+from replicator.driver.planner import EvenPlanner
 
 WANTED = {
     route: [TopicPartition("orders", number) for number in range(6)]

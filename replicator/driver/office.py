@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from balancer.plan import Plan, bins
-from replicator.adoption import Adoption
-from replicator.aside import aside
 from replicator.config.topology import Appliance, Route
+from replicator.driver.adoption import Adoption
+from replicator.driver.aside import aside
+from replicator.driver.own_topics import make_own_topics
+from replicator.driver.planner import Planner
 from replicator.kafka.cluster import Answered, Cluster, Fenced
 from replicator.ledger.word import Driver, OtherTerm, read_word
-from replicator.own_topics import make_own_topics
-from replicator.planner import Planner
 from replicator.spark.posting import Posting, PostingFile
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Carried

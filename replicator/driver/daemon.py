@@ -23,18 +23,18 @@ from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 
-from replicator.aside import aside
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
+from replicator.driver.aside import aside
+from replicator.driver.metrics import PortTaken, serve
+from replicator.driver.office import Office
+from replicator.driver.planner import EvenPlanner, Planner
+from replicator.driver.run_folder import run_folder
 from replicator.kafka.cluster import Answered, Fenced, Unreachable
 from replicator.ledger.word import OtherTerm
-from replicator.metrics import PortTaken, serve
-from replicator.office import Office
 from replicator.offsets.offset_keeper import OffsetKeeper
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
-from replicator.planner import EvenPlanner, Planner
-from replicator.run_folder import run_folder
 from replicator.spark.logs import log_to_stderr
 from replicator.spark.posting import PostingFile
 from replicator.spark.receipts_folder import ReceiptsFolder

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from balancer.plan import TopicPartition
-from replicator.aside import aside
 from replicator.config.topology import Route
+from replicator.driver.aside import aside
 from replicator.kafka.cluster import Cluster
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.takeover import virgin
