@@ -22,7 +22,7 @@ from bench.ground import PARTITIONS, Ground, make_topic, say
 from deploy.lab.kafka import KafkaCluster
 from replicator.config import topology
 from replicator.kafka.cluster import Cluster
-from replicator.kafka.wire import ProduceRequest
+from replicator.kafka.wire.produce import ProduceRequest
 
 LZ4 = 3
 # So many different batches that a match with the one before is out of lz4's sight (64 KiB).

@@ -18,7 +18,8 @@ from replicator.carrier.lane import Lane
 from replicator.kafka.cluster import Cluster, Forbidden, Unreachable
 from replicator.kafka.fetch_session import FetchSession, Place
 from replicator.kafka.verdict import Verdict, named, verdict
-from replicator.kafka.wire import NO_TOPIC_ID, FetchPosition, FetchRequest
+from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
+from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 from replicator.ledger.inspection import inspect_source
 from replicator.ledger.loss import Loss, LossKind
 

@@ -19,7 +19,7 @@ from replicator.carrier.lane import AcknowledgedTooLow, Lane, Unit
 from replicator.carrier.lanes import Lanes
 from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver, Unreachable
 from replicator.kafka.verdict import Verdict, named, verdict
-from replicator.kafka.wire import ProduceRequest
+from replicator.kafka.wire.produce import ProduceRequest
 from replicator.ledger.inspection import inspect_target
 from replicator.ledger.loss import Loss, LossKind
 

@@ -22,14 +22,11 @@ from aiokafka.protocol.offset import OffsetRequest
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.verdict import Verdict, named, verdict
-from replicator.kafka.wire import (
-    NO_TOPIC_ID,
-    DescribeProducersRequest,
-    FetchPosition,
-    FetchRequest,
-    LeaderEpochRequest,
-    MetadataRequest,
-)
+from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
+from replicator.kafka.wire.leader_epoch import LeaderEpochRequest
+from replicator.kafka.wire.metadata import MetadataRequest
+from replicator.kafka.wire.producers import DescribeProducersRequest
+from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
 GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1

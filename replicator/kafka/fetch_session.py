@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from replicator.kafka.wire import FetchPosition
+from replicator.kafka.wire.fetch import FetchPosition
 
 Place = tuple[UUID, int]
 """Topic id and partition."""

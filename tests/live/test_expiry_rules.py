@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaConnectionError
 from deploy.lab.traffic import Shape
 from replicator.carrier.lane import Lane
 from replicator.kafka.cluster import Fenced, StartOver
-from replicator.kafka.wire import ProduceRequest
+from replicator.kafka.wire.produce import ProduceRequest
 from replicator.ledger import inspection
 from replicator.ledger.entry import Custody
 from replicator.ledger.takeover import Takeover

@@ -14,7 +14,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.carrier.lane import Lane
-from replicator.kafka.wire import ProduceByNameStruct, ProduceRequest
+from replicator.kafka.wire.produce import ProduceByNameStruct, ProduceRequest
 from replicator.ledger import inspection
 from replicator.ledger.takeover import Takeover
 from tests.live.hand import Hand

@@ -1,0 +1,1 @@
+"""Layouts of the Kafka requests that aiokafka lacks; framing, versions, TLS, SASL are aiokafka's."""
