@@ -34,7 +34,7 @@ ANSWERS = {
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.topics.admin_error.Unreachable": ExitCode.UNREACHABLE,
-    "replicator.kafka.cluster.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.kafka.brokers.Unreachable": ExitCode.UNREACHABLE,
     "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }

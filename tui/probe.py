@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Route
-from replicator.kafka.cluster import Answered, Cluster, Unreachable
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Cluster
 from replicator.ledger.entry import Entry, UnreadableEntry, decode
 from replicator.ledger.ledger import group_of
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable

@@ -18,7 +18,8 @@ from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.receipts import Receipt
 from replicator.carrier.stint import Stint
 from replicator.config.topology import Appliance
-from replicator.kafka.cluster import Answered, Fenced, StartOver, Unreachable
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Fenced, StartOver
 
 log = logging.getLogger(__name__)
 

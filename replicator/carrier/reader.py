@@ -15,7 +15,8 @@ from replicator.batches.batch import BrokenBatch
 from replicator.batches.packer import PackingRule, pack
 from replicator.batches.parcel import RecordTooLarge
 from replicator.carrier.lane import Lane
-from replicator.kafka.cluster import Cluster, Forbidden, Unreachable
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Cluster, Forbidden
 from replicator.kafka.fetch_session import FetchSession, Place
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire.fetch import FetchPosition, FetchRequest

@@ -17,7 +17,8 @@ from aiokafka.errors import KafkaError
 
 from replicator.carrier.lane import AcknowledgedTooLow, Lane, Unit
 from replicator.carrier.lanes import Lanes
-from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver, Unreachable
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire.produce import ProduceRequest
 from replicator.ledger.inspection import inspect_target

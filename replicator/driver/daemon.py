@@ -30,7 +30,8 @@ from replicator.driver.metrics import PortTaken, serve
 from replicator.driver.office import Office
 from replicator.driver.planner import EvenPlanner, Planner
 from replicator.driver.run_folder import run_folder
-from replicator.kafka.cluster import Answered, Fenced, Unreachable
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Fenced
 from replicator.ledger.word import OtherTerm
 from replicator.offsets.offset_keeper import OffsetKeeper
 from replicator.offsets.offset_store import OffsetStore

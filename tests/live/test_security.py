@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from replicator.config.topology import KafkaCluster
+from replicator.kafka.brokers import Unreachable as CarrierUnreachable
 from replicator.kafka.cluster import Cluster
-from replicator.kafka.cluster import Unreachable as CarrierUnreachable
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker

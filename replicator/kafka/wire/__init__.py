@@ -1,1 +1,1 @@
-"""Layouts of the Kafka requests that aiokafka lacks; framing, versions, TLS, SASL are aiokafka's."""
+"""Layouts of Kafka requests that aiokafka lacks; framing, versions, TLS and SASL stay its own."""
