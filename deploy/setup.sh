@@ -67,7 +67,7 @@ install_kafka() {
     fi
 }
 
-install_spark_archive() {
+install_class_archive() {
     local archives=(.venv/share/sluice/spark-*.jsa)
     if ! [ "${archives[0]}" -nt .venv/lock.stamp ]; then
         say "class data, so that Spark starts with half the work"
@@ -79,4 +79,4 @@ install_spark_archive() {
 install_packages
 install_python_packages
 install_kafka
-install_spark_archive
+install_class_archive

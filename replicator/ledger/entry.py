@@ -2,7 +2,7 @@
 
 It says: everything before `source_offset` is in the target before `target_offset`; what follows is
 written by (producer id, epoch) from `sequence` on. It lives in the target cluster as a committed
-offset; this room turns it into (offset, metadata) and back, and counts with it.
+offset; this module turns it into (offset, metadata) and back, and counts with it.
 """
 
 from __future__ import annotations
