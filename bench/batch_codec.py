@@ -3,7 +3,7 @@
     python bench/batch_codec.py [record bytes]
 
 Everything is measured in one process right after each other: only ratios within one run mean
-anything. "packed" is replicator.packer.pack and stamping, all a carrier does with a fetch;
+anything. "packed" is replicator.batches.packer.pack and stamping, all a carrier does with a fetch;
 "aiokafka" is the same merge through its compiled decoder and builder, lz4 by our settings.
 """
 
@@ -17,10 +17,10 @@ from collections.abc import Callable
 
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from replicator import batch
-from replicator.codec import Codec, compressed
-from replicator.packer import PackingRule, pack
-from replicator.records import opened, rebatch
+from replicator.batches import batch
+from replicator.batches.codec import Codec, compressed
+from replicator.batches.packer import PackingRule, pack
+from replicator.batches.records import opened, rebatch
 
 FETCH_BYTES = 1 << 20
 RULES = {

@@ -19,10 +19,10 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from bench.ground import PARTITIONS, Ground, make_topic, say
 from deploy.lab.kafka import KafkaCluster
-from replicator import topology
-from replicator.cluster import Cluster
-from replicator.connection import Connection
-from replicator.wire import ProduceRequest
+from replicator.config import topology
+from replicator.kafka.cluster import Cluster
+from replicator.kafka.connection import Connection
+from replicator.kafka.wire.produce import ProduceRequest
 
 LZ4 = 3
 # So many different batches that a match with the one before is out of lz4's sight (64 KiB).

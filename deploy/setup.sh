@@ -67,11 +67,11 @@ install_kafka() {
     fi
 }
 
-install_spark_archive() {
+install_class_archive() {
     local archives=(.venv/share/sluice/spark-*.jsa)
     if ! [ "${archives[0]}" -nt .venv/lock.stamp ]; then
         say "class data, so that Spark starts with half the work"
-        .venv/bin/python -m replicator.spark_archive >/dev/null 2>.venv/spark-archive.log \
+        .venv/bin/python -m replicator.spark.class_archive >/dev/null 2>.venv/spark-archive.log \
             || say "there is none (see .venv/spark-archive.log); Spark starts without it"
     fi
 }
@@ -79,4 +79,4 @@ install_spark_archive() {
 install_packages
 install_python_packages
 install_kafka
-install_spark_archive
+install_class_archive

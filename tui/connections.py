@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from replicator.admin import Admin
-from replicator.admin_error import AdminError
-from replicator.topology import ROLES, Appliance
+from replicator.config.topology import ROLES, Appliance
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import AdminError
 from tui.exit_codes import ExitCode
 from tui.output import table
 

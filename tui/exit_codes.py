@@ -31,12 +31,12 @@ MEANINGS = {
 
 # Errors that are an answer, not a surprise. By name, so that no module is imported for it.
 ANSWERS = {
-    "replicator.mistakes.ConfigMistakes": ExitCode.USAGE,
-    "replicator.topology.UnknownRegion": ExitCode.USAGE,
-    "replicator.admin_error.Unreachable": ExitCode.UNREACHABLE,
-    "replicator.cluster.Unreachable": ExitCode.UNREACHABLE,
-    "replicator.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
-    "replicator.admin_error.AdminError": ExitCode.FAILED,
+    "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
+    "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
+    "replicator.topics.admin_error.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.kafka.brokers.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }
 
 

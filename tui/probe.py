@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.admin import Admin
-from replicator.admin_error import AdminError
-from replicator.cluster import Answered, Cluster, Unreachable
-from replicator.entry import Entry, UnreadableEntry, decode
-from replicator.ledger import group_of
-from replicator.offset_store import OffsetStore, StoreUnreachable
-from replicator.reports import PartitionReport
-from replicator.topics import Topic, TopicPlan, is_mirrorable, plan
-from replicator.topology import Appliance, KafkaCluster, Route
+from replicator.config.topology import Appliance, KafkaCluster, Route
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Cluster
+from replicator.ledger.entry import Entry, UnreadableEntry, decode
+from replicator.ledger.ledger import group_of
+from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.reports import PartitionReport
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import AdminError
+from replicator.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 
 Found = TypeVar("Found")

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from replicator.entry import Custody, Entry
-from replicator.reports import PartitionReport
-from replicator.topics import State, TopicPlan
-from replicator.topology import Route
+from replicator.config.topology import Route
+from replicator.ledger.entry import Custody, Entry
+from replicator.offsets.reports import PartitionReport
+from replicator.topics.topic_plan import State, TopicPlan
 
 Number = TypeVar("Number", int, float)
 

@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from replicator.security import Security
-from replicator.settings import MetricsSettings, ReplicatorSettings, TopicSettings
-from replicator.topology import Appliance, KafkaCluster, Region, Route, load
+from replicator.config.security import Security
+from replicator.config.settings import MetricsSettings, ReplicatorSettings, TopicSettings
+from replicator.config.topology import Appliance, KafkaCluster, Region, Route, load
 
 REFERENCE = Path(__file__).parents[2] / "deploy" / "appliance.toml"
 

@@ -30,22 +30,22 @@ from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
-from replicator.accept_loss import Acceptance, Accepted
-from replicator.admin import Admin
-from replicator.adoption import merged
-from replicator.assignment import Assignment
-from replicator.carrier import carry
-from replicator.cluster import Cluster
-from replicator.entry import Entry
-from replicator.ledger import Ledger
-from replicator.offset_map import OffsetMap
-from replicator.offset_store import OffsetStore
-from replicator.own_topics import make_own_topics
-from replicator.receipts import Receipt
-from replicator.runs_topic import read, rebuild
-from replicator.takeover import virgin
-from replicator.topology import Appliance, Route
-from replicator.word import Driver
+from replicator.carrier.accept_loss import Acceptance, Accepted
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.carrier import carry
+from replicator.carrier.receipts import Receipt
+from replicator.config.topology import Appliance, Route
+from replicator.driver.adoption import merged
+from replicator.driver.own_topics import make_own_topics
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.entry import Entry
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.takeover import virgin
+from replicator.ledger.word import Driver
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.runs_topic import read, rebuild
+from replicator.topics.admin import Admin
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from replicator.connection import Connection
+from replicator.kafka.connection import Connection
 from tests.live.carrying import carry_as_told
 
 

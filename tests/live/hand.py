@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.assignment import Assignment
-from replicator.cluster import Cluster
-from replicator.lane import Lane
-from replicator.receipt_book import ReceiptBook
-from replicator.receipts import Receipt
-from replicator.stint import Stint
-from replicator.word import read_word
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.receipts import Receipt
+from replicator.carrier.stint import Stint
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.word import read_word
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")

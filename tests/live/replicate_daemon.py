@@ -17,7 +17,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.receipts import Receipt, from_arrow
+from replicator.carrier.receipts import Receipt, from_arrow
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = "import sys; from tui.program import main; main()"
@@ -68,7 +68,9 @@ class ReplicateDaemon:
 
     def workers(self) -> list[psutil.Process]:
         """The Python processes that carry."""
-        pids = {int(m[1]) for m in self.said(r"pid=(\d+) from=replicator.source event=epoch ")}
+        pids = {
+            int(m[1]) for m in self.said(r"pid=(\d+) from=replicator.spark.source event=epoch ")
+        }
         return [process for process in self.family() if process.pid in pids]
 
     def signal(self, number: int = signal.SIGTERM) -> None:

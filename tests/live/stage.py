@@ -24,8 +24,8 @@ from deploy.lab.dump import compare_topic
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
-from replicator.cluster import TRANSACTION
-from replicator.entry import Entry
+from replicator.kafka.cluster import TRANSACTION
+from replicator.ledger.entry import Entry
 from tests.live.carrying import Carrying
 from tests.live.hand import Hand
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deploy.lab.kafka import KafkaCluster
-from replicator.batch import scan
+from replicator.batches.batch import scan
 
 CHECKPOINTS = (
     "recovery-point-offset-checkpoint",

@@ -10,12 +10,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
-from replicator.admin import Admin
-from replicator.admin_error import NotLetIn, Refused, Unreachable
-from replicator.security import Security
-from replicator.settings import TopicSettings
-from replicator.topics import Alter, Create, Grow, plan
-from replicator.topology import KafkaCluster, Route
+from replicator.config.security import Security
+from replicator.config.settings import TopicSettings
+from replicator.config.topology import KafkaCluster, Route
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import NotLetIn, Refused, Unreachable
+from replicator.topics.topic_plan import Alter, Create, Grow, plan
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 ROUTE = Route("west", "east")

@@ -9,12 +9,12 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from deploy.lab.traffic import Shape
-from replicator import inspection
-from replicator.cluster import Fenced, StartOver
-from replicator.entry import Custody
-from replicator.lane import Lane
-from replicator.takeover import Takeover
-from replicator.wire import ProduceRequest
+from replicator.carrier.lane import Lane
+from replicator.kafka.cluster import Fenced, StartOver
+from replicator.kafka.wire.produce import ProduceRequest
+from replicator.ledger import inspection
+from replicator.ledger.entry import Custody
+from replicator.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM
 
@@ -68,7 +68,7 @@ def test_the_first_batch_travels_alone(make_stage, forgetful, monkeypatch, silen
         stage.send(200, Shape(batch_records=100))
         hand.start()
     else:
-        monkeypatch.setattr("replicator.sender.SILENCE_SECONDS_MAX", 0.2)
+        monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.2)
         hand.start().until_landed(stage.place, stage.send(100))
         stage.until_forgotten(hand)
         hand.freeze()
@@ -98,7 +98,7 @@ def frozen_and_fenced(stage, zombie: Hand) -> None:
 @IN_FORCE
 def test_a_writer_that_was_silent_must_prove_itself(make_stage, forgetful, monkeypatch, in_force):
     stage = make_stage(target=forgetful)
-    monkeypatch.setattr("replicator.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
+    monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     frozen_and_fenced(stage, zombie)
@@ -117,7 +117,7 @@ def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
 ):
     """The answer waits in the socket: it is heard after the silence, and says nothing of today."""
     stage = make_stage(target=forgetful)
-    monkeypatch.setattr("replicator.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
+    monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
     zombie = stage.hand(0, **SELDOM)
 
     def sending(send, request):
@@ -149,7 +149,7 @@ def test_a_new_connection_is_preceded_by_a_proof(make_stage, forgetful, monkeypa
         async def prove(*_):
             return True
 
-        monkeypatch.setattr("replicator.stint.Stint._prove", prove)
+        monkeypatch.setattr("replicator.carrier.stint.Stint._prove", prove)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     ((sender, _),) = zombie.session._senders.values()
@@ -174,7 +174,7 @@ def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
         target=forgetful, target_config={"retention.ms": "-1"}, source_config={"retention.ms": "-1"}
     )
     if not in_force:
-        monkeypatch.setattr("replicator.sender.REMEMBERED_SECONDS", 1e12)
+        monkeypatch.setattr("replicator.carrier.sender.REMEMBERED_SECONDS", 1e12)
     hand = stage.hand(0, **SELDOM)
     is_lost = []
 
@@ -222,7 +222,7 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
     zombie.freeze()
     stage.until_id_forgotten(zombie)
     if not in_force:
-        monkeypatch.setattr("replicator.stint.Takeover", AnyProducer)
+        monkeypatch.setattr("replicator.carrier.stint.Takeover", AnyProducer)
     taker = stage.hand(1).start()
     if in_force:
         taker.until(lambda: stage.place in taker.session._stopped)
@@ -262,7 +262,7 @@ def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     make_stage, forgetful, monkeypatch
 ):
     """Two that idle, one of them without the rule; the broker keeps offsets for a minute."""
-    monkeypatch.setattr("replicator.stint.MOVE_UP_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.carrier.stint.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
     idle = kept.hand(0, refresh_seconds=0.5).start()
     idle.until_landed(kept.place, kept.send(100))

@@ -45,8 +45,8 @@ def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing topics are taken for deleted after a second, not ten."""
-    monkeypatch.setattr("replicator.reader.DELETED_AFTER_SECONDS", 1.0)
-    monkeypatch.setattr("replicator.stint.TARGET_DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.carrier.reader.DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.carrier.stint.TARGET_DELETED_AFTER_SECONDS", 1.0)
 
 
 def both(source: KafkaCluster, target: KafkaCluster) -> str:

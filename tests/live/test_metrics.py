@@ -7,11 +7,11 @@ from redis import Redis
 
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
-from replicator.metrics import reports_into, serve
-from replicator.offset_store import reports_name
-from replicator.reports import PartitionReport, packed
-from replicator.settings import MetricsSettings
-from replicator.topology import Appliance, KafkaCluster, Region
+from replicator.config.settings import MetricsSettings
+from replicator.config.topology import Appliance, KafkaCluster, Region
+from replicator.driver.metrics import reports_into, serve
+from replicator.offsets.offset_store import reports_name
+from replicator.offsets.reports import PartitionReport, packed
 
 
 def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) -> None:

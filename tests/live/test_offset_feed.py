@@ -5,13 +5,13 @@ import logging
 import time
 
 from deploy.lab.redis import RedisServer
-from replicator.offset_feed import OffsetFeed
-from replicator.offset_map import OffsetMap
-from replicator.offset_store import OffsetStore
-from replicator.packed_map import pack_stretch, unpack
-from replicator.reports import PartitionReport
-from replicator.runs_topic import RunsKey
-from replicator.stretch import Run, Stretch
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.packed_map import pack_stretch, unpack
+from replicator.offsets.reports import PartitionReport
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.stretch import Run, Stretch
 
 ROUTE = "west.east"
 KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
@@ -69,7 +69,7 @@ async def test_what_carriers_append_is_the_map_whatever_is_repeated(redis):
 
 
 async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("replicator.offset_feed.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("replicator.offsets.offset_feed.RETRY_SECONDS", 0.05)
     server = RedisServer(tmp_path)
     feed = OffsetFeed(server.url, ROUTE, 0)
     await feed.start()
@@ -95,7 +95,7 @@ async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, mon
 async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_told(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("replicator.offset_feed.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("replicator.offsets.offset_feed.RETRY_SECONDS", 0.05)
     server = RedisServer(tmp_path)
     server.start()
     server.wait_ready()

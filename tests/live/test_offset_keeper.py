@@ -9,15 +9,15 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from redis import Redis
 
-from replicator.admin import Admin
-from replicator.offset_feed import OffsetFeed
-from replicator.offset_keeper import OffsetKeeper
-from replicator.offset_map import OffsetMap
-from replicator.offset_store import OffsetStore
-from replicator.runs_publisher import RunsPublisher
-from replicator.runs_topic import RunsKey, runs_topic
-from replicator.stretch import Run, Stretch
-from replicator.topology import KafkaCluster, Region, Route
+from replicator.config.topology import KafkaCluster, Region, Route
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.offset_keeper import OffsetKeeper
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.runs_publisher import RunsPublisher
+from replicator.offsets.runs_topic import RunsKey, runs_topic
+from replicator.offsets.stretch import Run, Stretch
+from replicator.topics.admin import Admin
 
 STRETCH = Stretch(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))
 

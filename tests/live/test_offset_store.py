@@ -6,13 +6,13 @@ import pytest
 from redis import Redis
 
 from deploy.lab.redis import RedisServer
-from replicator.offset_feed import OffsetFeed
-from replicator.offset_map import OffsetMap
-from replicator.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
-from replicator.packed_map import pack, pack_stretch, unpack
-from replicator.runs_topic import RunsKey
-from replicator.spans import Span, Spans
-from replicator.stretch import Run, Stretch
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
+from replicator.offsets.packed_map import pack, pack_stretch, unpack
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.spans import Span, Spans
+from replicator.offsets.stretch import Run, Stretch
 
 ROUTE = "west.east"
 KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
@@ -94,7 +94,7 @@ async def test_tending_joins_trims_and_thins_and_carriers_append_meanwhile(redis
 
 
 async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis, monkeypatch):
-    monkeypatch.setattr("replicator.offset_store.RUNS_PER_PIECE", 7)
+    monkeypatch.setattr("replicator.offsets.offset_store.RUNS_PER_PIECE", 7)
     await fed(redis.url, stretches(0, 100))
     with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
         store.tend(KEY, 31)

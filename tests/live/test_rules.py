@@ -21,18 +21,19 @@ from aiokafka.protocol.types import (
 )
 
 from deploy.lab.traffic import Shape
-from replicator import records, takeover
-from replicator.batch import scan
-from replicator.cluster import Answered, Fenced
-from replicator.entry import Custody
-from replicator.lane import Lane
-from replicator.ledger import Ledger
-from replicator.parcel import Reason
-from replicator.stint import Stint
-from replicator.tail import Tail
-from replicator.takeover import Takeover
-from replicator.word import OtherTerm
-from replicator.writer import Writer
+from replicator.batches import records
+from replicator.batches.batch import scan
+from replicator.batches.parcel import Reason
+from replicator.carrier.lane import Lane
+from replicator.carrier.stint import Stint
+from replicator.kafka.cluster import Answered, Fenced
+from replicator.ledger import takeover
+from replicator.ledger.entry import Custody
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.tail import Tail
+from replicator.ledger.takeover import Takeover
+from replicator.ledger.word import OtherTerm
+from replicator.ledger.writer import Writer
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM
 
@@ -140,7 +141,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(make_stage, monkeyp
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
-    monkeypatch.setattr("replicator.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
     taker = stage.hand(1, **SELDOM)
     gate = Gate(taker.target, "EndTxn")
     taker.start()
@@ -179,7 +180,7 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(make_stage, m
     stage = make_stage()
     stage.left_behind(0)
     stage.delete_target_records(1000)
-    monkeypatch.setattr("replicator.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
     stage.send(500)
     stage.to_the_end(1)
     again = stage.seen().arrived
@@ -238,7 +239,7 @@ def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, monkeyp
 def test_however_many_gaps_an_entry_fits_into_its_metadata(make_stage, monkeypatch, in_force):
     stage = make_stage()
     if not in_force:
-        monkeypatch.setattr("replicator.lane.METADATA_BYTES_MAX", 1 << 20)
+        monkeypatch.setattr("replicator.carrier.lane.METADATA_BYTES_MAX", 1 << 20)
     stage.send(1200, Shape(transaction_records=1, linger_ms=0))
     hand = stage.hand(0, **SELDOM).start()
     if in_force:
@@ -263,7 +264,7 @@ def test_a_batch_with_the_times_of_its_log_keeps_them(make_stage, monkeypatch, i
             reason = records.why_open(header, **options)
             return None if reason is Reason.LOG_APPEND_TIME else reason
 
-        monkeypatch.setattr("replicator.packer.why_open", why_open)
+        monkeypatch.setattr("replicator.batches.packer.why_open", why_open)
     stage.send(1000, Shape(batch_records=100))
     stage.to_the_end(0)
     assert stage.seen().is_right == in_force
@@ -314,7 +315,7 @@ class EndTxnV5Request(Request[EndTxnV5Struct]):
 def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, in_force):
     stage = make_stage()
     if not in_force:
-        monkeypatch.setattr("replicator.writer.EndTxnRequest", EndTxnV5Request)
+        monkeypatch.setattr("replicator.ledger.writer.EndTxnRequest", EndTxnV5Request)
     hand = stage.hand(0, refresh_seconds=0.1).start()
     if in_force:
         for _ in range(3):

@@ -6,15 +6,15 @@ import uuid
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from replicator.offset_map import OffsetMap
-from replicator.runs_publisher import RunsNotWritten, RunsPublisher
-from replicator.runs_topic import (
+from replicator.config.security import Security
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.runs_publisher import RunsNotWritten, RunsPublisher
+from replicator.offsets.runs_topic import (
     RunsKey,
     rebuild,
     runs_topic,
 )
-from replicator.security import Security
-from replicator.stretch import Gathering, Run, Stretch
+from replicator.offsets.stretch import Gathering, Run, Stretch
 
 
 def keys(partitions: int) -> list[RunsKey]:

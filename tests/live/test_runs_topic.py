@@ -6,11 +6,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
-from replicator.offset_map import OffsetMap
-from replicator.offset_store import OffsetStore
-from replicator.packed_map import UnknownVersion
-from replicator.runs_publisher import RunsPublisher
-from replicator.runs_topic import (
+from replicator.config.security import Security
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.packed_map import UnknownVersion
+from replicator.offsets.runs_publisher import RunsPublisher
+from replicator.offsets.runs_topic import (
     RunsKey,
     RunsTopicMissing,
     RunsTopicUnreadable,
@@ -19,8 +20,7 @@ from replicator.runs_topic import (
     rebuild,
     runs_topic,
 )
-from replicator.security import Security
-from replicator.stretch import Run, Stretch
+from replicator.offsets.stretch import Run, Stretch
 
 
 def keys(partitions: int) -> list[RunsKey]:

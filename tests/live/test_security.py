@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from replicator.admin import Admin
-from replicator.admin_error import Unreachable
-from replicator.cluster import Cluster
-from replicator.cluster import Unreachable as CarrierUnreachable
-from replicator.topology import KafkaCluster
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.brokers import Unreachable as CarrierUnreachable
+from replicator.kafka.cluster import Cluster
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 

@@ -17,12 +17,12 @@ from balancer.plan import TopicPartition as Place
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
-from replicator.entry import Custody, Entry, encode
-from replicator.ledger import group_of
-from replicator.loss import Loss, LossKind
-from replicator.offset_store import reports_name
-from replicator.reports import PartitionReport, packed
-from replicator.topology import Route
+from replicator.config.topology import Route
+from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.ledger import group_of
+from replicator.ledger.loss import Loss, LossKind
+from replicator.offsets.offset_store import reports_name
+from replicator.offsets.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker
 from tui.exit_codes import ExitCode
 from tui.program import run

@@ -4,8 +4,8 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from replicator.admin_error import NotLetIn, Refused, Unreachable
-from replicator.mistakes import ConfigMistakes, Mistake
+from replicator.config.mistakes import ConfigMistakes, Mistake
+from replicator.topics.admin_error import NotLetIn, Refused, Unreachable
 from tui.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
 
 PAGE = Path(__file__).parents[2] / "docs" / "exit-codes.md"

@@ -2,9 +2,9 @@
 
 import json
 
-from replicator.entry import Entry
-from replicator.topics import Note, State, TopicPlan, TopicStatus
-from replicator.topology import Route
+from replicator.config.topology import Route
+from replicator.ledger.entry import Entry
+from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tests.tui.test_snapshot import ENTRY, FACTS, LOSS, NOW, PLACE, ROUTE
 from tui.rendering import as_text, as_values
 from tui.snapshot import RouteFacts, Snapshot, snapshot

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.entry import Custody, Entry
-from replicator.loss import Loss, LossKind
-from replicator.reports import PartitionReport
-from replicator.topics import Note, State, TopicPlan, TopicStatus
-from replicator.topology import Route
+from replicator.config.topology import Route
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.loss import Loss, LossKind
+from replicator.offsets.reports import PartitionReport
+from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tui.snapshot import (
     REPORT_FRESH_SECONDS,
     RouteFacts,

@@ -10,7 +10,7 @@ from tui.exit_codes import ExitCode
 from tui.output import config_option, emit, output_option, table
 
 if TYPE_CHECKING:
-    from replicator.accept_loss import Accepted, Parked
+    from replicator.carrier.accept_loss import Accepted, Parked
 
 
 @click.command("accept-loss")
@@ -40,7 +40,7 @@ def accept_loss(
     Without --yes it shows what is parked, and why, and ends with 4 when anything is. With --yes
     those partitions go on behind the loss; a running `sluice replicate` takes them up by itself.
     """
-    from replicator.topology import load
+    from replicator.config.topology import load
 
     appliance = load(config)
     route = appliance.route(route_name)
@@ -58,8 +58,8 @@ async def _run(
     yes: bool,
     output: str,
 ) -> int:
-    from replicator.accept_loss import Acceptance
-    from replicator.admin import Admin
+    from replicator.carrier.accept_loss import Acceptance
+    from replicator.topics.admin import Admin
 
     if not topics:
         target = Admin(f"{route.target} aggregate", appliance.target_of(route))

@@ -8,7 +8,7 @@ from tui.exit_codes import ExitCode
 from tui.output import config_option, emit, output_option, table
 
 if TYPE_CHECKING:
-    from replicator.topology import Appliance
+    from replicator.config.topology import Appliance
 
 
 @click.group()
@@ -27,8 +27,8 @@ def check(config: str, connect: bool, timeout: float, output: str) -> int:
     Ends with 0 when there is none, with 2 otherwise; with --connect also with 3 when a cluster
     cannot be reached.
     """
-    from replicator.mistakes import ConfigMistakes
-    from replicator.topology import load
+    from replicator.config.mistakes import ConfigMistakes
+    from replicator.config.topology import load
 
     try:
         appliance = load(config)

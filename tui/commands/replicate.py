@@ -44,10 +44,10 @@ def replicate(
 
     SIGTERM and Ctrl-C end it gracefully: carriers drain, release their partitions, and end.
     """
-    from replicator.topology import load
+    from replicator.config.topology import load
 
     # pyspark takes a second to import: mistakes are told before.
     load(config).region(region)
-    from replicator import daemon
+    from replicator.driver import daemon
 
     return daemon.run(config, region, master=master, conf=conf, adopt=adopt)

@@ -27,7 +27,7 @@ def status(
     offsets up to the last stable one. Ends with 3 when a server could not be reached; what is
     known is shown all the same.
     """
-    from replicator.topology import load
+    from replicator.config.topology import load
     from tui.probe import Probe
     from tui.rendering import as_text, as_values
 

@@ -5,7 +5,7 @@ import os
 
 from deploy.lab.lab import Lab, appliance_toml, running, take_down
 from deploy.lab.process import started_ticks
-from replicator.topology import load
+from replicator.config.topology import load
 
 
 def test_the_configuration_names_every_server_of_both_regions(tmp_path):

@@ -1,0 +1,40 @@
+"""Which batches of a read_committed fetch hold data, rather than markers or aborted records.
+
+Kafka's consumer does the same (org.apache.kafka.clients.consumer.internals.CompletedFetch): the
+broker lists the aborted transactions that touch the fetch, the reader leaves their batches out
+until it meets the abort marker.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from replicator.batches.batch import ControlKind, Header, control_kind
+
+
+class Committed:
+    """Tells for the batches of one fetch, asked in their order, which of them to carry."""
+
+    __slots__ = ("_aborted", "_ahead")
+
+    def __init__(self, aborted_transactions: Iterable[tuple[int, int]] | None) -> None:
+        """Takes the fetch response's list of (producer id, first source offset)."""
+        by_offset = sorted(aborted_transactions or (), key=lambda aborted: aborted[1])
+        self._ahead = deque(by_offset)
+        self._aborted: set[int] = set()
+
+    @property
+    def is_trivial(self) -> bool:
+        """Nothing in this fetch was aborted; markers are left out all the same."""
+        return not self._ahead and not self._aborted
+
+    def carries(self, header: Header, view: memoryview | bytes) -> bool:
+        """Whether this batch holds records that a read_committed consumer would see."""
+        while self._ahead and self._ahead[0][1] < header.next_offset:
+            self._aborted.add(self._ahead.popleft()[0])
+        if header.is_control:
+            if header.producer_id in self._aborted and control_kind(view) is ControlKind.ABORT:
+                self._aborted.discard(header.producer_id)
+            return False
+        return not (header.is_transactional and header.producer_id in self._aborted)

@@ -1,0 +1,318 @@
+"""Opening batches: their records side by side in columns, and packed into new batches.
+
+Records are moved as bytes. Only their first bytes change (length, timestamp delta, offset delta);
+key, value and headers are copied as they stand, so null or empty, repeated headers and header names
+that are not UTF-8 survive. Half to one microsecond a record with compression (bench/batch_codec.py;
+aiokafka's compiled classes take 0.7 to 1.2, and 9 for each lz4 batch of one record). All work per
+record is done by numpy and Arrow at once for all records, but for finding where each begins. Record
+layout: org.apache.kafka.common.record.DefaultRecord.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replicator.batches import zigzag
+from replicator.batches.batch import (
+    CODEC_BITS,
+    HEADER_BYTES,
+    LENGTH_MIN,
+    LOG_APPEND_TIME,
+    BrokenBatch,
+    Header,
+    sealed,
+)
+from replicator.batches.codec import BrokenPayload, compressed, decompressed
+from replicator.batches.parcel import SPANS_MAX, Parcel, Reason, RecordTooLarge
+
+Ints = npt.NDArray[np.int64]
+Octets = npt.NDArray[np.uint8]
+
+# Uncompressed bytes of records in one new batch, as far as the target takes that much.
+PARCEL_BYTES = 1 << 20
+# Arrow counts the bytes of a binary column in 32 bits.
+ARROW_BYTES_MAX = (1 << 31) - 1
+_NOTHING = pa.scalar(b"")
+# Length, attributes, timestamp delta and offset delta of a record at their longest.
+_FRONT_BYTES_MAX = 5 + 1 + 10 + 5
+
+HEADERS = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("count", ">i4"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records in columns, by source offset; key, value and headers are data[tail:end] of each."""
+
+    data: bytes | memoryview
+    offset: Ints
+    timestamp: Ints
+    tail: Ints
+    end: Ints
+    # The codec that most of their batches had.
+    codec: int
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def since(self, position: int) -> Records:
+        """Those at this source offset and behind it."""
+        first = int(np.searchsorted(self.offset, position))
+        return replace(
+            self,
+            offset=self.offset[first:],
+            timestamp=self.timestamp[first:],
+            tail=self.tail[first:],
+            end=self.end[first:],
+        )
+
+
+def why_open(header: Header, *, position: int, max_bytes: int) -> Reason | None:
+    """Why the batch cannot ride unopened to a target that takes `max_bytes`; None = it can."""
+    if not header.is_gapless:
+        return Reason.THINNED
+    if header.base_offset < position:
+        return Reason.CUT
+    if header.attributes & LOG_APPEND_TIME:
+        return Reason.LOG_APPEND_TIME
+    if header.size > max_bytes:
+        return Reason.TOO_LARGE
+    return None
+
+
+def headers_at(buffer: bytes | memoryview, starts: Sequence[int]) -> npt.NDArray[np.void]:
+    """The headers of the batches that begin at `starts`, in columns."""
+    octets = np.frombuffer(buffer, dtype=np.uint8)
+    windows = np.lib.stride_tricks.sliding_window_view(octets, HEADER_BYTES)
+    columns: npt.NDArray[np.void] = windows[np.asarray(starts)].view(HEADERS)[:, 0]
+    return columns
+
+
+def opened(buffer: bytes | memoryview, starts: Sequence[int]) -> Records:
+    """The records of the batches that begin at `starts`. Raises BrokenBatch with their range."""
+    headers = headers_at(buffer, starts)
+    try:
+        return _records(_sections(buffer, starts, headers), headers)
+    except (BrokenPayload, zigzag.BrokenNumber, IndexError) as error:
+        last = int(headers["base_offset"][-1]) + int(headers["last_offset_delta"][-1])
+        what = f"its records cannot be read although its CRC is right ({error})"
+        raise BrokenBatch(int(headers["base_offset"][0]), last, what) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Sections:
+    """Stretches of records without a byte between them: data[begin:end] holds `count` of them."""
+
+    data: bytes | memoryview
+    begin: Ints
+    end: Ints
+    count: Ints
+
+
+def _sections(
+    buffer: bytes | memoryview, starts: Sequence[int], headers: npt.NDArray[np.void]
+) -> _Sections:
+    """Where the records lie: uncompressed ones in the fetch itself, others where they unfold."""
+    begin = np.asarray(starts) + HEADER_BYTES
+    end = begin + (headers["length"] - LENGTH_MIN)
+    count = headers["count"].astype(np.int64)
+    codec = headers["attributes"] & CODEC_BITS
+    if not codec.any():
+        return _Sections(buffer, begin, end, count)
+    view = memoryview(buffer)
+    pieces = []
+    for first, last in pairwise([0, *(np.flatnonzero(np.diff(codec)) + 1).tolist(), len(codec)]):
+        limits = zip(begin[first:last].tolist(), end[first:last].tolist(), strict=True)
+        # A batch emptied by compaction has no payload, not even an empty compressed one.
+        payloads = [view[left:right] for left, right in limits if left < right]
+        pieces.append(decompressed(int(codec[first]), payloads))
+    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return _Sections(data, np.array([0]), np.array([len(data)]), np.array([count.sum()]))
+
+
+def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
+    if len(sections.data) > ARROW_BYTES_MAX:
+        raise BrokenPayload(f"they unfold to {len(sections.data)} bytes")
+    octets = np.frombuffer(sections.data, dtype=np.uint8)
+    begin = _record_begins(sections)
+    length, body = zigzag.read(octets, begin)
+    timestamp_delta, after = zigzag.read(octets, body + 1)
+    offset_delta, tail = zigzag.read(octets, after)
+    end = body + length
+    # Slices of memory follow from these numbers: none may point anywhere else.
+    next_begin = np.append(begin[1:], 0)
+    next_begin[np.cumsum(sections.count)[sections.count > 0] - 1] = sections.end[sections.count > 0]
+    if (end != next_begin).any() or (tail > end).any():
+        raise zigzag.BrokenNumber("lengths of records do not add up")
+    counts = headers["count"].astype(np.int64)
+    offset = np.repeat(headers["base_offset"].astype(np.int64), counts) + offset_delta
+    if (offset[1:] <= offset[:-1]).any():
+        raise zigzag.BrokenNumber("offsets do not ascend")
+    timestamp = np.repeat(headers["base_timestamp"].astype(np.int64), counts) + timestamp_delta
+    if (headers["attributes"] & LOG_APPEND_TIME).any():
+        by_broker = np.repeat(headers["attributes"] & LOG_APPEND_TIME, counts) != 0
+        appended = np.repeat(headers["max_timestamp"].astype(np.int64), counts)
+        timestamp = np.where(by_broker, appended, timestamp)
+    codec = int(np.bincount(headers["attributes"] & CODEC_BITS).argmax())
+    return Records(sections.data, offset, timestamp, tail, end, codec)
+
+
+def _record_begins(sections: _Sections) -> Ints:
+    """Where each record begins: the only walk through the bytes, 0.2 microseconds a record."""
+    if (sections.count == 1).all():
+        return sections.begin
+    data = sections.data
+    begins = []
+    for at, count in zip(sections.begin.tolist(), sections.count.tolist(), strict=True):
+        for _ in range(count):
+            begins.append(at)
+            octet = data[at]
+            if octet < 0x80:
+                at += 1 + (octet >> 1)
+            elif data[at + 1] < 0x80:
+                at += 2 + ((octet & 0x7F | data[at + 1] << 7) >> 1)
+            else:
+                at += _long_record_bytes(data, at)
+    return np.array(begins, dtype=np.int64)
+
+
+def _long_record_bytes(data: bytes | memoryview, at: int) -> int:
+    value = place = 0
+    while place < 5:
+        octet = data[at + place]
+        value |= (octet & 0x7F) << (7 * place)
+        place += 1
+        if octet < 0x80:
+            return place + (value >> 1)
+    raise zigzag.BrokenNumber("a record's length of more than five bytes")
+
+
+def rebatch(
+    records: Records, *, max_bytes: int, codec: int | None = None
+) -> tuple[list[Parcel], RecordTooLarge | None]:
+    """The records in few batches, in order; or those before a record too large for the target.
+
+    They are compressed with the codec that most of them came in, if none is given.
+    """
+    codec = records.codec if codec is None else codec
+    if not len(records):
+        return [], None
+    limit = min(max_bytes, PARCEL_BYTES) - HEADER_BYTES
+    bounds = _bounds(records, limit)
+    firsts, lasts = bounds[:-1], bounds[1:]
+    counts = lasts - firsts
+    base_timestamp = records.timestamp[firsts]
+    delta = records.timestamp - np.repeat(base_timestamp, counts)
+    index = np.arange(len(records)) - np.repeat(firsts, counts)
+    payload, ends = _written(records, delta, index)
+    max_timestamp = np.maximum.reduceat(records.timestamp, firsts)
+    parcels: list[Parcel] = []
+    begin = 0
+    for first, last, base, newest in zip(
+        firsts.tolist(),
+        lasts.tolist(),
+        base_timestamp.tolist(),
+        max_timestamp.tolist(),
+        strict=True,
+    ):
+        plain = payload[begin : (begin := int(ends[last - 1]))]
+        packed = compressed(codec, plain) if codec else plain
+        used = codec
+        if len(packed) >= len(plain):
+            packed, used = plain, 0
+        if HEADER_BYTES + len(packed) > max_bytes:
+            return parcels, RecordTooLarge(
+                int(records.offset[first]), HEADER_BYTES + len(packed), max_bytes
+            )
+        data = sealed(
+            packed, codec=used, count=last - first, base_timestamp=base, max_timestamp=newest
+        )
+        parcels.append(Parcel(data, last - first, _spans(records.offset[first:last]), True))
+    return parcels, None
+
+
+def _bounds(records: Records, limit: int) -> Ints:
+    """Where new batches begin, and where the last ends: by bytes and spans. Large ones alone."""
+    upto = np.cumsum(records.end - records.tail + _FRONT_BYTES_MAX)
+    breaks = np.flatnonzero(np.diff(records.offset) != 1) + 1
+    bounds = [0]
+    while (first := bounds[-1]) < len(records):
+        taken = int(upto[first - 1]) if first else 0
+        stop = int(np.searchsorted(upto, taken + limit, side="right"))
+        span = int(np.searchsorted(breaks, first, side="right")) + SPANS_MAX - 1
+        if span < len(breaks):
+            stop = min(stop, int(breaks[span]))
+        bounds.append(max(stop, first + 1))
+    return np.array(bounds)
+
+
+def _spans(offset: Ints) -> tuple[tuple[int, int], ...]:
+    breaks = np.flatnonzero(np.diff(offset) != 1) + 1
+    firsts = np.concatenate(([0], breaks))
+    counts = np.diff(np.append(firsts, len(offset)))
+    return tuple(zip(offset[firsts].tolist(), counts.tolist(), strict=True))
+
+
+def _written(
+    records: Records, timestamp_delta: Ints, offset_delta: Ints
+) -> tuple[memoryview, Ints]:
+    """The records' bytes under new deltas, one behind the other, and where each ends."""
+    timestamp = zigzag.signed_to_unsigned(timestamp_delta)
+    offset = zigzag.signed_to_unsigned(offset_delta)
+    timestamp_size, offset_size = zigzag.sizes(timestamp), zigzag.sizes(offset)
+    length = zigzag.signed_to_unsigned(
+        1 + timestamp_size + offset_size + records.end - records.tail
+    )
+    length_size = zigzag.sizes(length)
+    front_end = np.cumsum(length_size + 1 + timestamp_size + offset_size)
+    # The attributes byte is zero: no version of Kafka has used it.
+    front = np.zeros(int(front_end[-1]), dtype=np.uint8)
+    offset_at = front_end - offset_size
+    timestamp_at = offset_at - timestamp_size
+    zigzag.write(front, offset_at, offset, offset_size)
+    zigzag.write(front, timestamp_at, timestamp, timestamp_size)
+    zigzag.write(front, timestamp_at - 1 - length_size, length, length_size)
+    return _joined(front, front_end, records)
+
+
+def _joined(front: Octets, front_end: Ints, records: Records) -> tuple[memoryview, Ints]:
+    """front, tail, front, tail ...: Arrow does it in a third of the time that bytes.join takes."""
+    count = len(records)
+    fronts = _binary(np.concatenate(([0], front_end)), front)
+    # Every other slice between these limits is a tail.
+    limits = np.column_stack((records.tail, records.end)).ravel()
+    tails = _binary(limits, records.data).take(pa.array(np.arange(0, 2 * count, 2)))
+    joined = pc.binary_join_element_wise(fronts, tails, _NOTHING)
+    _, ends, data = joined.buffers()
+    end = np.frombuffer(ends, dtype=np.int32)[1 : count + 1].astype(np.int64)
+    return memoryview(data)[: int(end[-1])], end
+
+
+def _binary(limits: Ints, data: Octets | bytes | memoryview) -> pa.BinaryArray:
+    """data[limits[0]:limits[1]], data[limits[1]:limits[2]] ... as an Arrow column, not copied."""
+    offsets = pa.py_buffer(limits.astype(np.int32))
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(limits) - 1, [None, offsets, pa.py_buffer(data)]
+    )

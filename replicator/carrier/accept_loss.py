@@ -1,0 +1,184 @@
+"""An operator's word that a loss is a loss: the partition goes on behind it.
+
+Nothing is skipped without a name: what is accepted is what parked the partition, and what is found
+on both ends while it is taken over. It is taken under custody like by any carrier, whether one is
+running or not, and released; a running carrier of the route takes it up within seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from balancer.plan import TopicPartition
+from replicator.carrier.lane import Lane
+from replicator.carrier.scribe import Scribe
+from replicator.config.topology import Appliance, Route
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.ledger import Ledger, free_id
+from replicator.ledger.loss import LossKind
+from replicator.ledger.takeover import Acquired, Takeover
+from replicator.ledger.writer import Writer
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.runs_publisher import RunsPublisher
+
+NO_ENTRY = "the ledger has no entry"
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A partition that waits for a word.
+
+    Args:
+        entry: None when the ledger has lost it, or cannot read it; then only the operator knows
+            where to go on.
+    """
+
+    partition: TopicPartition
+    entry: Entry | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A partition that goes on.
+
+    Args:
+        losses: what was accepted, in words with its ranges.
+        source_offset: where the source is read on.
+    """
+
+    partition: TopicPartition
+    losses: tuple[str, ...]
+    source_offset: int
+
+
+class Acceptance:
+    """Finds what is parked on a route, and lets it go on."""
+
+    def __init__(self, appliance: Appliance, route: Route):
+        settings = appliance.replicator
+        self._route = route
+        self._timeout_ms = settings.transaction_timeout_ms
+        self._start = appliance.topics.start
+        self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
+        self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
+        self._ledger = Ledger(self._target, route)
+        target = appliance.target_of(route)
+        self._publisher = RunsPublisher(
+            target.bootstrap, route.key, target.security.aiokafka_options()
+        )
+        region = appliance.region(route.target)
+        # Reports are kept by carrier; this one never writes any.
+        self._feed = OffsetFeed(region.redis_url(), route.key, -1)
+        self._writer = Writer(self._target, f"sluice.{route.key}.operator", self._timeout_ms)
+
+    async def open(self, topics: Collection[str]) -> None:
+        """Raises Unreachable."""
+        await asyncio.gather(self._source.open(topics), self._target.open(topics))
+
+    async def close(self) -> None:
+        await asyncio.gather(self._source.close(), self._target.close())
+
+    async def parked(self, topics: Collection[str]) -> list[Parked]:
+        """What is parked of these topics, or adopted and without an entry."""
+        found: list[Parked] = []
+        for name in sorted(topics):
+            adopted = await self._ledger.witnessed(name)
+            places = [TopicPartition(name, number) for number in range(adopted)]
+            entries = await self._ledger.read(places)
+            for place in places:
+                entry = entries.get(place)
+                if entry is None:
+                    found.append(Parked(place, None, NO_ENTRY))
+                elif entry.parked:
+                    known = None if _is_unreadable(entry) else entry
+                    found.append(Parked(place, known, str(entry.parked)))
+        return found
+
+    async def accept(self, parked: Collection[Parked], restart_at: int | None) -> list[Accepted]:
+        """Let partitions go on.
+
+        Args:
+            restart_at: source offset for those without an entry; needed when there are any.
+        Raises:
+            ValueError: restart_at is missing.
+        """
+        lost = [one.partition for one in parked if one.entry is None]
+        if lost and restart_at is None:
+            raise ValueError(
+                f"the ledger has no entry for {', '.join(map(_shown, lost))}: "
+                "say with --restart-at at which source offset to go on"
+            )
+        known = [one.partition for one in parked if one.entry]
+        accepted = [await self._restart(place, restart_at or 0) for place in lost]
+        return accepted + (await self._accept(known) if known else [])
+
+    async def _accept(self, places: Collection[TopicPartition]) -> list[Accepted]:
+        await asyncio.gather(self._publisher.start(), self._feed.start(), self._writer.open())
+        lanes: dict[TopicPartition, Lane] = {}
+        scribe = Scribe(
+            ledger=self._ledger,
+            writer=self._writer,
+            target=self._target,
+            lanes=lanes,
+            publisher=self._publisher,
+            feed=self._feed,
+        )
+        takeover = Takeover(
+            ledger=self._ledger,
+            writer=self._writer,
+            source=self._source,
+            target=self._target,
+            start=self._start,
+            tell=scribe.tell_found,
+            timeout_ms=self._timeout_ms,
+            accept=places,
+        )
+        try:
+            acquired: Acquired = await takeover.acquire(places)
+            for partition, taken in acquired.taken.items():
+                lanes[partition] = Lane(partition, taken.entry)
+            await scribe.release(f"{self._writer.transactional_id}.free")
+        finally:
+            await asyncio.gather(self._publisher.stop(), self._feed.stop())
+        return [
+            Accepted(partition, tuple(map(str, taken.accepted)), taken.entry.source_offset)
+            for partition, taken in acquired.taken.items()
+        ]
+
+    async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
+        """A new entry where the ledger has none."""
+        holder = await Writer(self._target, free_id(self._route), self._timeout_ms).open()
+        there = (await self._ledger.read([place])).get(place)
+        if there and not _is_unreadable(there):
+            raise ValueError(f"{_shown(place)} has an entry by now; look again")
+        source, target = (c.topic(place.topic) for c in (self._source, self._target))
+        entry = Entry(
+            custody=Custody.RELEASED,
+            source_offset=source_offset,
+            target_offset=await self._target.log_end(*place),
+            producer_id=-1,
+            epoch=-1,
+            sequence=0,
+            transactional_id=free_id(self._route),
+            source_topic=source.id if source else None,
+            target_topic=target.id if target else None,
+            # How many losses were accepted before was lost with the entry; runs told from now on
+            # must overrule all of them.
+            losses=int(time.time()),
+        )
+        entries: Mapping[TopicPartition, Entry] = {place: entry}
+        await self._ledger.commit(holder, entries)
+        return Accepted(place, (NO_ENTRY,), source_offset)
+
+
+def _is_unreadable(entry: Entry) -> bool:
+    return bool(entry.parked and entry.parked.kind is LossKind.ENTRY_UNREADABLE)
+
+
+def _shown(place: TopicPartition) -> str:
+    return f"{place.topic}-{place.partition}"

@@ -1,0 +1,249 @@
+"""The source side of a carrier: fetches, one request at a time per source broker, into lanes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from aiokafka.errors import KafkaError
+
+from balancer.plan import TopicPartition
+from replicator.batches.batch import BrokenBatch
+from replicator.batches.packer import PackingRule, pack
+from replicator.batches.parcel import RecordTooLarge
+from replicator.carrier.lane import Lane
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Cluster, Forbidden
+from replicator.kafka.fetch_session import FetchSession, Place
+from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
+from replicator.kafka.wire.topic_id import NO_TOPIC_ID
+from replicator.ledger.inspection import inspect_source
+from replicator.ledger.loss import Loss, LossKind
+
+LANE_BYTES_MAX = 4 << 20
+CARRIER_BYTES_MAX = 192 << 20
+RESPONSE_BYTES_MAX = 8 << 20
+WAIT_MS = 100
+SHORT_WAIT_MS = 5
+"""While some lane has no room: its room may come before records do."""
+PAUSE_SECONDS = 0.01
+RETRY_SECONDS = 0.2
+LOOK_SECONDS = 0.1
+DELETED_AFTER_SECONDS = 10.0
+"""A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
+
+
+class Reader:
+    """Keeps the lanes filled.
+
+    Args:
+        lanes: read anew in every round; others add and remove them meanwhile.
+        rule_of: by topic, what the target takes.
+        filled: called with the lanes that got something.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Cluster,
+        lanes: Mapping[TopicPartition, Lane],
+        rule_of: Callable[[str], PackingRule],
+        fetch_bytes: int,
+        filled: Callable[[list[Lane]], None],
+    ):
+        self._source = source
+        self._lanes = lanes
+        self._rule_of = rule_of
+        self._fetch_bytes = fetch_bytes
+        self._filled = filled
+        self._brokers: dict[int, asyncio.Task[None]] = {}
+        self._checks: dict[TopicPartition, asyncio.Task[None]] = {}
+        self._missing_since: dict[str, float] = {}
+        self.changed = asyncio.Event()
+        """Set when lanes were added: they are not to wait for the next look."""
+
+    async def run(self) -> None:
+        """Until cancelled; raises Forbidden, and else only what is a bug."""
+        try:
+            while True:
+                self._check_where_needed()
+                for node in self._nodes():
+                    task = self._brokers.get(node)
+                    if task is None or task.done():
+                        if task:
+                            task.result()
+                        self._brokers[node] = asyncio.create_task(self._fetch_from(node))
+                self.changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.changed.wait(), LOOK_SECONDS)
+        finally:
+            tasks = [*self._brokers.values(), *self._checks.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _nodes(self) -> set[int]:
+        leaders = (self._source.leader(*partition) for partition in self._lanes)
+        return {leader.node for leader in leaders if leader}
+
+    # -- one broker
+
+    async def _fetch_from(self, node: int) -> None:
+        """While the broker leads anything that we carry."""
+        session = FetchSession()
+        while node in self._nodes():
+            wanted, is_all = self._wanted(node)
+            if not wanted:
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            changes = session.next({place: self._position(lane) for place, lane in wanted.items()})
+            request = FetchRequest(
+                changes.positions,
+                session=(changes.session_id, changes.epoch),
+                forgotten=changes.forgotten,
+                wait_ms=WAIT_MS if is_all else SHORT_WAIT_MS,
+                bytes_max=RESPONSE_BYTES_MAX,
+                read_committed=True,
+            )
+            try:
+                response = await self._source.send(node, request, "fetch")
+            except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
+                self._say(f"{error or type(error).__name__}")
+                session.forget()
+                await asyncio.sleep(RETRY_SECONDS)
+                await self._source.try_refresh()
+                continue
+            if response.error_code:
+                # The session was evicted, or the broker restarted: the next request is a full one.
+                self._say(named(response.error_code))
+                session.forget()
+                continue
+            session.answered(response.session_id)
+            if self._take(response, wanted, session):
+                await asyncio.sleep(RETRY_SECONDS * random.uniform(0.2, 0.5))
+                await self._source.try_refresh()
+
+    def _say(self, trouble: str) -> None:
+        self._source.trouble = f"{self._source.name}: Fetch: {trouble}"
+
+    def _wanted(self, node: int) -> tuple[dict[Place, Lane], bool]:
+        """Lanes with room whose leader is this broker, and checked; and whether those are all."""
+        wanted: dict[Place, Lane] = {}
+        is_all = True
+        room = CARRIER_BYTES_MAX - sum(lane.queued_bytes for lane in self._lanes.values())
+        for partition, lane in self._lanes.items():
+            leader = self._source.leader(*partition)
+            if leader is None or leader.node != node or lane.is_settling or lane.stopping:
+                continue
+            if leader.epoch != lane.source_leader:
+                continue
+            if lane.queued_bytes >= LANE_BYTES_MAX or room <= 0:
+                is_all = False
+                continue
+            topic = lane.entry.source_topic
+            assert topic is not None, "a lane begins with the source topic's id in its entry"
+            wanted[topic, partition.partition] = lane
+        return wanted, is_all
+
+    def _position(self, lane: Lane) -> FetchPosition:
+        return FetchPosition(
+            lane.entry.source_topic or NO_TOPIC_ID,
+            lane.partition.partition,
+            lane.position,
+            max(self._fetch_bytes, lane.fetch_bytes),
+            lane.source_leader,
+        )
+
+    def _take(self, response: Any, wanted: Mapping[Place, Lane], session: FetchSession) -> bool:
+        """Whether something was odd, so that the metadata should be read again."""
+        is_odd = False
+        filled = []
+        for topic, rows, _ in response.topics:
+            for number, code, _, stable_offset, _, aborted, _, records, _ in rows:
+                lane = wanted.get((topic, number))
+                if lane is None or self._lanes.get(lane.partition) is not lane or lane.is_settling:
+                    continue
+                if code:
+                    is_odd = True
+                    self._answered_oddly(lane, code)
+                elif session.asked((topic, number)) == lane.position:
+                    lane.source_end = stable_offset
+                    if records:
+                        filled.append(lane)
+                        self._fill(lane, records, aborted)
+        if filled:
+            self._filled(filled)
+        return is_odd
+
+    def _fill(self, lane: Lane, records: memoryview, aborted: Any) -> None:
+        packed = pack(
+            records,
+            position=lane.position,
+            aborted=[(row[0], row[1]) for row in aborted or ()],
+            rule=self._rule_of(lane.partition.topic),
+        )
+        if packed.next_offset == lane.position and packed.cut_bytes and not packed.trouble:
+            lane.fetch_bytes = packed.cut_bytes
+            return
+        lane.fetch_bytes = 0
+        lane.add(packed.parcels, packed.next_offset, packed.leader_epoch)
+        if packed.trouble:
+            self._found_trouble(lane, packed.trouble)
+
+    def _found_trouble(self, lane: Lane, trouble: BrokenBatch | RecordTooLarge) -> None:
+        if isinstance(trouble, RecordTooLarge):
+            lane.stopping = Loss(
+                LossKind.RECORD_TOO_LARGE, trouble.offset, trouble.offset + 1, str(trouble)
+            )
+        elif lane.broken_at == lane.position:
+            end = trouble.last_offset + 1
+            lane.stopping = Loss(LossKind.SOURCE_CORRUPT, trouble.first_offset, end, trouble.what)
+        else:
+            lane.broken_at = lane.position
+
+    def _answered_oddly(self, lane: Lane, code: int) -> None:
+        """The position is checked against the leader's log before anything more is read."""
+        self._source.trouble = f"{self._source.name}: Fetch {lane.partition}: {named(code)}"
+        lane.source_leader = -1
+        if verdict(code) is Verdict.FORBIDDEN:
+            raise Forbidden(f"{self._source.name}: Fetch {lane.partition}", [code])
+        if verdict(code) is Verdict.POISON:
+            detail = f"the source answers {named(code)}"
+            lane.stopping = Loss(LossKind.SOURCE_CORRUPT, lane.position, None, detail)
+
+    # -- leaders
+
+    def _check_where_needed(self) -> None:
+        """Lanes whose source has another leader, or none, than when it was last checked."""
+        for partition, task in list(self._checks.items()):
+            if task.done():
+                task.result()
+                del self._checks[partition]
+        for partition, lane in self._lanes.items():
+            leader = self._source.leader(*partition)
+            is_checked = leader is not None and leader.epoch == lane.source_leader
+            if not is_checked and not lane.stopping and partition not in self._checks:
+                self._checks[partition] = asyncio.create_task(self._check(lane))
+
+    async def _check(self, lane: Lane) -> None:
+        partition, topic = lane.partition, lane.partition.topic
+        await self._source.try_refresh()
+        if self._source.topic(topic) is None:
+            now = asyncio.get_running_loop().time()
+            since = self._missing_since.setdefault(topic, now)
+            if now - since < DELETED_AFTER_SECONDS:
+                await asyncio.sleep(RETRY_SECONDS)
+                return
+        else:
+            self._missing_since.pop(topic, None)
+            if self._source.leader(*partition) is None:
+                await asyncio.sleep(RETRY_SECONDS)
+                return
+        found = await inspect_source(self._source, partition, lane.checkable, lane.position)
+        if found.loss:
+            lane.stopping = found.loss
+        lane.source_leader = found.leader

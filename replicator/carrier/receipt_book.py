@@ -1,0 +1,120 @@
+"""What a carrier shipped in an epoch, added up over its stints, as receipts in the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from weakref import WeakSet
+
+from balancer.plan import TopicPartition
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.receipts import Receipt, State
+from replicator.ledger.loss import Loss
+
+
+@dataclass(slots=True)
+class _Page:
+    """One partition's figures so far; a stint's lane is counted once, when it ends."""
+
+    source_begin: int = 0
+    source_end: int | None = None
+    target_begin: int | None = None
+    target_end: int | None = None
+    records: int = 0
+    bytes: int = 0
+    unopened: int = 0
+    opened: int = 0
+    state: State = "unreleased"
+    reason: str = ""
+
+
+class ReceiptBook:
+    """Collects the receipts of one assignment."""
+
+    def __init__(self, assignment: Assignment):
+        self._assignment = assignment
+        self._began_at = time.time()
+        self._pages: dict[TopicPartition, _Page] = {}
+        self._counted: WeakSet[Lane] = WeakSet()
+
+    @property
+    def who(self) -> tuple[str, int]:
+        """Route and carrier, for log lines."""
+        return self._assignment.route.name, self._assignment.number
+
+    def note(
+        self,
+        lanes: Iterable[Lane],
+        parked: Mapping[TopicPartition, Loss],
+        waiting: Mapping[TopicPartition, str],
+    ) -> None:
+        """A stint's lanes at its end, counted once however often they are noted."""
+        for lane in lanes:
+            if lane not in self._counted:
+                self._counted.add(lane)
+                self._count(lane)
+        for partition, loss in parked.items():
+            self.parked(partition, str(loss))
+        for partition, reason in waiting.items():
+            self._page(partition).reason = reason
+
+    def parked(self, partition: TopicPartition, reason: str) -> None:
+        page = self._page(partition)
+        page.state, page.reason = "parked", reason
+
+    def resumed(self, partition: TopicPartition) -> None:
+        """It goes on, after an operator's word."""
+        if partition in self._pages:
+            self._pages[partition].state, self._pages[partition].reason = "unreleased", ""
+
+    def released(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            page = self._page(partition)
+            page.state, page.reason = "released", ""
+
+    def receipts(self, now: float) -> list[Receipt]:
+        """One per partition assigned; `now` in unix seconds."""
+        return [
+            self._receipt(partition, self._page(partition), now)
+            for partition in self._assignment.partitions
+        ]
+
+    def _page(self, partition: TopicPartition) -> _Page:
+        return self._pages.setdefault(partition, _Page())
+
+    def _count(self, lane: Lane) -> None:
+        page = self._page(lane.partition)
+        if page.source_end is None:
+            page.source_begin = lane.began.source_offset
+        page.source_end = lane.entry.source_offset
+        if lane.records:
+            if page.target_begin is None:
+                page.target_begin = lane.first_target_offset
+            page.target_end = lane.entry.target_offset
+        page.records += lane.records
+        page.bytes += lane.bytes
+        page.unopened += lane.unopened
+        page.opened += lane.opened
+
+    def _receipt(self, partition: TopicPartition, page: _Page, now: float) -> Receipt:
+        return Receipt(
+            route=self._assignment.route.name,
+            topic=partition.topic,
+            partition=partition.partition,
+            carrier=self._assignment.number,
+            plan_version=self._assignment.plan_version,
+            source_begin=page.source_begin,
+            source_end=page.source_end or 0,
+            target_begin=page.target_begin,
+            target_end=page.target_end,
+            records=page.records,
+            bytes=page.bytes,
+            batches_unopened=page.unopened,
+            batches_opened=page.opened,
+            state=page.state,
+            reason=page.reason,
+            began_at=self._began_at,
+            ended_at=now,
+        )

@@ -1,0 +1,335 @@
+"""The target side of a carrier, towards one broker: produce requests, a few of them in flight.
+
+A request that fails is never patched up alone: the window is drained, and everything not
+acknowledged goes again, the same bytes in the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+from aiokafka.errors import KafkaError
+
+from replicator.carrier.lane import AcknowledgedTooLow, Lane, Unit
+from replicator.carrier.lanes import Lanes
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver
+from replicator.kafka.connection import Connection
+from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.wire.produce import Produced, ProduceRequest
+from replicator.ledger.inspection import inspect_target
+from replicator.ledger.loss import Loss, LossKind
+
+REQUEST_BYTES_MAX = 8 << 20
+RETRY_SECONDS = 0.1
+SILENCE_SECONDS_MAX = 60.0
+"""Far below the brokers' producer.id.expiration.ms. Counted also while the process is stopped."""
+REMEMBERED_SECONDS = 3600.0
+"""A broker forgets a producer once the newest of its records is older than
+producer.id.expiration.ms: for records younger than this, it surely remembers what it took."""
+OUT_OF_ORDER, DUPLICATE = 45, 46
+MAYBE_APPENDED = (7, 20)
+
+Shipment = list[tuple[Lane, Unit]]
+
+
+class Sender:
+    """Ships the lanes that one target broker leads.
+
+    Args:
+        node: the broker.
+        lanes: of the carrier; the busy ones are read anew each time.
+        producer_id: of the carrier's writer.
+        window: requests in flight at most; the broker remembers five batches of a producer.
+        prove: commits the entries of lanes, which only a writer not fenced can do; False: it
+            could commit none. Awaited before anything is sent over a new connection or after a
+            long silence: a zombie whose fence the broker has forgotten gets no further.
+        uncovered: called when a lane waits for a gap to be covered by an entry.
+        park: called with a lane whose target does not take or no longer holds its records.
+        shipped: called with the records and bytes of each acknowledgement.
+    """
+
+    def __init__(
+        self,
+        node: int,
+        *,
+        target: Cluster,
+        lanes: Lanes,
+        producer_id: int,
+        window: int,
+        timeout_ms: int,
+        prove: Callable[[list[Lane]], Awaitable[bool]],
+        uncovered: Callable[[], None],
+        park: Callable[[Lane, Loss], Awaitable[None]],
+        shipped: Callable[[int, int], None],
+    ):
+        self.node = node
+        self.wake = asyncio.Event()
+        self._target = target
+        self._lanes = lanes
+        self._producer_id = producer_id
+        self._window = window
+        self._timeout_ms = timeout_ms
+        self._prove = prove
+        self._uncovered = uncovered
+        self._park = park
+        self._shipped = shipped
+        self._connection: Connection | None = None
+        self._requests: set[asyncio.Task[None]] = set()
+        self._was_connected = False
+        self._must_rewind = False
+        self._turn = 0
+        self._spoke_at = -SILENCE_SECONDS_MAX
+
+    async def run(self) -> None:
+        """Until cancelled.
+
+        Raises:
+            Fenced, StartOver, Forbidden, Answered: the writer cannot go on.
+        """
+        self.wake.set()
+        try:
+            while True:
+                await self.wake.wait()
+                self.wake.clear()
+                await self._round()
+        finally:
+            for task in self._requests:
+                task.cancel()
+            if self._connection:
+                self._connection.close()
+
+    async def _round(self) -> None:
+        """Send until nothing is ready or the window is full."""
+        while True:
+            self._raise_failures()
+            if self._must_rewind:
+                await self._recover()
+            if len(self._requests) >= self._window:
+                return
+            ready = self._ready()
+            if not ready:
+                return
+            unchecked = [lane for lane in ready if not self._is_checked(lane)]
+            if unchecked:
+                await self._check(unchecked)
+                continue
+            if self._connection is None or not self._connection.connected():
+                await self._connect()
+            elif time.monotonic() - self._spoke_at > SILENCE_SECONDS_MAX:
+                await self._prove_again(ready)
+            else:
+                self._send(self._connection, ready)
+
+    # -- what is sent
+
+    def _ready(self) -> list[Lane]:
+        ready = []
+        for lane in self._lanes.busy():
+            leader = self._target.leader(*lane.partition)
+            if leader is None or leader.node != self.node:
+                continue
+            if lane.waits_for_cover:
+                self._uncovered()
+            if not lane.is_ready(self._window):
+                continue
+            if lane.in_flight and lane.sender != self.node:
+                continue  # the former leader's sender still has answers to come, or a rewind
+            ready.append(lane)
+        return ready
+
+    def _led(self) -> list[Lane]:
+        leaders = ((lane, self._target.leader(*lane.partition)) for lane in self._lanes.values())
+        return [lane for lane, leader in leaders if leader and leader.node == self.node]
+
+    def _send(self, connection: Connection, ready: list[Lane]) -> None:
+        # Start elsewhere each time: when a request is full, the same lanes must not wait again.
+        self._turn = (self._turn + 1) % len(ready)
+        shipment: Shipment = []
+        batches: dict[tuple[str, UUID], list[Produced]] = {}
+        size = 0
+        for lane in ready[self._turn :] + ready[: self._turn]:
+            if shipment and size + lane.next_bytes > REQUEST_BYTES_MAX:
+                break
+            unit = lane.take()
+            lane.sender = self.node
+            size += len(unit.parcel.data)
+            shipment.append((lane, unit))
+            topic, number = lane.partition
+            topic_id = lane.entry.target_topic or UUID(int=0)
+            batches.setdefault((topic, topic_id), []).append((number, unit.parcel.data))
+        request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
+        # Counted from what was sent: an answer that waited while the process stood still would
+        # make a silence look short.
+        self._spoke_at = time.monotonic()
+        try:
+            # Written at the call: the order of calls is the order on the wire.
+            answer = connection.send(request)
+        except (OSError, KafkaError) as error:
+            self._lost(error)
+            return
+        task = asyncio.create_task(self._answered(answer, shipment))
+        self._requests.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task.exception() is None:
+            self._requests.discard(task)
+        self.wake.set()
+
+    def _raise_failures(self) -> None:
+        for task in list(self._requests):
+            if task.done():
+                self._requests.discard(task)
+                task.result()
+
+    # -- what is answered
+
+    async def _answered(self, answer: Awaitable[Any], shipment: Shipment) -> None:
+        try:
+            response = await answer
+        except (OSError, KafkaError, TimeoutError) as error:
+            for _, unit in shipment:
+                unit.is_in_doubt = True
+            self._lost(error)
+            return
+        codes = {
+            (topic, row[0]): (row[1], row[2])
+            for topic, rows, _ in response.responses
+            for row in rows
+        }
+        for lane, unit in shipment:
+            topic, number = lane.partition
+            by_id = (lane.entry.target_topic, number)
+            code, base_offset = codes.get(by_id) or codes[topic, number]
+            if self._lanes.get(lane.partition) is lane:
+                await self._outcome(lane, unit, code, base_offset)
+
+    async def _outcome(self, lane: Lane, unit: Unit, code: int, base_offset: int) -> None:
+        if code in (0, DUPLICATE):
+            try:
+                count = lane.acknowledge(unit, -1 if code == DUPLICATE else base_offset)
+            except AcknowledgedTooLow:
+                entry = lane.entry
+                await self._park(
+                    lane, Loss(LossKind.TARGET_TRUNCATED, base_offset, entry.target_offset)
+                )
+            else:
+                self._shipped(count, len(unit.parcel.data))
+            return
+        self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
+        answer = verdict(code)
+        if code == OUT_OF_ORDER and not lane.is_head(unit):
+            self._must_rewind = True  # the echo of the trouble of a batch before it
+        elif code == OUT_OF_ORDER:
+            await self._out_of_order(lane, unit)
+        elif answer is Verdict.AGAIN or code == 100:
+            self._must_rewind = True
+            lane.target_leader = -1
+            unit.is_in_doubt |= code in MAYBE_APPENDED
+        elif answer is Verdict.POISON:
+            begin, end = unit.parcel.first_offset, unit.parcel.next_offset
+            await self._park(lane, Loss(LossKind.TARGET_REFUSES, begin, end, named(code)))
+        else:
+            raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: StartOver}.get(answer)
+            raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
+            raise raised(f"{self._target.name}: Produce {lane.partition}", [code])
+
+    async def _out_of_order(self, lane: Lane, unit: Unit) -> None:
+        """All before it was acknowledged, and the broker does not know that."""
+        states = await self._target.producer_states(*lane.partition)
+        state = states.get(self._producer_id)
+        if state is None or lane.entry.landed_up_to(state.last_sequence):
+            # Forgotten, or landed without an answer: a broker that starts again remembers only the
+            # last batch, so an earlier one of the window is no duplicate to it. Read the tail.
+            raise StartOver(f"{self._target.name}: Produce {lane.partition}", [OUT_OF_ORDER])
+        found = await inspect_target(self._target, lane.partition, lane.entry)
+        detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
+        unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
+        await self._park(lane, found.loss or unseen)
+
+    # -- what went wrong
+
+    def _lost(self, error: BaseException) -> None:
+        self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"
+        self._must_rewind = True
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+        self.wake.set()
+
+    async def _recover(self) -> None:
+        """Drain the window, rewind, and look again who leads."""
+        while self._requests:
+            await asyncio.wait(self._requests)
+            await asyncio.sleep(0)
+            self._raise_failures()
+        forgotten_before_ms = (time.time() - REMEMBERED_SECONDS) * 1000
+        for lane in self._lanes.values():
+            if lane.sender == self.node:
+                if lane.newest_in_doubt_ms < forgotten_before_ms:
+                    # Sent again, they might be taken again: let a takeover see what has landed.
+                    raise StartOver(f"{self._target.name}: old records of {lane.partition}", [7])
+                lane.rewind()
+                self._lanes.stir([lane])
+        self._must_rewind = False
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+        await asyncio.sleep(RETRY_SECONDS)
+        await self._target.try_refresh()
+        self.wake.set()
+
+    async def _connect(self) -> None:
+        if self._requests:
+            # Answers of the old connection are still to come, or will not come any more.
+            self._must_rewind = True
+            return
+        try:
+            connection = await self._target.connect(self.node)
+        except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
+            self._lost(error)
+            return
+        if self._was_connected:
+            # The broker may have come back with less than it had, before that shows in its epochs.
+            for lane in self._led():
+                lane.target_leader = -1
+        self._was_connected = True
+        try:
+            if await self._prove(self._ready()):
+                self._connection, self._spoke_at = connection, time.monotonic()
+                return
+        finally:
+            if self._connection is not connection:
+                connection.close()
+        await asyncio.sleep(RETRY_SECONDS)
+
+    async def _prove_again(self, ready: list[Lane]) -> None:
+        for lane in ready:
+            lane.rest()
+        if await self._prove(ready):
+            self._spoke_at = time.monotonic()
+        else:
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _is_checked(self, lane: Lane) -> bool:
+        leader = self._target.leader(*lane.partition)
+        return leader is not None and leader.epoch == lane.target_leader
+
+    async def _check(self, lanes: list[Lane]) -> None:
+        """A new leader must still hold what the old one acknowledged, before it gets more."""
+        await self._target.try_refresh()
+        for lane in lanes:
+            if lane.in_flight:
+                self._must_rewind = True
+                continue
+            if self._target.leader(*lane.partition) is None:
+                continue
+            found = await inspect_target(self._target, lane.partition, lane.entry)
+            if found.loss:
+                await self._park(lane, found.loss)
+            lane.target_leader = found.leader

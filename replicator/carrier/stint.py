@@ -1,0 +1,401 @@
+r"""A carrier's stint: one writer's time, from InitProducerId to its release or to what fenced it.
+
+    Reader -> lanes -> Sender (one per target broker)
+                 \-> Scribe: runs, then entries
+
+The parts know each other only through the lanes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from aiokafka.errors import KafkaError
+
+from balancer.plan import TopicPartition
+from replicator.batches.packer import PackingRule
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.lanes import Lanes
+from replicator.carrier.pace import Pace
+from replicator.carrier.reader import Reader
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.scribe import Scribe
+from replicator.carrier.sender import Sender
+from replicator.config.topology import Appliance
+from replicator.kafka.cluster import Cluster
+from replicator.kafka.together import together
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.takeover import Takeover
+from replicator.ledger.word import OtherTerm, read_word
+from replicator.ledger.writer import Writer
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.runs_publisher import RunsPublisher
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 1_048_588
+"""Kafka's default of max.message.bytes."""
+TICK_SECONDS = 0.002
+LEDGER_TICK_SECONDS = 0.05
+WAITING_SECONDS = 1.0
+RELEASE_SECONDS = 3.0
+METADATA_SECONDS = 30.0
+TARGET_DELETED_AFTER_SECONDS = 10.0
+MOVE_UP_SECONDS = 60.0
+MOVE_UP_PATIENCE_SECONDS = 5.0
+
+
+class Stint:
+    """One writer's time: from InitProducerId to its release, or to what fenced it."""
+
+    def __init__(self, appliance: Appliance, assignment: Assignment, book: ReceiptBook):
+        settings = appliance.replicator
+        self.began_carrying_at = 0.0
+        self._assignment = assignment
+        self._settings = settings
+        self._start = appliance.topics.start
+        self._book = book
+        self._lanes = Lanes()
+        self._waiting: dict[TopicPartition, str] = {}
+        self._stopped: dict[TopicPartition, str] = {}
+        self._over = asyncio.Event()
+        self._wanting = asyncio.Event()
+        self._uncovered = asyncio.Event()
+        self._took = asyncio.Event()
+        self._wanting.set()
+        self._limits = dict(assignment.max_message_bytes)
+        self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
+        self._missing_since: dict[str, float] = {}
+        route, client_id = assignment.route, assignment.transactional_id
+        self._source, self._target = (
+            Cluster(
+                name,
+                cluster,
+                client_id=client_id,
+                request_timeout_ms=settings.request_timeout_ms,
+                idle_seconds=settings.connections_idle_seconds,
+            )
+            for name, cluster in (
+                (f"{route.source} regional", appliance.source_of(route)),
+                (f"{route.target} aggregate", appliance.target_of(route)),
+            )
+        )
+        self._writer = Writer(
+            self._target, assignment.transactional_id, settings.transaction_timeout_ms
+        )
+        target = appliance.target_of(route)
+        region = appliance.region(route.target)
+        self._publisher = RunsPublisher(
+            target.bootstrap,
+            route.key,
+            target.security.aiokafka_options(),
+            request_timeout_ms=settings.request_timeout_ms,
+        )
+        self._feed = OffsetFeed(region.redis_url(), route.key, assignment.number)
+        self._ledger = Ledger(self._target, route)
+        self._scribe = Scribe(
+            ledger=self._ledger,
+            writer=self._writer,
+            target=self._target,
+            lanes=self._lanes,
+            publisher=self._publisher,
+            feed=self._feed,
+        )
+        self._reader = Reader(
+            source=self._source,
+            lanes=self._lanes,
+            rule_of=self._rule_of,
+            fetch_bytes=settings.fetch_mib << 20,
+            filled=self._filled,
+        )
+        self._publishing: asyncio.Task[None] | None = None
+        self._pace = Pace(route.name, assignment.number)
+
+    async def run(self) -> None:
+        """Until the epoch is over and everything that could be released is.
+
+        Raises:
+            OtherTerm, Fenced, StartOver, Answered, Unreachable.
+        """
+        try:
+            await self._open()
+            await self._live()
+        finally:
+            await self._close()
+
+    async def _open(self) -> None:
+        topics = {partition.topic for partition in self._assignment.partitions}
+        await self._target.open(topics)
+        while True:
+            if await self._heed_word():
+                break
+            await asyncio.sleep(self._settings.word_poll_seconds)
+        if self._over.is_set():
+            return
+        # Needed for the first run only, and slow: nothing waits for it before.
+        self._publishing = asyncio.create_task(self._publisher.start())
+        self._scribe.publishing = self._publishing
+        await together(self._source.open(topics), self._feed.start(), self._writer.open())
+        while self._writer.epoch >= self._settings.producer_epoch_max:
+            # Near the epoch's end the broker would give another producer id, whose markers fence
+            # nobody: go on under another transactional id long before.
+            await self._writer.rotated().open()
+
+    async def _live(self) -> None:
+        self._waiting = dict.fromkeys(self._assignment.partitions, "")
+        loops = [
+            self._keep_taking(),
+            self._reader.run(),
+            self._keep_senders(),
+            self._keep_ledger(),
+            self._every(self._settings.runs_seconds, self._scribe.tell),
+            self._every(self._settings.word_poll_seconds, self._heed_word),
+            self._every(1.0, self._report),
+            self._every(METADATA_SECONDS, self._look_around),
+        ]
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        ending = asyncio.create_task(self._over.wait())
+        try:
+            timeout = max(0.0, self._assignment.deadline - time.time())
+            done, _ = await asyncio.wait(
+                [ending, *tasks], timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                task.result()
+            await self._drain(tasks)
+        finally:
+            for task in (ending, *tasks):
+                task.cancel()
+            senders = [task for _, task in self._senders.values()]
+            for task in senders:
+                task.cancel()
+            await asyncio.gather(ending, *tasks, *senders, return_exceptions=True)
+
+    async def _drain(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Let what may have landed be acknowledged, then release what is clear."""
+        taking, reading = tasks[:2]
+        for task in (taking, reading):
+            task.cancel()
+        await asyncio.gather(taking, reading, return_exceptions=True)
+        for lane in self._lanes.values():
+            lane.settle()
+        deadline = time.monotonic() + self._settings.drain_seconds
+        while time.monotonic() < deadline and any(
+            not lane.is_empty for lane in self._lanes.values()
+        ):
+            for task in tasks[2:]:
+                if task.done():
+                    task.result()
+            await asyncio.sleep(TICK_SECONDS)
+        self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        free = f"{self._writer.transactional_id}.free"
+        try:
+            release = self._scribe.release(free)
+            seconds = self._settings.drain_seconds + RELEASE_SECONDS
+            self._book.released(await asyncio.wait_for(release, seconds))
+        except TimeoutError:
+            log.error(
+                "event=not-released route=%s carrier=%d: %s; the next carrier takes over",
+                *self._book.who,
+                self._target.trouble,
+            )
+
+    async def _close(self) -> None:
+        self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        if self._publishing:
+            self._publishing.cancel()
+            await asyncio.gather(self._publishing, return_exceptions=True)
+        for stop in (self._publisher.stop, self._feed.stop):
+            try:
+                await asyncio.wait_for(stop(), 2.0)
+            except (TimeoutError, KafkaError, OSError) as error:
+                log.warning("event=close-failed route=%s carrier=%d: %s", *self._book.who, error)
+        await asyncio.gather(self._source.close(), self._target.close())
+
+    # -- loops
+
+    async def _every(self, seconds: float, act: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await act()
+
+    async def _keep_taking(self) -> None:
+        """Acquire what is assigned; what cannot be had is asked for again."""
+        takeover = Takeover(
+            ledger=self._ledger,
+            writer=self._writer,
+            source=self._source,
+            target=self._target,
+            start=self._start,
+            tell=self._scribe.tell_found,
+            timeout_ms=self._settings.transaction_timeout_ms,
+        )
+        while True:
+            acquired = await takeover.acquire(self._waiting.keys() | self._stopped.keys())
+            for partition, taken in acquired.taken.items():
+                lane = Lane(partition, taken.entry)
+                lane.source_leader, lane.target_leader = taken.source_leader, taken.target_leader
+                self._lanes[partition] = lane
+                self._scribe.parked.pop(partition, None)
+                self._book.resumed(partition)
+            if acquired.taken:
+                self._reader.changed.set()
+                self._took.set()
+            for partition, reason in acquired.parked.items():
+                is_told = partition in self._scribe.parked or self._stopped.get(partition) == reason
+                if not is_told:
+                    self._say_parked(partition, reason)
+            self._waiting = acquired.waiting
+            # Others may have been parked meanwhile.
+            self._stopped = acquired.parked | self._scribe.shown_parked()
+            self.began_carrying_at = self.began_carrying_at or time.time()
+            if not (self._waiting or self._stopped):
+                self._wanting.clear()
+            # What is parked is asked for again too: an operator's word shall not wait for the
+            # epoch's end.
+            await self._wanting.wait()
+            await asyncio.sleep(WAITING_SECONDS)
+            if self._waiting:
+                await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
+
+    def _say_parked(self, partition: TopicPartition, reason: str) -> None:
+        log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
+        self._book.parked(partition, reason)
+
+    async def _keep_senders(self) -> None:
+        """One sender for each broker that leads something of ours."""
+        while True:
+            leaders = (self._target.leader(*partition) for partition in self._lanes)
+            for node in {leader.node for leader in leaders if leader} - self._senders.keys():
+                sender = Sender(
+                    node,
+                    target=self._target,
+                    lanes=self._lanes,
+                    producer_id=self._writer.producer_id,
+                    window=self._settings.window,
+                    timeout_ms=self._settings.request_timeout_ms // 2,
+                    prove=self._prove,
+                    uncovered=self._uncovered.set,
+                    park=self._park,
+                    shipped=self._pace.shipped,
+                )
+                self._senders[node] = sender, asyncio.create_task(sender.run())
+            for _, task in self._senders.values():
+                if task.done():
+                    task.result()
+            await self._watch_target()
+            self._took.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._took.wait(), LEDGER_TICK_SECONDS)
+
+    async def _keep_ledger(self) -> None:
+        """Commit entries: at once where a gap waits to be covered, else now and then."""
+        refresh_bytes = self._settings.refresh_mib << 20
+        last = moved_up = time.monotonic()
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._uncovered.wait(), LEDGER_TICK_SECONDS)
+            self._uncovered.clear()
+            now = time.monotonic()
+            lanes = list(self._lanes.values())
+            for lane in lanes:
+                if lane.stopping and lane.is_empty:
+                    await self._park(lane, lane.stopping)
+            waiting = [lane for lane in self._lanes.busy() if lane.waits_for_cover]
+            is_due = now - last > self._settings.refresh_seconds
+            if is_due or self._pace.bytes_since_commit > refresh_bytes:
+                renew = now - moved_up > MOVE_UP_SECONDS
+                if renew:
+                    await self._move_up(lanes)
+                    moved_up = now
+                self._pace.bytes_since_commit = 0
+                last = now
+                await self._scribe.commit(lanes, even_unchanged=renew)
+                self._wake()
+            elif waiting:
+                await self._scribe.commit(waiting)
+                self._wake()
+
+    async def _move_up(self, lanes: list[Lane]) -> None:
+        """Idle lanes of a busy target partition: a takeover need not read what others appended."""
+        for lane in lanes:
+            lane.rest()
+        idle = [lane for lane in lanes if lane.is_empty and self._target.leader(*lane.partition)]
+        # A partition that loses its leader just now must not hold up all other entries.
+        with suppress(TimeoutError):
+            asking = asyncio.gather(*(self._target.log_end(*lane.partition) for lane in idle))
+            ends = await asyncio.wait_for(asking, MOVE_UP_PATIENCE_SECONDS)
+            for lane, end in zip(idle, ends, strict=True):
+                lane.moved_up(end)
+
+    async def _heed_word(self) -> bool:
+        """Whether our driver's word, or that of one after it, was heard."""
+        word = await read_word(self._target, self._assignment.route.target)
+        term = self._assignment.term
+        if word is None or word.term.is_before(term):
+            # We were sent by a driver that had spoken: a coordinator that has just moved may not
+            # know it yet.
+            return False
+        if word.term != term:
+            if not self._lanes:
+                raise OtherTerm(f"the driver in office is {word.term}")
+            log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
+            self._over.set()
+        elif word.stop or word.plan_version > self._assignment.plan_version:
+            self._over.set()
+        return True
+
+    async def _report(self) -> None:
+        self._feed.report(
+            self._pace.reports(self._lanes.values(), self._scribe.parked, time.time())
+        )
+
+    # -- what the parts ask of each other
+
+    def _wake(self) -> None:
+        for sender, _ in self._senders.values():
+            sender.wake.set()
+
+    def _rule_of(self, topic: str) -> PackingRule:
+        return PackingRule(
+            max_bytes=self._limits.get(topic, MAX_MESSAGE_BYTES),
+            merge_below_records=self._settings.merge_below_records,
+        )
+
+    def _filled(self, lanes: list[Lane]) -> None:
+        self._lanes.stir(lanes)
+        self._wake()
+
+    async def _prove(self, lanes: list[Lane]) -> bool:
+        return await self._scribe.commit(lanes, even_unchanged=True)
+
+    async def _park(self, lane: Lane, loss: Loss) -> None:
+        self._book.note([lane], {}, {})
+        await self._scribe.park(lane, loss)
+        self._stopped[lane.partition] = str(loss)
+        self._wanting.set()
+        self._say_parked(lane.partition, str(loss))
+
+    async def _look_around(self) -> None:
+        """Metadata is read again after errors; this is for changes that cause none."""
+        await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
+
+    async def _watch_target(self) -> None:
+        """A topic deleted at the target (its entries went with it), or created again."""
+        now = time.monotonic()
+        for partition, lane in list(self._lanes.items()):
+            topic = self._target.topic(partition.topic)
+            if topic is not None:
+                self._missing_since.pop(partition.topic, None)
+                if topic.id != lane.entry.target_topic:
+                    lane.target_leader = -1
+            elif now - self._missing_since.setdefault(partition.topic, now) > (
+                TARGET_DELETED_AFTER_SECONDS
+            ):
+                await self._park(lane, Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset))

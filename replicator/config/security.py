@@ -1,0 +1,166 @@
+"""How one Kafka cluster is spoken to: plaintext or TLS, with or without SASL.
+
+Secrets stand in files of their own, never in the configuration; a password is read when a
+connection is made, so that a changed file is picked up without a restart of the configuration.
+"""
+
+import os
+import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
+
+from replicator.config.mistakes import Relations
+
+LIBRDKAFKA_PROTOCOLS = {
+    "plaintext": "PLAINTEXT",
+    "tls": "SSL",
+    "sasl_plaintext": "SASL_PLAINTEXT",
+    "sasl_tls": "SASL_SSL",
+}
+
+
+def beside_the_file(path: Path, info: ValidationInfo) -> Path:
+    """A path as the file means it: relative to the directory the file is in."""
+    directory = (info.context or {}).get("directory")
+    return path if directory is None else Path(directory) / path
+
+
+def readable(path: Path, info: ValidationInfo) -> Path:
+    """The same path, made absolute against the file's directory; refused when unreadable."""
+    path = beside_the_file(path, info)
+    if not path.exists():
+        raise ValueError(f"no such file: {path}")
+    if not path.is_file():
+        raise ValueError(f"not a file: {path}")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"not readable by this user: {path}")
+    return path
+
+
+def holding_a_secret(path: Path, info: ValidationInfo) -> Path:
+    """A readable file with something in it."""
+    path = readable(path, info)
+    if not read_secret(path):
+        raise ValueError(f"the file is empty: {path}")
+    return path
+
+
+def read_secret(path: Path) -> str:
+    """The first line of a secret's file, without its end of line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return lines[0] if lines else ""
+
+
+ReadableFile = Annotated[Path, AfterValidator(readable)]
+SecretFile = Annotated[Path, AfterValidator(holding_a_secret)]
+
+
+class Security(BaseModel):
+    """The [....security] table of a cluster."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Literal["plaintext", "tls", "sasl_plaintext", "sasl_tls"] = "plaintext"
+    ca_file: ReadableFile | None = None
+    """PEM certificates that sign the brokers' own; without it the system's are trusted."""
+    certificate_file: ReadableFile | None = None
+    """PEM certificate this client shows (mutual TLS)."""
+    key_file: ReadableFile | None = None
+    """PEM key of certificate_file."""
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    username: str | None = None
+    password_file: SecretFile | None = None
+    """A file whose first line is the password."""
+
+    @property
+    def is_tls(self) -> bool:
+        return self.protocol in ("tls", "sasl_tls")
+
+    @property
+    def is_sasl(self) -> bool:
+        return self.protocol in ("sasl_plaintext", "sasl_tls")
+
+    def password(self) -> str | None:
+        return read_secret(self.password_file) if self.password_file else None
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """For the asyncio side; None without TLS. Raises OSError on files that are not PEM."""
+        if not self.is_tls:
+            return None
+        context = ssl.create_default_context(cafile=self.ca_file)
+        if self.certificate_file:
+            context.load_cert_chain(self.certificate_file, self.key_file)
+        return context
+
+    def aiokafka_options(self) -> dict[str, Any]:
+        """Keyword arguments for kafka.connection and aiokafka's clients alike."""
+        options: dict[str, Any] = {"security_protocol": LIBRDKAFKA_PROTOCOLS[self.protocol]}
+        if self.is_tls:
+            options["ssl_context"] = self.ssl_context()
+        if self.is_sasl:
+            options["sasl_mechanism"] = self.mechanism
+            options["sasl_plain_username"] = self.username
+            options["sasl_plain_password"] = self.password()
+        return options
+
+    def librdkafka_options(self) -> dict[str, Any]:
+        """Configuration keys for confluent_kafka."""
+        options: dict[str, Any] = {"security.protocol": LIBRDKAFKA_PROTOCOLS[self.protocol]}
+        files = {
+            "ssl.ca.location": self.ca_file,
+            "ssl.certificate.location": self.certificate_file,
+            "ssl.key.location": self.key_file,
+        }
+        if self.is_tls:
+            options |= {key: str(path) for key, path in files.items() if path}
+        if self.is_sasl:
+            options["sasl.mechanisms"] = self.mechanism
+            options["sasl.username"] = self.username
+            options["sasl.password"] = self.password()
+        return options
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        found = list(contradictions(self.model_dump(exclude_none=True)))
+        if not found:
+            found = list(self._unusable_files())
+        if found:
+            raise Relations(found)
+        return self
+
+    def _unusable_files(self) -> Iterator[tuple[str, str]]:
+        if not self.is_tls:
+            return
+        try:
+            ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            yield "ca_file", f"holds no PEM certificate: {self.ca_file} ({error})"
+        if self.certificate_file:
+            try:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                # A key behind a passphrase would make OpenSSL ask at the terminal.
+                context.load_cert_chain(self.certificate_file, self.key_file, password=lambda: "")
+            except (OSError, ValueError) as error:
+                yield "certificate_file", f"not a PEM certificate with its key ({error})"
+
+
+def contradictions(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(key, what is wrong) for a security table as written, however incomplete."""
+    protocol = table.get("protocol", "plaintext")
+    if protocol not in LIBRDKAFKA_PROTOCOLS:
+        return
+    is_tls, is_sasl = protocol in ("tls", "sasl_tls"), protocol in ("sasl_plaintext", "sasl_tls")
+    for key in ("mechanism", "username", "password_file"):
+        if is_sasl and key not in table:
+            yield key, f"is missing; protocol {protocol!r} needs it"
+        if not is_sasl and key in table:
+            yield key, f"has no meaning with protocol {protocol!r}; use sasl_tls, or remove it"
+    for key in ("ca_file", "certificate_file", "key_file"):
+        if not is_tls and key in table:
+            yield key, f"has no meaning with protocol {protocol!r}; use tls, or remove it"
+    if is_tls and ("certificate_file" in table) != ("key_file" in table):
+        missing = "key_file" if "certificate_file" in table else "certificate_file"
+        yield missing, "is missing; certificate_file and key_file go together"

@@ -1,0 +1,202 @@
+"""The tables of the configuration that tune one thing each: topics, replicator, metrics.
+
+Every default here is documented in deploy/appliance.toml; a test compares the two.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import re2
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    model_validator,
+)
+
+from replicator.config.mistakes import Relations
+from replicator.config.security import beside_the_file
+
+Int = Annotated[int, Strict()]
+Float = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+
+
+def re2_options() -> re2.Options:
+    """RE2's own log lines are switched off: the error is raised, and shown once, by us."""
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+def valid_pattern(pattern: str) -> str:
+    try:
+        re2.compile(pattern, re2_options())
+    except re2.error as error:
+        detail = error.args[0] if error.args else error
+        text = detail.decode() if isinstance(detail, bytes) else str(detail)
+        raise ValueError(f"not an RE2 pattern: {text}") from None
+    return pattern
+
+
+def start_of(value: Any) -> Any:
+    """A date-time becomes milliseconds since 1970; everything else is left as it is."""
+    if isinstance(value, str) and value not in ("earliest", "latest"):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            value = None
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError("the date-time needs a zone, e.g. 2013-01-01T00:00:00Z")
+        return round(value.timestamp() * 1000)
+    understood = isinstance(value, int | str) and not isinstance(value, bool)
+    if not understood:
+        raise ValueError('neither "earliest", "latest" nor a date-time with zone')
+    return value
+
+
+def without_duplicates(values: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise ValueError(f"listed twice: {', '.join(twice)}")
+    return values
+
+
+Pattern = Annotated[str, AfterValidator(valid_pattern)]
+Patterns = Annotated[tuple[Pattern, ...], AfterValidator(without_duplicates)]
+Names = Annotated[tuple[str, ...], AfterValidator(without_duplicates)]
+OwnedPath = Annotated[Path, AfterValidator(beside_the_file)]
+# The core takes a plain int for a timestamp; Field() would let a bool or a float through.
+Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(start_of)]
+
+SYNCED_CONFIGS = (
+    "cleanup.policy",
+    "delete.retention.ms",
+    "file.delete.delay.ms",
+    "max.compaction.lag.ms",
+    "max.message.bytes",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.ms",
+)
+
+
+class Table(BaseModel):
+    """A table of the file: unknown keys are mistakes, values never change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TopicSettings(Table):
+    """The [topics] table: which topics are mirrored, and how they look on the target."""
+
+    allow: Patterns = (".*",)
+    """RE2; a topic is mirrored when one of these matches its whole name ..."""
+    deny: Patterns = ()
+    """... and none of these does."""
+    refresh_seconds: Float = Field(default=30.0, ge=1, le=3600)
+    """How often new topics, new partitions and changed configs are looked for."""
+    replication_factor: Int = Field(default=-1, ge=-1, le=32767)
+    """Of topics created on the target; -1 = the target cluster's own default."""
+    start: Start = "earliest"
+    """Where a partition never mirrored before begins: earliest, latest, or milliseconds
+    since 1970 (in the file: a date-time with zone)."""
+    synced_configs: Names = SYNCED_CONFIGS
+    """Topic configs carried over from the sources (replicator/topics/topic_plan.py says how)."""
+    compact_many_sources: Names = ()
+    """Compacted topics that several routes may feed: equal keys of two regions overwrite
+    each other there, so each such topic needs this explicit yes."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        raise_if_any(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        if self.replication_factor == 0:
+            yield "replication_factor", "0 is no replication; -1 is the target's default"
+        if not self.allow:
+            yield "allow", 'is empty, so nothing would be mirrored; ".*" allows every topic'
+        for config in ("compression.type", "message.timestamp.type"):
+            if config in self.synced_configs:
+                yield "synced_configs", f"{config} is never synced: the target needs its own value"
+
+
+class ReplicatorSettings(Table):
+    """The [replicator] table: how carriers work."""
+
+    epoch_seconds: Float = Field(default=600.0, ge=1, le=3600)
+    """One stretch of a carrier's work; at its end a new plan can take effect."""
+    drain_seconds: Float = Field(default=2.0, ge=0, le=60)
+    """At an epoch's end: how long to wait for outstanding acks."""
+    carriers_per_route: Int = Field(default=0, ge=0, le=1024)
+    """0 = Spark's task slots are shared out among the routes."""
+    refresh_seconds: Float = Field(default=5.0, ge=0.1, le=600)
+    """A ledger entry is committed at least this often while a partition moves ..."""
+    refresh_mib: Int = Field(default=64, ge=1, le=4096)
+    """... and after this much shipped by one carrier: what a takeover has to read."""
+    fetch_mib: Int = Field(default=1, ge=1, le=50)
+    """Fetched at once per partition."""
+    window: Int = Field(default=5, ge=1, le=5)
+    """Produce requests in flight per target broker; the broker remembers five batches."""
+    word_poll_seconds: Float = Field(default=0.2, ge=0.01, le=10)
+    """How often a carrier looks for the driver's word (newer plan, stop)."""
+    producer_epoch_max: Int = Field(default=32000, ge=10, le=32700)
+    """A transactional id is rotated before its epoch reaches this (Kafka's own end: 32767)."""
+    transaction_timeout_ms: Int = Field(default=30000, ge=1000, le=900000)
+    """Of ledger transactions; the broker's transaction.max.timeout.ms allows 900000."""
+    runs_seconds: Float = Field(default=1.0, ge=0.05, le=60)
+    """How often runs are published to the runs topic and to Redis."""
+    request_timeout_ms: Int = Field(default=15000, ge=1000, le=300000)
+    """A broker that has not answered by then counts as lost."""
+    connections_idle_seconds: Float = Field(default=540.0, ge=10, le=3600)
+    """Idle connections are closed: far below the broker's producer.id.expiration.ms (24 h)."""
+    merge_below_records: Int = Field(default=32, ge=0, le=100000)
+    """Batches of fewer records are opened and merged with their neighbours, where that is
+    cheaper than to send each by itself (replicator/batches/packer.py); 0 = never."""
+    state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
+    """Spark's checkpoints. Relative paths are relative to the configuration file."""
+    receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)
+    """Where receipts are written as Parquet. Relative to the configuration file."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        raise_if_any(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        # An epoch that ends before its drain does would never carry anything.
+        if self.drain_seconds >= self.epoch_seconds:
+            yield "drain_seconds", f"must be below epoch_seconds ({self.epoch_seconds:g})"
+        if self.word_poll_seconds >= self.epoch_seconds:
+            yield "word_poll_seconds", f"must be below epoch_seconds ({self.epoch_seconds:g})"
+        # A lost EndTxn answer is asked for again within the transaction it belongs to.
+        if self.request_timeout_ms >= self.transaction_timeout_ms:
+            yield (
+                "request_timeout_ms",
+                f"must be below transaction_timeout_ms ({self.transaction_timeout_ms})",
+            )
+
+
+class MetricsSettings(Table):
+    """The [metrics] table: Prometheus metrics, off unless a port is given."""
+
+    port: Int = Field(default=0, ge=0, le=65535)
+    """0 = off."""
+    address: str = "127.0.0.1"
+
+
+def raise_if_any(found: Iterator[tuple[str, str]]) -> None:
+    relations = list(found)
+    if relations:
+        raise Relations(relations)

@@ -1,0 +1,339 @@
+"""The appliance: its regions, their clusters, the routes between them; one TOML file.
+
+load() returns it checked, or raises ConfigMistakes with every mistake of the file at once.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, Self
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ValidationError,
+    model_validator,
+)
+
+from replicator.config.mistakes import ConfigMistakes, Mistake, Relations, dotted, translate
+from replicator.config.security import (
+    ReadableFile,
+    SecretFile,
+    Security,
+    contradictions,
+    read_secret,
+)
+from replicator.config.settings import MetricsSettings, ReplicatorSettings, Table, TopicSettings
+
+REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})")
+ROLES = ("regional", "aggregate")
+
+
+class UnknownRegion(Exception):
+    """The region asked for is not in the configuration."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Route:
+    """A source region's regional cluster -> a target region's aggregate cluster."""
+
+    source: str
+    target: str
+
+    @property
+    def name(self) -> str:
+        """For people: west>east."""
+        return f"{self.source}>{self.target}"
+
+    @property
+    def key(self) -> str:
+        """For ids: west.east."""
+        return f"{self.source}.{self.target}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def parse(cls, name: str) -> "Route":
+        """Raises ValueError unless the name is <source region>><target region>."""
+        source, arrow, target = (part.strip() for part in name.partition(">"))
+        if not arrow or not REGION_NAME.fullmatch(source) or not REGION_NAME.fullmatch(target):
+            raise ValueError('a route is "<source region>><target region>", e.g. "west>east"')
+        return cls(source, target)
+
+
+def parse_route(value: Any) -> Any:
+    return Route.parse(value) if isinstance(value, str) else value
+
+
+def valid_address(text: str) -> str:
+    match = ADDRESS.fullmatch(text)
+    if not match or not 1 <= int(match["port"]) <= 65535:
+        raise ValueError("an address is host:port, e.g. kafka-1.west:9092")
+    return text.lower()
+
+
+def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    if not addresses:
+        raise ValueError("needs at least one host:port")
+    twice = sorted({address for address in addresses if addresses.count(address) > 1})
+    if twice:
+        raise ValueError(f"listed twice: {', '.join(twice)}")
+    return addresses
+
+
+def valid_redis(url: str) -> str:
+    if not re.match(r"(rediss?|unix)://.", url):
+        raise ValueError("a Redis address starts with redis://, rediss:// (TLS) or unix://")
+    if re.match(r"\w+://[^/@]*:[^/@]+@", url):
+        raise ValueError("no password in the address: put it into redis_password_file")
+    return url
+
+
+Address = Annotated[str, AfterValidator(valid_address)]
+RouteName = Annotated[Route, BeforeValidator(parse_route)]
+
+
+class KafkaCluster(Table):
+    """One Kafka cluster: where it is found, how it is spoken to."""
+
+    bootstrap: Annotated[tuple[Address, ...], AfterValidator(some_addresses)]
+    security: Security = Security()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """As Kafka clients take it: comma-separated."""
+        return ",".join(self.bootstrap)
+
+
+class Region(Table):
+    """One region: its two clusters and its Redis."""
+
+    name: str
+    """From the table's own name: [regions.west]."""
+    regional: KafkaCluster
+    """Where this region's producers write."""
+    aggregate: KafkaCluster
+    """Where every region's records arrive."""
+    redis: Annotated[str, AfterValidator(valid_redis)]
+    redis_password_file: SecretFile | None = None
+    redis_ca_file: ReadableFile | None = None
+    """PEM certificates that sign a rediss:// server's own."""
+
+    def redis_url(self) -> str:
+        """The address with the secrets in it: for redis.Redis.from_url, never to be shown."""
+        parts = urlsplit(self.redis)
+        if self.redis_password_file:
+            user, _, host = parts.netloc.rpartition("@")
+            password = quote(read_secret(self.redis_password_file), safe="")
+            parts = parts._replace(netloc=f"{user}:{password}@{host}")
+        if self.redis_ca_file:
+            query = dict(parse_qsl(parts.query)) | {"ssl_ca_certs": str(self.redis_ca_file)}
+            parts = parts._replace(query=urlencode(query))
+        return urlunsplit(parts)
+
+
+class Appliance(Table):
+    """The whole configuration."""
+
+    regions: dict[str, Region]
+    routes: tuple[RouteName, ...]
+    """Default: every ordered pair of regions, also a region onto its own aggregate."""
+    topics: TopicSettings = TopicSettings()
+    replicator: ReplicatorSettings = ReplicatorSettings()
+    metrics: MetricsSettings = MetricsSettings()
+
+    def region(self, name: str) -> Region:
+        """Raises UnknownRegion, listing the known ones."""
+        if name not in self.regions:
+            raise UnknownRegion(f"no region {name!r}; known: {', '.join(sorted(self.regions))}")
+        return self.regions[name]
+
+    def route(self, name: str) -> Route:
+        """The configured route west>east; raises UnknownRegion, listing the known routes."""
+        for route in self.routes:
+            if route.name == name:
+                return route
+        known = ", ".join(route.name for route in self.routes)
+        raise UnknownRegion(f"no route {name!r}; known: {known}")
+
+    def routes_into(self, target: str) -> tuple[Route, ...]:
+        self.region(target)
+        return tuple(route for route in self.routes if route.target == target)
+
+    def source_of(self, route: Route) -> KafkaCluster:
+        return self.region(route.source).regional
+
+    def target_of(self, route: Route) -> KafkaCluster:
+        return self.region(route.target).aggregate
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, data: Any) -> Any:
+        return completed(data) if isinstance(data, Mapping) else data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        addresses = {
+            (name, role): getattr(region, role).bootstrap
+            for name, region in self.regions.items()
+            for role in ROLES
+        }
+        found = list(crossings(self.regions, self.routes, addresses))
+        found += [
+            (f"regions.{key}", f"the region's name is {region.name!r}")
+            for key, region in self.regions.items()
+            if region.name != key
+        ]
+        if found:
+            raise Relations(found)
+        return self
+
+
+def load(path: str | Path) -> Appliance:
+    """The appliance a TOML file describes; raises ConfigMistakes."""
+    path = Path(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigMistakes(
+            str(path), [Mistake("", f"cannot be read: {error.strerror}")]
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigMistakes(str(path), [Mistake("", f"not TOML: {error}")]) from None
+    mistakes = list(names_within(raw))
+    try:
+        appliance = Appliance.model_validate(raw, context={"directory": path.parent.absolute()})
+    except ValidationError as error:
+        mistakes += translate(error, Appliance)
+        mistakes += across(raw)
+        mistakes += within("topics", TopicSettings, raw)
+        mistakes += within("replicator", ReplicatorSettings, raw)
+    else:
+        if not mistakes:
+            return appliance
+    raise ConfigMistakes(str(path), mistakes)
+
+
+def completed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's tables with what goes without saying: region names, the routes' default."""
+    # The table is there even when the file has none: its defaults depend on where the file is.
+    whole: dict[str, Any] = {"replicator": {}, "regions": {}, **data}
+    regions = whole["regions"]
+    if isinstance(regions, Mapping):
+        whole["regions"] = {
+            name: {"name": name, **table} if isinstance(table, Mapping) else table
+            for name, table in regions.items()
+        }
+    names = tuple(regions) if isinstance(regions, Mapping) else ()
+    whole.setdefault("routes", [Route(a, b) for a in names for b in names])
+    return whole
+
+
+def names_within(raw: Mapping[str, Any]) -> Iterator[Mistake]:
+    """A region is named by its table alone, so a key "name" in it is unknown."""
+    for name, table in tables(raw.get("regions")):
+        if "name" in table:
+            yield Mistake(dotted(("regions", name, "name")), "unknown key; the table's name counts")
+
+
+def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
+    """What a file contradicts between its tables, however broken single values are."""
+    regions = dict(tables(raw.get("regions")))
+    addresses: dict[tuple[str, str], tuple[str, ...]] = {}
+    for name, region in regions.items():
+        for role in ROLES:
+            cluster = region.get(role)
+            if not isinstance(cluster, Mapping):
+                continue
+            listed = cluster.get("bootstrap")
+            listed = listed if isinstance(listed, list) else []
+            addresses[name, role] = tuple(a.lower() for a in listed if isinstance(a, str))
+            security = cluster.get("security")
+            if isinstance(security, Mapping):
+                where = ("regions", name, role, "security")
+                yield from (
+                    Mistake(dotted((*where, key)), text) for key, text in contradictions(security)
+                )
+    routes = written_routes(raw, tuple(regions))
+    for key, text in crossings(regions, routes, addresses):
+        yield Mistake(key, text)
+
+
+def within(name: str, model: type[Table], raw: Mapping[str, Any]) -> Iterator[Mistake]:
+    """What the sound values of a table contradict among themselves, beside its unsound ones."""
+    table = raw.get(name)
+    if not isinstance(table, Mapping):
+        return
+    try:
+        model.model_validate(table)
+        return
+    except ValidationError as error:
+        unsound = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
+    try:
+        model.model_validate({key: table[key] for key in table if key not in unsound})
+    except ValidationError as error:
+        for mistake in translate(error, model):
+            if not any(key in str(mistake) for key in unsound):
+                yield Mistake(f"{name}.{mistake.path}", mistake.text)
+
+
+def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Route | None, ...]:
+    """The routes as listed, None in the place of one that cannot be read."""
+    listed = raw.get("routes")
+    if listed is None:
+        return tuple(Route(a, b) for a in regions for b in regions)
+    routes: list[Route | None] = []
+    for name in listed if isinstance(listed, list) else []:
+        try:
+            routes.append(Route.parse(name) if isinstance(name, str) else None)
+        except ValueError:
+            routes.append(None)
+    return tuple(routes)
+
+
+def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(value, Mapping):
+        yield from ((name, table) for name, table in value.items() if isinstance(table, Mapping))
+
+
+def crossings(
+    regions: Mapping[str, Any],
+    routes: tuple[Route | None, ...],
+    addresses: Mapping[tuple[str, str], tuple[str, ...]],
+) -> Iterator[tuple[str, str]]:
+    """(path, what is wrong) between regions, routes and clusters; routes may hold None."""
+    if not regions:
+        yield "regions", "needs at least one region: a table [regions.<name>]"
+    for name in regions:
+        if not REGION_NAME.fullmatch(name):
+            yield f"regions.{name}", "a region's name is lower-case letters, digits and -"
+    if regions and not routes:
+        yield "routes", "is empty, so nothing would be mirrored; leave it out for every route"
+    seen: set[Route] = set()
+    for number, route in enumerate(routes):
+        if route is None:
+            continue
+        where = f"routes[{number}]"
+        for region in dict.fromkeys((route.source, route.target)):
+            if region not in regions:
+                known = ", ".join(sorted(regions))
+                yield where, f"no region {region!r} in {route.name!r}; known: {known}"
+        if route in seen:
+            yield where, f"route {route.name!r} is listed twice"
+        seen.add(route)
+        source = set(addresses.get((route.source, "regional"), ()))
+        shared = source & set(addresses.get((route.target, "aggregate"), ()))
+        if shared:
+            yield where, f"route {route.name!r} leads onto itself: both ends are {min(shared)}"
+    for (one, some), (other, more) in combinations(addresses.items(), 2):
+        for address in sorted(set(some) & set(more)):
+            yield (
+                f"regions.{'.'.join(other)}.bootstrap",
+                f"{address} also belongs to regions.{'.'.join(one)}; each cluster needs its own",
+            )

@@ -1,0 +1,183 @@
+"""Adoption: the ledger's first entries for partitions that no route has ever carried.
+
+All configured routes into a topic are adopted at once, while its partitions in the target are still
+empty. From then on a missing entry means that the ledger has lost it, and carriers stop there. What
+is found unadopted and not empty may be such a loss as well: it waits for the operator's yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.driver.aside import aside
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.takeover import virgin
+from replicator.ledger.word import Driver
+from replicator.ledger.writer import Offsets
+from replicator.topics.admin import Admin
+from replicator.topics.topic_plan import Carried
+
+log = logging.getLogger(__name__)
+
+# A transaction of so many stays far below its timeout.
+TOPICS_PER_TRANSACTION = 50
+# Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
+RENEW_SECONDS = 6 * 3600.0
+
+Ends = Mapping[tuple[str, int], int]
+"""Log ends in the target, by topic and partition."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Claim:
+    """A topic of a route, whose partitions 0..partitions-1 shall have entries."""
+
+    route: Route
+    topic: str
+    partitions: int
+
+
+class Adoption:
+    """Adopts what is new, and keeps the witnesses of what is old from being forgotten.
+
+    Args:
+        cluster, admin: the target.
+        driver: in office; its transactions carry the entries.
+        routes: all configured ones into the target.
+        trusting: routes of which also what is not empty is adopted, on the operator's word.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        admin: Admin,
+        driver: Driver,
+        routes: Iterable[Route],
+        trusting: Collection[Route] = (),
+    ):
+        self._admin = admin
+        self._driver = driver
+        self._ledgers = {route: Ledger(cluster, route) for route in routes}
+        self._trusting = frozenset(trusting)
+        self._adopted: dict[tuple[Route, str], int] = {}
+        self._refused: set[Claim] = set()
+        self._renewed_at = time.monotonic()
+
+    async def adopt(self, carried: Iterable[Carried]) -> None:
+        """Returns once all that may be carried has its entries.
+
+        Raises:
+            Fenced: a newer driver acts.
+            AdminError: the target does not tell how long its logs are.
+        """
+        if time.monotonic() - self._renewed_at > RENEW_SECONDS:
+            self._adopted.clear()
+            self._renewed_at = time.monotonic()
+        todo = [
+            claim
+            for claim in claims(self._ledgers, carried)
+            if self._adopted.get((claim.route, claim.topic), 0) < claim.partitions
+        ]
+        for at in range(0, len(todo), TOPICS_PER_TRANSACTION):
+            await self._adopt(todo[at : at + TOPICS_PER_TRANSACTION])
+
+    async def _adopt(self, some: Sequence[Claim]) -> None:
+        seen = await asyncio.gather(*(self._look(claim) for claim in some))
+        places = {place for _, unseen, _ in seen for place in unseen}
+        ends: Ends = await aside(self._admin.offsets, places, "latest") if places else {}
+        commits: list[Mapping[str, Offsets]] = []
+        counts: dict[tuple[Route, str], int] = {}
+        for claim, (count, unseen, known) in zip(some, seen, strict=True):
+            route, topic = claim.route, claim.topic
+            found = adoptable(unseen, known, ends, trusting=route in self._trusting)
+            if len(found) < len(unseen):
+                self._refuse(claim, unseen[len(found)])
+            counts[route, topic] = count + len(found)
+            ledger = self._ledgers[route]
+            new = [place for place in found if place not in known]
+            commits.append(ledger.offsets({p: virgin(ledger, ends[p]) for p in new}))
+            # Also where nothing is new: every driver that begins renews the witnesses.
+            if counts[route, topic]:
+                commits.append(ledger.witness(topic, counts[route, topic]))
+            if new:
+                log.info("event=adopted route=%s topic=%s partitions=%d", route, topic, len(new))
+        groups = merged(commits)
+        if groups:
+            await self._driver.commit(groups)
+        self._adopted |= counts
+
+    async def _look(
+        self, claim: Claim
+    ) -> tuple[int, list[TopicPartition], Collection[TopicPartition]]:
+        """How many were adopted, which were not, and which of these have an entry all the same."""
+        ledger = self._ledgers[claim.route]
+        count = await ledger.witnessed(claim.topic)
+        unseen = [TopicPartition(claim.topic, n) for n in range(count, claim.partitions)]
+        return count, unseen, await ledger.read(unseen) if unseen else ()
+
+    def _refuse(self, claim: Claim, place: TopicPartition) -> None:
+        if claim not in self._refused:
+            self._refused.add(claim)
+            log.error(
+                "event=not-adopted route=%s topic=%s from_partition=%d: the target holds records "
+                "but the ledger knows none of this route's; if none were ever mirrored, start "
+                "once with --adopt %s",
+                claim.route,
+                place.topic,
+                place.partition,
+                claim.route,
+            )
+
+
+def claims(routes: Iterable[Route], carried: Iterable[Carried]) -> list[Claim]:
+    """Every route's claim on every topic carried by any: a source that gets the topic later finds
+    its entries there, made while the target was known to be empty.
+    """
+    largest: dict[str, int] = {}
+    for each in carried:
+        largest[each.topic] = max(each.partitions, largest.get(each.topic, 0))
+    return [
+        Claim(route, topic, partitions)
+        for route in sorted(routes)
+        for topic, partitions in sorted(largest.items())
+    ]
+
+
+def adoptable(
+    unseen: Sequence[TopicPartition],
+    known: Collection[TopicPartition],
+    ends: Ends,
+    *,
+    trusting: bool,
+) -> list[TopicPartition]:
+    """The first of `unseen` that may be adopted, up to one that may not: witnesses count from 0.
+
+    Args:
+        unseen: partitions without a witness, in order.
+        known: those of them that have an entry all the same.
+        ends: a partition whose log end is not known waits.
+    """
+
+    def may(place: TopicPartition) -> bool:
+        end = ends.get(place)
+        return place in known or end == 0 or (trusting and end is not None)
+
+    return list(takewhile(may, unseen))
+
+
+def merged(commits: Iterable[Mapping[str, Offsets]]) -> dict[str, Offsets]:
+    """Offsets of several commits in one, by group."""
+    groups: dict[str, list[tuple[str, int, int, str]]] = {}
+    for commit in commits:
+        for group, offsets in commit.items():
+            groups.setdefault(group, []).extend(offsets)
+    return dict(groups)

@@ -1,0 +1,295 @@
+"""`sluice replicate`: the driver of all routes into one region, from its start to its end.
+
+1. Spark starts and runs an empty epoch, which takes seconds; meanwhile the topics of all ends
+   are looked at, and made and grown on the target. Another driver may still be carrying.
+2. The driver takes its term: from here on the carriers of an older driver end.
+3. Partitions never mirrored before are adopted, a plan is made, posted, and said.
+4. Carriers carry, epoch after epoch. Topics are looked at again and again; a plan that changes is
+   posted first and said then, so that carriers which end for it find it.
+5. SIGTERM or SIGINT: stop is posted and said, carriers drain and release, then Spark is stopped.
+   The same signal once more ends everything where it stands; the ledger makes up for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+
+from replicator.config.mistakes import ConfigMistakes
+from replicator.config.topology import Appliance, Route, UnknownRegion, load
+from replicator.driver.aside import aside
+from replicator.driver.metrics import PortTaken, serve
+from replicator.driver.office import Office
+from replicator.driver.planner import EvenPlanner, Planner
+from replicator.driver.run_folder import run_folder
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Fenced
+from replicator.ledger.word import OtherTerm
+from replicator.offsets.offset_keeper import OffsetKeeper
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.reports import PartitionReport
+from replicator.spark.logs import log_to_stderr
+from replicator.spark.posting import PostingFile
+from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.session import MASTER, Session, SparkGone
+from replicator.spark.stream import Stream
+from replicator.topics import admin_error
+from replicator.topics.admin_error import AdminError
+
+log = logging.getLogger(__name__)
+
+OFFSETS_SECONDS = 30.0
+SAY_SECONDS = 2.0
+SPARE_SECONDS = 1.5
+LOOK_SECONDS = 0.3
+QUERY_STOP_SECONDS = 3.0
+PAUSE_SECONDS = (1.0, 30.0)
+
+
+class Exit(IntEnum):
+    """How `sluice replicate` ends. Whoever restarts it should not do so on 2 and 8
+    (systemd: RestartPreventExitStatus=2 8)."""
+
+    STOPPED = 0
+    FAILED = 1
+    """Something outside failed; a restart may help."""
+    MISCONFIGURED = 2
+    UNREACHABLE = 3
+    """The target did not answer at the start."""
+    FENCED = 8
+    """A newer driver of the same region runs: starting again would take the region back from it."""
+
+
+def run(
+    config: str | Path,
+    region: str,
+    *,
+    master: str = MASTER,
+    conf: Mapping[str, str] | None = None,
+    planner: Planner | None = None,
+    adopt: Collection[str] = (),
+) -> int:
+    """Carries all routes into the region until told to stop; gives the exit code.
+
+    Args:
+        config: the appliance's file.
+        region: the target region.
+        master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
+        conf: Spark settings that override ours.
+        planner: decides who carries what; default: evenly by count.
+        adopt: routes (west>east) whose topics are adopted although the target holds records of
+            them: the operator's word that this route never mirrored them.
+    """
+    log_to_stderr()
+    config = Path(config).resolve()
+    try:
+        appliance = load(config)
+        if not appliance.routes_into(region):
+            raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
+        trusted = frozenset(map(appliance.route, adopt))
+    except (ConfigMistakes, UnknownRegion) as error:
+        print(error, file=sys.stderr)
+        return Exit.MISCONFIGURED
+    settings = appliance.replicator
+    try:
+        with run_folder(settings.state_dir / "replicate" / region) as folder:
+            planner = planner or EvenPlanner(settings.carriers_per_route)
+            daemon = Daemon(config, appliance, region, folder, planner, trusted)
+            return asyncio.run(daemon.live(master, conf or {}))
+    except OSError as error:
+        log.error("event=failed replicator.state_dir %s: %s", settings.state_dir, error)
+        return Exit.FAILED
+
+
+class Daemon:
+    """One run: begins Spark and the office, ends both."""
+
+    def __init__(
+        self,
+        config: Path,
+        appliance: Appliance,
+        region: str,
+        folder: Path,
+        planner: Planner,
+        trusted: Collection[Route],
+    ):
+        self._config = config
+        self._appliance = appliance
+        self._region = region
+        self._folder = folder
+        self._trusted = trusted
+        self._postings = PostingFile(folder / "posting.json")
+        self._office = Office(appliance, region, planner, self._postings)
+        self._session: Session | None = None
+        self._stream: Stream | None = None
+        self._stop_metrics: Callable[[], None] = lambda: None
+        self._warm = asyncio.Event()
+        self._stop = asyncio.Event()
+
+    async def live(self, master: str, conf: Mapping[str, str]) -> Exit:
+        """Until stopped, fenced or failed."""
+        self._heed_signals()
+        work = asyncio.ensure_future(self._work(master, conf))
+        stop = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        began = time.monotonic()
+        exit_code = Exit.STOPPED
+        if work.done():
+            exit_code = verdict(work)
+        else:
+            log.info("event=stopping region=%s", self._region)
+            work.cancel()
+            await asyncio.wait({work})
+        await self._wind_down(tell=exit_code is not Exit.FENCED)
+        seconds = time.monotonic() - began
+        log.info("event=stopped exit=%d seconds=%.1f", exit_code, seconds)
+        return exit_code
+
+    async def _work(self, master: str, conf: Mapping[str, str]) -> None:
+        names = ",".join(map(str, self._appliance.routes_into(self._region)))
+        log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
+        starting = aside(Session, master, self._folder, conf)
+        await self._office.prepare()
+        self._session = await starting
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_streaming(self._session))
+            tasks.create_task(self._office.complain())
+            await self._warm.wait()
+            await self._office.take(self._trusted, self._session.count_slots)
+            tasks.create_task(self._office.keep())
+            tasks.create_task(self._keep_offsets())
+
+    # -- epochs
+
+    async def _keep_streaming(self, session: Session) -> None:
+        """Starts the query again when Spark gives up on it: a task failed too often."""
+        shortest, longest = PAUSE_SECONDS
+        pause, number = shortest, 0
+        while True:
+            began = time.monotonic()
+            number += 1
+            try:
+                self._stream = await aside(self._streamed, session, number)
+                ended = aside(self._stream.wait)
+                await aside(self._stream.warm.wait)
+                if not ended.done():
+                    self._warm.set()
+                await ended
+            except Exception as error:
+                first = str(error).splitlines()[0]
+                log.error("event=query-failed again_in_seconds=%.0f: %s", pause, first)
+            if time.monotonic() - began > longest:
+                pause = shortest
+            await asyncio.sleep(pause)
+            if not session.is_alive:
+                raise SparkGone
+            pause = min(pause * 2, longest)
+
+    def _streamed(self, session: Session, number: int) -> Stream:
+        return Stream(
+            session.spark,
+            config=self._config,
+            posting=self._postings.path,
+            checkpoint=self._folder / f"checkpoint-{number}",
+            slots=session.count_slots(),
+            receipts=ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region),
+        )
+
+    async def _keep_offsets(self) -> None:
+        """The offset maps in Redis, and metrics from the reports there; neither is ever vital."""
+        region = self._appliance.region(self._region)
+        routes = self._appliance.routes_into(self._region)
+        stores = [OffsetStore(region.redis_url(), route.key) for route in routes]
+
+        def reports() -> list[PartitionReport]:
+            return [report for store in stores for report in store.reports().values()]
+
+        try:
+            self._stop_metrics = serve(self._appliance.metrics, reports)
+        except PortTaken as error:
+            log.error("event=no-metrics %s", error)
+        keeper = OffsetKeeper(region, routes)
+        while True:
+            try:
+                await aside(keeper.keep)
+            except Exception:
+                log.exception("event=runs-not-kept")
+            await asyncio.sleep(OFFSETS_SECONDS)
+
+    # -- the end
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+
+    def _signalled(self) -> None:
+        if not self._stop.is_set():
+            self._stop.set()
+            return
+        log.warning("event=stopped-at-once: a second signal")
+        logging.shutdown()
+        # Nothing may come between: the JVM's death would be complained about at length.
+        if self._session:
+            self._session.kill()
+        os._exit(Exit.FAILED)
+
+    async def _wind_down(self, *, tell: bool) -> None:
+        """Never raises, never takes long: what cannot be done gracefully is left to the ledger."""
+        if self._session and self._session.is_alive:
+            await self._end_carriers(tell)
+        if self._stream:
+            with suppress(Exception):
+                await asyncio.wait_for(aside(self._stream.stop), QUERY_STOP_SECONDS)
+        if self._session:
+            try:
+                await asyncio.wait_for(aside(self._session.stop), QUERY_STOP_SECONDS)
+            except Exception:
+                self._session.kill()
+        with suppress(Exception):
+            await asyncio.wait_for(self._office.close(), SAY_SECONDS)
+            await asyncio.wait_for(aside(self._stop_metrics), SAY_SECONDS)
+
+    async def _end_carriers(self, tell: bool) -> None:
+        """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""
+        try:
+            self._office.post_stop()
+            if tell:
+                await asyncio.wait_for(self._office.stop(), SAY_SECONDS)
+        except Exception as error:
+            log.warning(
+                "event=stop-unheard %s: carriers are cut off", error or type(error).__name__
+            )
+            return
+        # An epoch may be just about to begin: its carriers hear at once that they shall stop.
+        await asyncio.sleep(LOOK_SECONDS)
+        if self._stream:
+            seconds = self._appliance.replicator.drain_seconds + SPARE_SECONDS
+            await aside(self._stream.wait_idle, seconds)
+
+
+def verdict(work: asyncio.Future[None]) -> Exit:
+    """What ended the work, logged so that an operator knows what to do."""
+    error = work.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case Fenced() | OtherTerm():
+            log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
+            return Exit.FENCED
+        case Unreachable() | admin_error.Unreachable():
+            log.error("event=failed %s", error)
+            return Exit.UNREACHABLE
+        case AdminError() | Answered() | SparkGone():
+            log.error("event=failed %s", error)
+        case _:
+            log.error("event=failed", exc_info=error)
+    return Exit.FAILED

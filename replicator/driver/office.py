@@ -1,0 +1,174 @@
+"""The driver in office: its term, the topics it looks after, its plans, its word to carriers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from balancer.plan import Plan, bins
+from replicator.config.topology import Appliance, Route
+from replicator.driver.adoption import Adoption
+from replicator.driver.aside import aside
+from replicator.driver.own_topics import make_own_topics
+from replicator.driver.planner import Planner
+from replicator.kafka.cluster import Answered, Cluster, Fenced
+from replicator.ledger.word import Driver, OtherTerm, read_word
+from replicator.spark.posting import Posting, PostingFile
+from replicator.topics.admin_error import AdminError
+from replicator.topics.topic_plan import Carried
+from replicator.topics.topic_sync import TopicSync, by_route
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 2.0
+COMPLAIN_SECONDS = 5.0
+# Brokers forget ids and commits that are not used for a week.
+SAY_AGAIN_SECONDS = 3600.0
+
+
+class Office:
+    """Prepared first, then taken, then kept; stopped at the end.
+
+    Args:
+        region: the target.
+        planner: decides who carries what.
+        postings: where plans are left for the stream's reader.
+    """
+
+    def __init__(self, appliance: Appliance, region: str, planner: Planner, postings: PostingFile):
+        settings = appliance.replicator
+        self._appliance = appliance
+        self._region = region
+        self._planner = planner
+        self._postings = postings
+        self._routes = appliance.routes_into(region)
+        self._topics = TopicSync(appliance, region)
+        self._target = Cluster(
+            f"{region} aggregate",
+            appliance.region(region).aggregate,
+            client_id=f"sluice-driver-{region}",
+            request_timeout_ms=settings.request_timeout_ms,
+            idle_seconds=settings.connections_idle_seconds,
+        )
+        self._driver = Driver(self._target, region, settings.transaction_timeout_ms)
+        self._carried: Sequence[Carried] = ()
+        self._adoption: Adoption | None = None
+        self._count_slots: Callable[[], int] = lambda: 1
+        self._last_version = 0
+        self._posting: Posting | None = None
+
+    async def prepare(self) -> None:
+        """All that can be done while another driver may still be in office.
+
+        Raises:
+            AdminError, Unreachable: the target does not answer, or refuses.
+        """
+        replicas = self._appliance.topics.replication_factor
+        target = self._topics.target
+        await aside(make_own_topics, target, self._routes, replicas)
+        self._carried = await aside(self._topics.round)
+        await self._target.open()
+
+    async def take(self, trusted: Collection[Route], count_slots: Callable[[], int]) -> None:
+        """Cut the driver before off, adopt what is new, and say the first plan."""
+        self._count_slots = count_slots
+        term = await self._driver.open()
+        log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
+        before = await read_word(self._target, self._region)
+        self._last_version = before.plan_version if before else 0
+        self._adoption = Adoption(
+            cluster=self._target,
+            admin=self._topics.target,
+            driver=self._driver,
+            routes=self._routes,
+            trusting=trusted,
+        )
+        await self._plan_for(self._carried)
+
+    async def keep(self) -> None:
+        """Look at topics again and again, and whether this driver is still the one.
+
+        Raises:
+            OtherTerm, Fenced: a newer driver acts.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_planning())
+            tasks.create_task(self._keep_checking())
+
+    async def stop(self) -> None:
+        """Carriers drain, release and end. Until the plan is posted there are none."""
+        if self._posting:
+            await self._post(replace(self._posting, stop=True))
+
+    def post_stop(self) -> None:
+        """No further epoch begins; for carriers that hear another driver's word by now."""
+        if self._posting:
+            self._postings.write(replace(self._posting, stop=True))
+
+    async def close(self) -> None:
+        await self._target.close()
+
+    async def complain(self) -> None:
+        """What the target lets us wait for: once, when it has lasted from one look to the next."""
+        before = said = ""
+        while True:
+            await asyncio.sleep(COMPLAIN_SECONDS)
+            trouble = self._target.trouble
+            if trouble and trouble == before != said:
+                log.warning("event=target-trouble %s", trouble)
+                said = trouble
+            before = trouble
+
+    async def _keep_planning(self) -> None:
+        while True:
+            await asyncio.sleep(self._appliance.topics.refresh_seconds)
+            try:
+                await self._plan_for(await aside(self._topics.round))
+            except Fenced:
+                raise
+            except (AdminError, Answered) as error:
+                # What runs, runs on; only what is new has to wait.
+                log.error("event=topics-unknown %s", error)
+
+    async def _plan_for(self, carried: Sequence[Carried]) -> None:
+        assert self._adoption is not None
+        await self._adoption.adopt(carried)
+        slots = await aside(self._count_slots)
+        # Versions go on where the driver before left off: receipts tell their plans apart.
+        before = self._posting.plan if self._posting else Plan(self._last_version)
+        plan = self._planner.plan(by_route(self._routes, carried), slots, before)
+        limits = self._topics.limits
+        if self._posting and plan.version == before.version:
+            posted = len(bins(plan, self._posting.slots)), self._posting.limits
+            if posted == (len(bins(plan, slots)), limits):
+                return
+            plan = plan.renewed()
+        await self._post(Posting(plan, slots, self._driver.term, limits))
+
+    async def _post(self, posting: Posting) -> None:
+        """Posted first and said then: carriers that end for it find it."""
+        self._posting = posting
+        self._postings.write(posting)
+        await self._driver.say(posting.plan.version, stop=posting.stop)
+        log.info(
+            "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s",
+            posting.plan.version,
+            posting.plan.partitions,
+            len(posting.plan.loads),
+            posting.slots,
+            posting.stop,
+        )
+
+    async def _keep_checking(self) -> None:
+        said_at = time.monotonic()
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            word = await read_word(self._target, self._region)
+            if word and word.term != self._driver.term:
+                raise OtherTerm(f"it has {word.term}, this one had {self._driver.term}")
+            if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
+                await self._driver.say(self._posting.plan.version)
+                said_at = time.monotonic()

@@ -1,0 +1,175 @@
+"""The brokers of one Kafka cluster: connections to them, and what the metadata says of topics.
+
+Connections are kept by broker and purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from aiokafka.errors import KafkaError, SaslAuthenticationFailed
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.connection import Connection, connect
+from replicator.kafka.wire.metadata import MetadataRequest
+from replicator.kafka.wire.topic_id import NO_TOPIC_ID
+
+
+class Unreachable(Exception):
+    """No broker of the cluster answers. Names the cluster, what was tried, and the mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The broker that leads a partition, and since which election."""
+
+    node: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the cluster's metadata shows it; a leader is None while there is none."""
+
+    id: UUID
+    leaders: dict[int, Leader | None]
+
+
+class Brokers:
+    """Keeps connections to them, and knows which of them leads what.
+
+    Args:
+        name: how people know the cluster, such as "west regional".
+        settings: where its first brokers are found.
+        options: of aiokafka's connections.
+    """
+
+    def __init__(self, name: str, settings: KafkaCluster, options: Mapping[str, Any]):
+        self.name = name
+        self._settings = settings
+        self._options = options
+        self._brokers: dict[int, tuple[str, int]] = {}
+        self._topics: dict[str, Topic] = {}
+        self._watched: set[str] = set()
+        self._connections: dict[tuple[int, str], Connection] = {}
+        self._connecting: dict[tuple[int, str], asyncio.Lock] = {}
+        self._refreshing: asyncio.Task[None] | None = None
+        self.trouble = ""
+        """Why the last question was not answered at once; empty when it was."""
+
+    # -- connections
+
+    async def open(self, topics: Iterable[str] = ()) -> None:
+        """Connect and read the metadata of the topics.
+
+        Raises:
+            Unreachable: no bootstrap address answers, or the broker refuses the credentials.
+        """
+        self._watched |= set(topics)
+        failures = []
+        for address in self._settings.bootstrap:
+            host, _, port = address.rpartition(":")
+            try:
+                connection = await connect(host.strip("[]"), int(port), **self._options)
+            except SaslAuthenticationFailed as error:
+                raise Unreachable(
+                    f"{self.name}: {address} refuses the credentials ({error}); "
+                    "mend username and password_file of this cluster"
+                ) from error
+            except (OSError, KafkaError, TimeoutError) as error:
+                failures.append(f"{address} ({error or type(error).__name__})")
+                continue
+            try:
+                await self._read_metadata(connection)
+            finally:
+                connection.close()
+            return
+        raise Unreachable(
+            f"{self.name}: no broker answers at {', '.join(failures)}; "
+            "check bootstrap and the security settings of this cluster, and that it runs"
+        )
+
+    async def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        if self._refreshing:
+            self._refreshing.cancel()
+
+    async def connect(self, node: int) -> Connection:
+        """A new connection of the caller's own to a broker."""
+        if node not in self._brokers:
+            await self.refresh()
+        host, port = self._brokers[node]
+        return await connect(host, port, **self._options)
+
+    async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
+        """One request over the kept connection of this purpose; raises what the network raises."""
+        key = (node, purpose)
+        connection = self._connections.get(key)
+        if connection is None or not connection.connected():
+            async with self._connecting.setdefault(key, asyncio.Lock()):
+                connection = self._connections.get(key)
+                if connection is None or not connection.connected():
+                    connection = self._connections[key] = await self.connect(node)
+        return await connection.send(request)
+
+    # -- metadata
+
+    def watch(self, topics: Iterable[str]) -> None:
+        """Topics whose leaders shall be known after the next refresh."""
+        self._watched |= set(topics)
+
+    async def refresh(self) -> None:
+        """Read the metadata again; callers that come together share one request."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.ensure_future(self._refresh())
+        await asyncio.shield(self._refreshing)
+
+    async def try_refresh(self) -> None:
+        """refresh(), for those who ask again anyway: a cluster that is away is only noted."""
+        try:
+            await self.refresh()
+        except Unreachable as error:
+            self.trouble = str(error)
+
+    async def _refresh(self) -> None:
+        nodes = list(self._brokers)
+        random.shuffle(nodes)
+        for node in nodes:
+            try:
+                response = await self.send(node, MetadataRequest(sorted(self._watched)))
+            except (OSError, KafkaError, TimeoutError) as error:
+                self.trouble = f"{self.name}: broker {node}: {error or type(error).__name__}"
+                continue
+            self._take_metadata(response)
+            return
+        await self.open()
+
+    async def _read_metadata(self, connection: Connection) -> None:
+        self._take_metadata(await connection.send(MetadataRequest(sorted(self._watched))))
+
+    def _take_metadata(self, response: Any) -> None:
+        if response.brokers:
+            self._brokers = {row[0]: (row[1], row[2]) for row in response.brokers}
+        for code, name, topic_id, _, partitions, *_ in response.topics:
+            if code == 3:
+                self._topics.pop(name, None)
+            elif topic_id != NO_TOPIC_ID:
+                self._topics[name] = Topic(
+                    topic_id,
+                    {row[1]: Leader(row[2], row[3]) if row[2] >= 0 else None for row in partitions},
+                )
+
+    def topic(self, name: str) -> Topic | None:
+        """None: the cluster has no such topic (as of the last refresh)."""
+        return self._topics.get(name)
+
+    def leader(self, topic: str, partition: int) -> Leader | None:
+        known = self._topics.get(topic)
+        return known.leaders.get(partition) if known else None

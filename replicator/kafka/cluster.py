@@ -1,0 +1,289 @@
+"""One Kafka cluster as carriers see it: questions asked until answered.
+
+It knows whom to ask: a leader, a group's coordinator, a transactional id's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.commit import OffsetFetchRequest
+from aiokafka.protocol.coordination import FindCoordinatorRequest
+from aiokafka.protocol.offset import OffsetRequest
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.brokers import Brokers, Unreachable
+from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
+from replicator.kafka.wire.leader_epoch import LeaderEpochRequest
+from replicator.kafka.wire.producers import DescribeProducersRequest
+
+GROUP, TRANSACTION = 0, 1
+EARLIEST, LATEST = -2, -1
+UNKNOWN_TOPIC = 3
+MISSING_SECONDS_MAX = 10.0
+"""A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
+BACKOFF_SECONDS_MAX = 0.5
+
+
+class Answered(Exception):
+    """A broker said no, and asking again would not help. Carries the error codes."""
+
+    def __init__(self, question: str, codes: Sequence[int]):
+        super().__init__(f"{question}: {', '.join(named(code) for code in codes)}")
+        self.codes = tuple(codes)
+
+
+class Fenced(Answered):
+    """A newer writer of the same transactional id exists. Throw this one away; do not retry."""
+
+
+class StartOver(Answered):
+    """The broker forgot the writer. Fence oneself and acquire anew from the ledger."""
+
+
+class Forbidden(Answered):
+    """The user lacks a right on the cluster; grant it, then the route goes on."""
+
+
+_RAISED: dict[Verdict, type[Answered]] = {
+    Verdict.FENCED: Fenced,
+    Verdict.START_OVER: StartOver,
+    Verdict.FORBIDDEN: Forbidden,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A committed offset of a group, with its metadata."""
+
+    offset: int
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerState:
+    """What a leader remembers of one producer id: its epoch and last sequence (-1: none)."""
+
+    epoch: int
+    last_sequence: int
+
+
+class Cluster(Brokers):
+    """Asks one cluster's brokers. Methods wait through elections and restarts, until cancelled.
+
+    Args:
+        name: how people know the cluster, such as "west regional".
+        settings: its address and security.
+        client_id: shown in the brokers' logs and quotas.
+        request_timeout_ms: how long one request may take.
+        idle_seconds: after which an idle connection is closed (well under the brokers'
+            producer.id.expiration.ms: a writer that comes back late must have to knock).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: KafkaCluster,
+        *,
+        client_id: str = "sluice",
+        request_timeout_ms: int = 15_000,
+        idle_seconds: float = 540.0,
+    ):
+        super().__init__(
+            name,
+            settings,
+            settings.security.aiokafka_options()
+            | {
+                "client_id": client_id,
+                "request_timeout_ms": request_timeout_ms,
+                "max_idle_ms": int(idle_seconds * 1000),
+            },
+        )
+        self._coordinators: dict[tuple[int, str], int] = {}
+
+    # -- questions
+
+    async def ask(
+        self,
+        find: Callable[[], Awaitable[int | None]],
+        request: Any,
+        codes: Callable[[Any], Iterable[int]],
+        *,
+        forget: Callable[[], None] = lambda: None,
+        never: frozenset[int] = frozenset(),
+    ) -> Any:
+        """Ask until answered, or until an answer says that asking is useless.
+
+        Args:
+            find: gives the broker to ask (None: nobody yet).
+            codes: the error codes in a response.
+            forget: called when the broker was the wrong one.
+            never: codes to give up on that are otherwise asked again.
+
+        Raises:
+            Fenced, StartOver, Forbidden, Answered: by the verdict on the codes.
+        """
+        pause = 0.004
+        question = type(request).__name__.removesuffix("Request")
+        while True:
+            try:
+                node = await find()
+                if node is None:
+                    raise KafkaError("no leader")
+                response = await self.send(node, request)
+            except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
+                self.trouble = f"{self.name}: {question}: {error or type(error).__name__}"
+                forget()
+            else:
+                bad = [code for code in codes(response) if code]
+                if not bad:
+                    self.trouble = ""
+                    return response
+                for code in bad:
+                    answer = verdict(code)
+                    if answer is not Verdict.AGAIN or code in never:
+                        raise _RAISED.get(answer, Answered)(f"{self.name}: {question}", bad)
+                self.trouble = f"{self.name}: {question}: {named(bad[0])}"
+                if any(code != 51 for code in bad):
+                    forget()
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 1.6, BACKOFF_SECONDS_MAX)
+
+    async def ask_leader(
+        self, topic: str, partition: int, request: Any, codes: Callable[[Any], Iterable[int]]
+    ) -> Any:
+        stale = False
+        missing_since = 0.0
+
+        async def find() -> int | None:
+            nonlocal missing_since
+            if stale or self.leader(topic, partition) is None:
+                await self.refresh()
+            if self.topic(topic) is None:
+                missing_since = missing_since or time.monotonic()
+                if time.monotonic() - missing_since > MISSING_SECONDS_MAX:
+                    raise Answered(f"{self.name}: {topic}", [UNKNOWN_TOPIC])
+            leader = self.leader(topic, partition)
+            return leader.node if leader else None
+
+        def forget() -> None:
+            nonlocal stale
+            stale = True
+
+        return await self.ask(find, request, codes, forget=forget)
+
+    async def ask_coordinator(
+        self,
+        kind: int,
+        key: str,
+        request: Any,
+        codes: Callable[[Any], Iterable[int]],
+        *,
+        never: frozenset[int] = frozenset(),
+    ) -> Any:
+        """Ask the coordinator of a group (GROUP) or of a transactional id (TRANSACTION)."""
+
+        async def find() -> int | None:
+            node = self._coordinators.get((kind, key))
+            if node is None:
+                anyone = random.choice(list(self._brokers))
+                found = await self.send(anyone, FindCoordinatorRequest(key, kind))
+                if found.error_code:
+                    answer = verdict(found.error_code)
+                    if answer is Verdict.FORBIDDEN:
+                        raise Forbidden(f"{self.name}: FindCoordinator {key}", [found.error_code])
+                    raise KafkaError(f"coordinator of {key}: {named(found.error_code)}")
+                if found.coordinator_id not in self._brokers:
+                    await self.refresh()
+                node = self._coordinators[kind, key] = found.coordinator_id
+            return node
+
+        def forget() -> None:
+            self._coordinators.pop((kind, key), None)
+
+        return await self.ask(find, request, codes, forget=forget, never=never)
+
+    # -- what carriers want to know
+
+    async def log_end(self, topic: str, partition: int) -> int:
+        return await self._list_offset(topic, partition, LATEST)
+
+    async def log_start(self, topic: str, partition: int) -> int:
+        return await self._list_offset(topic, partition, EARLIEST)
+
+    async def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int:
+        """The first offset at or after a timestamp; the log's end when there is none."""
+        found = await self._list_offset(topic, partition, timestamp_ms)
+        return found if found >= 0 else await self.log_end(topic, partition)
+
+    async def _list_offset(self, topic: str, partition: int, timestamp: int) -> int:
+        request = OffsetRequest(-1, 0, [(topic, [(partition, timestamp)])])
+        response = await self.ask_leader(topic, partition, request, _second_of_each)
+        return int(response.topics[0][1][0][3])
+
+    async def epoch_end(self, topic: str, partition: int, leader_epoch: int) -> int:
+        """Where a leader epoch ends in today's log (KIP-320); -1 when the log knows no such."""
+        request = LeaderEpochRequest(topic, partition, leader_epoch)
+        response = await self.ask_leader(
+            topic, partition, request, lambda r: [row[0] for _, rows in r.topics for row in rows]
+        )
+        return int(response.topics[0][1][0][3])
+
+    async def producer_states(self, topic: str, partition: int) -> dict[int, ProducerState]:
+        """DescribeProducers: by producer id."""
+        response = await self.ask_leader(
+            topic,
+            partition,
+            DescribeProducersRequest(topic, [partition]),
+            lambda r: [row[1] for _, rows, *_ in r.topics for row in rows],
+        )
+        rows = response.topics[0][1][0][3]
+        return {row[0]: ProducerState(row[1], row[2]) for row in rows}
+
+    async def read(self, topic: str, partition: int, offset: int, bytes_max: int) -> bytes:
+        """Raw batches from an offset on, uncommitted ones too; empty at the log's end.
+
+        Raises:
+            Answered: with code 1 when the offset is outside the log.
+        """
+        known = self.topic(topic)
+        if known is None:
+            raise Answered(f"{self.name}: Fetch {topic}", [UNKNOWN_TOPIC])
+        request = FetchRequest(
+            [FetchPosition(known.id, partition, offset, bytes_max)],
+            wait_ms=100,
+            bytes_max=bytes_max,
+            read_committed=False,
+        )
+        response = await self.ask_leader(
+            topic, partition, request, lambda r: [row[1] for _, rows, _ in r.topics for row in rows]
+        )
+        return bytes(response.topics[0][1][0][7] or b"")
+
+    async def commits(
+        self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
+    ) -> dict[tuple[str, int], Commit]:
+        """Committed offsets of a group, by topic and partition; what is not there is left out."""
+        response = await self.ask_coordinator(
+            GROUP,
+            group,
+            OffsetFetchRequest(group, [(topic, list(some)) for topic, some in partitions]),
+            lambda r: [r.error_code] + [row[3] for _, rows in r.topics for row in rows],
+        )
+        return {
+            (topic, partition): Commit(offset, metadata)
+            for topic, rows in response.topics
+            for partition, offset, metadata, _ in rows
+            if offset >= 0
+        }
+
+
+def _second_of_each(response: Any) -> list[int]:
+    return [row[1] for _, rows in response.topics for row in rows]

@@ -1,0 +1,70 @@
+"""What a broker already knows of what we want to fetch, so that a request names only changes.
+
+Source: KIP-227 (incremental fetch sessions). Without it each request would name every partition,
+and each answer too: with a thousand partitions that is most of an idle carrier's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from replicator.kafka.wire.fetch import FetchPosition
+
+Place = tuple[UUID, int]
+"""Topic id and partition."""
+
+EPOCH_MAX = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the next request says: session id and epoch, what is new, what is wanted no more."""
+
+    session_id: int
+    epoch: int
+    positions: tuple[FetchPosition, ...]
+    forgotten: tuple[Place, ...]
+
+
+class FetchSession:
+    """One session with one broker. An answer that was lost, or an error, begins it anew."""
+
+    def __init__(self) -> None:
+        self._id = 0
+        self._epoch = 0
+        self._known: dict[Place, FetchPosition] = {}
+
+    def next(self, wanted: Mapping[Place, FetchPosition]) -> Changes:
+        """The next request; `wanted` is everything that shall be fetched from now on."""
+        if self._epoch == 0:
+            self._known = dict(wanted)
+            return Changes(0, 0, tuple(wanted.values()), ())
+        known = self._known
+        positions = tuple(
+            position for place, position in wanted.items() if known.get(place) != position
+        )
+        forgotten: tuple[Place, ...] = ()
+        if len(known.keys() | wanted.keys()) > len(wanted):
+            forgotten = tuple(place for place in known if place not in wanted)
+        self._known = dict(wanted)
+        return Changes(self._id, self._epoch, positions, forgotten)
+
+    def asked(self, place: Place) -> int | None:
+        """The source offset that the last request asked a partition from."""
+        position = self._known.get(place)
+        return position.offset if position else None
+
+    def answered(self, session_id: int) -> None:
+        """The broker answered without error; session id 0: it keeps no session for us."""
+        self._id = session_id
+        if session_id == 0:
+            self._epoch = 0
+        else:
+            self._epoch = self._epoch + 1 if self._epoch < EPOCH_MAX else 1
+
+    def forget(self) -> None:
+        """Begin anew with the next request."""
+        self._id = self._epoch = 0
+        self._known = {}

@@ -1,0 +1,64 @@
+"""OffsetForLeaderEpoch: where a leader epoch ends."""
+
+from __future__ import annotations
+
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import Array, Int16, Int32, Int64, Schema, String
+
+
+class LeaderEpochResponse(Response):
+    API_KEY = 23
+    API_VERSION = 3
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "topics",
+            Array(
+                ("topic", String("utf-8")),
+                (
+                    "partitions",
+                    Array(
+                        ("error_code", Int16),
+                        ("partition", Int32),
+                        ("leader_epoch", Int32),
+                        ("end_offset", Int64),
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+class LeaderEpochStruct(RequestStruct):
+    API_KEY = 23
+    API_VERSION = 3
+    RESPONSE_TYPE = LeaderEpochResponse
+    SCHEMA = Schema(
+        ("replica_id", Int32),
+        (
+            "topics",
+            Array(
+                ("topic", String("utf-8")),
+                (
+                    "partitions",
+                    Array(
+                        ("partition", Int32),
+                        ("current_leader_epoch", Int32),
+                        ("leader_epoch", Int32),
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+class LeaderEpochRequest(Request[LeaderEpochStruct]):
+    """OffsetForLeaderEpoch: where a leader epoch ends in today's log (KIP-320)."""
+
+    API_KEY = 23
+
+    def __init__(self, topic: str, partition: int, leader_epoch: int):
+        self._topics = [(topic, [(partition, -1, leader_epoch)])]
+
+    def build(self, request_struct_class: type[LeaderEpochStruct]) -> LeaderEpochStruct:
+        return request_struct_class(-1, self._topics)

@@ -1,0 +1,22 @@
+"""A topic id as it stands in Kafka's messages."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from uuid import UUID
+
+from aiokafka.protocol.abstract import AbstractType
+
+NO_TOPIC_ID = UUID(int=0)
+
+
+class TopicId(AbstractType[UUID]):
+    """A topic id as it stands in Kafka's messages: 16 bytes."""
+
+    @classmethod
+    def encode(cls, value: UUID) -> bytes:
+        return value.bytes
+
+    @classmethod
+    def decode(cls, data: BytesIO) -> UUID:
+        return UUID(bytes=data.read(16))

@@ -1,0 +1,100 @@
+"""Looks at the logs of both ends and says what of a partition is lost, if anything.
+
+Done whenever a partition is taken, and again whenever a leader changes or a log answers oddly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from balancer.plan import TopicPartition
+from replicator.kafka.cluster import Cluster
+from replicator.kafka.together import together
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
+from replicator.ledger.tail import mark_holds
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFindings:
+    """A partition's target log, checked under the leader epoch `leader`.
+
+    Args:
+        loss: what the entry calls landed and the log no longer holds.
+    """
+
+    start: int
+    end: int
+    leader: int
+    loss: Loss | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFindings:
+    """A partition's source log, checked under the leader epoch `leader`.
+
+    Args:
+        loss: why reading cannot simply go on at the entry's source offset.
+    """
+
+    start: int
+    end: int
+    leader: int
+    loss: Loss | None
+
+
+async def inspect_target(
+    cluster: Cluster, partition: TopicPartition, entry: Entry
+) -> TargetFindings:
+    """Whether the target still holds what the entry says it holds."""
+    while True:
+        leader = cluster.leader(*partition)
+        found = await _look_at_target(cluster, partition, entry)
+        if found.loss is None:
+            return found
+        # A loss stops the partition for good, so it must not be two leaders that disagree.
+        await cluster.try_refresh()
+        if cluster.leader(*partition) == leader:
+            return found
+
+
+async def _look_at_target(
+    cluster: Cluster, partition: TopicPartition, entry: Entry
+) -> TargetFindings:
+    leader = cluster.leader(*partition)
+    start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
+    # Only now: a leader that was just elected tells its log's end once it knows the high watermark,
+    # and shows nothing behind an older one until then.
+    holds = await mark_holds(cluster, partition, entry.mark)
+    topic = cluster.topic(partition.topic)
+    view = LogView(
+        topic_id_differs=bool(topic and entry.target_topic and topic.id != entry.target_topic),
+        start=start,
+        end=end,
+        mark_holds=holds,
+    )
+    loss = None
+    if entry.custody is not Custody.VIRGIN:
+        loss = target_loss(entry.target_offset, view)
+    return TargetFindings(start, end, leader.epoch if leader else -1, loss)
+
+
+async def inspect_source(
+    cluster: Cluster, partition: TopicPartition, entry: Entry, position: int
+) -> SourceFindings:
+    """Whether the source's log can be read on from a position.
+
+    Args:
+        entry: gives the topic's id and the leader epoch of the last batch read.
+    """
+    topic = cluster.topic(partition.topic)
+    if topic is None:
+        return SourceFindings(-1, -1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
+    leader = cluster.leader(*partition)
+    differs = bool(entry.source_topic and topic.id != entry.source_topic)
+    epoch_end = -1
+    if entry.source_epoch >= 0 and not differs:
+        epoch_end = await cluster.epoch_end(*partition, entry.source_epoch)
+    start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
+    view = LogView(topic_id_differs=differs, start=start, end=end, epoch_end=epoch_end)
+    return SourceFindings(start, end, leader.epoch if leader else -1, source_loss(position, view))

@@ -1,0 +1,101 @@
+"""The ledger of one route: its entries, kept as committed offsets in the target cluster.
+
+Entries of a route are spread over a few consumer groups, so that their commits spread over the
+brokers. Beside them stands a witness per topic: how many of its partitions were ever adopted. It is
+kept under the runs topic's name, so it outlives the topic, whose deletion takes the entries along.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.kafka.cluster import Cluster, Commit
+from replicator.kafka.together import together
+from replicator.ledger.entry import Entry, UnreadableEntry, decode, encode, unreadable
+from replicator.ledger.writer import Offsets, Writer
+
+GROUPS = 4
+"""Never changed once records were mirrored: entries would be looked for in the wrong group. Each
+group that a commit touches costs it some 4 ms on a busy lab broker."""
+
+
+def group_of(route: Route, partition: TopicPartition) -> str:
+    """The consumer group that keeps a partition's entry."""
+    spread = zlib.crc32(f"{partition.topic}/{partition.partition}".encode()) % GROUPS
+    return f"sluice.{route.key}.{spread}"
+
+
+def groups_of(route: Route) -> tuple[str, ...]:
+    """All groups of a route's entries."""
+    return tuple(f"sluice.{route.key}.{number}" for number in range(GROUPS))
+
+
+def witness_group(route: Route, topic: str) -> str:
+    return f"sluice.{route.key}.witness.{topic}"
+
+
+def runs_topic(route: Route) -> str:
+    return f"sluice.runs.{route.key}"
+
+
+def free_id(route: Route) -> str:
+    """The transactional id under which virgin entries wait."""
+    return f"sluice.{route.key}.free"
+
+
+class Ledger:
+    """Reads and commits the entries of one route."""
+
+    def __init__(self, cluster: Cluster, route: Route):
+        self.route = route
+        self._cluster = cluster
+
+    async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
+        """The entries there are; one that cannot be read is given as parked."""
+        groups: dict[str, dict[str, list[int]]] = {}
+        for partition in partitions:
+            topics = groups.setdefault(group_of(self.route, partition), {})
+            topics.setdefault(partition.topic, []).append(partition.partition)
+        found = await together(
+            *(
+                self._cluster.commits(group, list(topics.items()))
+                for group, topics in groups.items()
+            )
+        )
+        return {
+            TopicPartition(*key): _read(commit)
+            for commits in found
+            for key, commit in commits.items()
+        }
+
+    async def commit(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
+        """All or none, in a transaction of the writer; raises Fenced."""
+        await writer.commit(self.offsets(entries))
+
+    def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, Offsets]:
+        """Entries as offsets to commit, by group."""
+        groups: dict[str, list[tuple[str, int, int, str]]] = {}
+        for partition, entry in entries.items():
+            row = (*partition, *encode(entry))
+            groups.setdefault(group_of(self.route, partition), []).append(row)
+        return dict(groups)
+
+    async def witnessed(self, topic: str) -> int:
+        """How many partitions of a topic were adopted: each of them must have an entry."""
+        runs = runs_topic(self.route)
+        found = await self._cluster.commits(witness_group(self.route, topic), [(runs, [0])])
+        return found.get((runs, 0), Commit(0, "")).offset
+
+    def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
+        """The witness as an offset to commit together with the entries of an adoption."""
+        return {witness_group(self.route, topic): [(runs_topic(self.route), 0, partitions, "")]}
+
+
+def _read(commit: Commit) -> Entry:
+    try:
+        return decode(commit.offset, commit.metadata)
+    except UnreadableEntry as error:
+        return unreadable(commit.offset, error)

@@ -1,0 +1,388 @@
+"""How a carrier comes to hold partitions: custody of the entry, the fence, the tail, the new entry.
+
+Custody: an entry is replaced only inside a transaction of the transactional id it names. Of any
+number of takers exactly one has the newest epoch of that id when it commits; the others are fenced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from balancer.plan import TopicPartition
+from replicator.kafka.cluster import Cluster, Fenced, ProducerState, StartOver
+from replicator.kafka.together import together
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.inspection import (
+    SourceFindings,
+    TargetFindings,
+    inspect_source,
+    inspect_target,
+)
+from replicator.ledger.ledger import Ledger, free_id
+from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.tail import Tail, read_tail
+from replicator.ledger.writer import Writer
+from replicator.offsets.stretch import Run, Stretch
+
+# Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
+BACKOFF_SECONDS = 0.2
+
+STEPPED_OVER = (LossKind.SOURCE_CORRUPT, LossKind.RECORD_TOO_LARGE)
+"""Accepted, these offsets are left out and the reading goes on behind them."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A partition that this writer now holds.
+
+    Args:
+        entry: as committed.
+        was_virgin: nothing of it had ever been carried.
+        source_leader, target_leader: leader epochs under which both logs were checked.
+        accepted: losses that were stepped over, at an operator's word.
+    """
+
+    entry: Entry
+    was_virgin: bool
+    source_leader: int
+    target_leader: int
+    accepted: tuple[Loss, ...] = ()
+
+
+@dataclass(slots=True)
+class Acquired:
+    """What became of the partitions asked for.
+
+    Args:
+        taken: held now.
+        parked: stopped, with the reason; an operator has to say how it goes on.
+        waiting: not to be had just now, with the reason; ask again.
+    """
+
+    taken: dict[TopicPartition, Taken] = field(default_factory=dict)
+    parked: dict[TopicPartition, str] = field(default_factory=dict)
+    waiting: dict[TopicPartition, str] = field(default_factory=dict)
+
+
+Tell = Callable[[Mapping[TopicPartition, tuple[Entry, Stretch]]], Awaitable[None]]
+"""Puts runs on disk; awaited before an entry that passes them is committed."""
+
+
+class Takeover:
+    """Acquires partitions of one route for one writer.
+
+    Args:
+        start: where a virgin partition begins: "earliest", "latest" or milliseconds since 1970.
+        accept: partitions whose losses an operator has accepted: they go on behind them.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        writer: Writer,
+        source: Cluster,
+        target: Cluster,
+        start: str | int,
+        tell: Tell,
+        timeout_ms: int = 30_000,
+        accept: Collection[TopicPartition] = (),
+    ):
+        self._ledger = ledger
+        self._writer = writer
+        self._source = source
+        self._target = target
+        self._start = start
+        self._tell = tell
+        self._timeout_ms = timeout_ms
+        self._accept = frozenset(accept)
+
+    async def acquire(self, partitions: Iterable[TopicPartition]) -> Acquired:
+        """Take all that can be taken; returns when each partition is taken, parked or waiting.
+
+        Raises:
+            Fenced: this carrier's own writer has a successor.
+        """
+        acquired, todo = Acquired(), set(partitions)
+        while todo:
+            entries = await self._ledger.read(todo)
+            await self._set_aside(todo, entries, acquired)
+            by_id: dict[str, list[TopicPartition]] = {}
+            for partition in todo:
+                by_id.setdefault(entries[partition].transactional_id, []).append(partition)
+            ids = list(by_id)
+            # Takers of the same ids shall not meet at each of them in turn.
+            random.shuffle(ids)
+            for transactional_id in ids:
+                try:
+                    await self._take(transactional_id, by_id[transactional_id], acquired)
+                except (Fenced, StartOver):
+                    if transactional_id == self._writer.transactional_id:
+                        raise
+                    await asyncio.sleep(BACKOFF_SECONDS * random.uniform(0.5, 1.5))
+            todo -= acquired.taken.keys() | acquired.parked.keys() | acquired.waiting.keys()
+        return acquired
+
+    async def _set_aside(
+        self,
+        todo: set[TopicPartition],
+        entries: Mapping[TopicPartition, Entry],
+        acquired: Acquired,
+    ) -> None:
+        """Leave out what cannot be taken now."""
+        witnessed: dict[str, int] = {}
+        gone: list[TopicPartition] = []
+        for partition in list(todo):
+            topic = partition.topic
+            entry = entries.get(partition)
+            if entry is None:
+                if topic not in witnessed:
+                    witnessed[topic] = await self._ledger.witnessed(topic)
+                if partition.partition >= witnessed[topic]:
+                    acquired.waiting[partition] = "not adopted yet"
+                else:
+                    gone.append(partition)
+            elif entry.parked and partition not in self._accept:
+                acquired.parked[partition] = str(entry.parked)
+            elif self._target.leader(*partition) is None:
+                acquired.waiting[partition] = "no leader in the target"
+            elif self._source.topic(topic) and self._source.leader(*partition) is None:
+                acquired.waiting[partition] = "no leader in the source"
+            elif entry.source_topic is None and self._source.topic(topic) is None:
+                acquired.waiting[partition] = "no such topic in the source"
+            else:
+                continue
+            todo.discard(partition)
+        if gone:
+            await self._look_again(gone, acquired)
+
+    async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
+        """An adoption under way shows its witness before all of its entries."""
+        await asyncio.sleep(BACKOFF_SECONDS)
+        entries = await self._ledger.read(gone)
+        acquired.waiting |= dict.fromkeys(entries, "adopted just now")
+        lost = (
+            "the ledger entry is gone: the target topic was deleted, or its cluster let committed "
+            "offsets expire (offsets.retention.minutes)"
+        )
+        acquired.parked |= {partition: lost for partition in gone if partition not in entries}
+
+    async def _take(
+        self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
+    ) -> None:
+        holder = self._writer
+        if transactional_id != holder.transactional_id:
+            holder = await Writer(self._target, transactional_id, self._timeout_ms).open()
+        # Read again: only what still names the id now that we hold it is ours to replace.
+        entries = {
+            partition: entry
+            for partition, entry in (await self._ledger.read(partitions)).items()
+            if entry.transactional_id == transactional_id
+            and (not entry.parked or partition in self._accept)
+        }
+        if not entries:
+            return
+        found = await _gathered(
+            {p: self._examine(p, entry, holder) for p, entry in entries.items()}
+        )
+        lost = {p: one.loss for p, one in found.items() if one.loss and p not in self._accept}
+        tails = await self._read_tails(
+            {p: e for p, e in entries.items() if p not in lost}, found, holder
+        )
+        outcomes = await _gathered(
+            {
+                p: self._go_on(p, entry, found[p], tails.get(p))
+                for p, entry in entries.items()
+                if p not in lost
+            }
+        )
+        lost |= {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
+        taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
+        parked = {p: entries[p].park(loss) for p, loss in lost.items()}
+        stretches = {
+            p: (one.entry, Stretch(begin, end, _runs(tails.get(p))))
+            for p, one in taken.items()
+            # From the beginning for a virgin partition: nothing below was ever carried.
+            if (begin := 0 if one.was_virgin else entries[p].source_offset)
+            < (end := one.entry.source_offset)
+        }
+        if stretches:
+            await self._tell(stretches)
+        await self._ledger.commit(holder, parked | {p: one.entry for p, one in taken.items()})
+        acquired.taken |= taken
+        acquired.parked |= {p: str(loss) for p, loss in lost.items()}
+
+    def _is_own(self, entry: Entry) -> bool:
+        """Committed by this very writer: only the answer was lost."""
+        writer = (self._writer.producer_id, self._writer.epoch)
+        return entry.custody is Custody.HELD and (entry.producer_id, entry.epoch) == writer
+
+    def _must_fence(self, entry: Entry) -> bool:
+        return entry.custody is Custody.HELD and not self._is_own(entry)
+
+    # -- what is found
+
+    async def _examine(
+        self, partition: TopicPartition, entry: Entry, holder: Writer
+    ) -> TargetFindings:
+        found = await inspect_target(self._target, partition, entry)
+        if found.loss or not self._must_fence(entry) or entry.producer_id == holder.producer_id:
+            return found
+        loss = Loss(
+            LossKind.WRITER_FORGOTTEN,
+            entry.target_offset,
+            None,
+            f"{entry.transactional_id} had producer id {entry.producer_id} and now has "
+            f"{holder.producer_id} (transactional.id.expiration.ms), so its old writer cannot be "
+            "fenced",
+        )
+        return replace(found, loss=loss)
+
+    async def _read_tails(
+        self,
+        entries: Mapping[TopicPartition, Entry],
+        found: Mapping[TopicPartition, TargetFindings],
+        holder: Writer,
+    ) -> dict[TopicPartition, Tail | Loss]:
+        """Fence the writers of HELD entries, then read what they had landed."""
+        fenced = [p for p, entry in entries.items() if self._must_fence(entry)]
+        if not fenced:
+            return {}
+        # Before the fence: its marker resets what the broker remembers of the old epoch.
+        states = await _gathered({p: self._target.producer_states(*p) for p in fenced})
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in fenced:
+            by_topic.setdefault(topic, []).append(number)
+        for topic, numbers in by_topic.items():
+            await holder.fence(topic, numbers)
+        marker = (holder.producer_id, holder.epoch)
+        return await _gathered(
+            {
+                p: self._read_tail(
+                    p, entries[p], found[p], states[p].get(entries[p].producer_id), marker
+                )
+                for p in fenced
+            }
+        )
+
+    async def _read_tail(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        state: ProducerState | None,
+        marker: tuple[int, int],
+    ) -> Tail | Loss:
+        # After an accepted loss at the target, its old offsets mean nothing in the log of today.
+        begin = max(entry.target_offset, found.start)
+        known = entry
+        if found.loss:
+            begin, known = found.start, replace(entry, mark=None)
+        tail = await read_tail(self._target, partition, known, begin, marker)
+        remembered = 0
+        if state and state.epoch == entry.epoch and state.last_sequence >= 0:
+            remembered = entry.landed_up_to(state.last_sequence)
+        elif found.start > entry.target_offset and state is None:
+            return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, found.start)
+        # Retention may have deleted landed records that the leader still remembers, and an append
+        # under way may have landed after it was asked: the larger answer is right.
+        return replace(tail, landed=max(tail.landed, remembered))
+
+    # -- where it goes on
+
+    async def _go_on(
+        self,
+        partition: TopicPartition,
+        entry: Entry,
+        found: TargetFindings,
+        tail: Tail | Loss | None,
+    ) -> Taken | Loss:
+        accepted = partition in self._accept
+        if isinstance(tail, Loss):
+            if not accepted:
+                return tail
+            tail = None
+        is_own, was_virgin = self._is_own(entry), entry.custody is Custody.VIRGIN
+        position = await self._first_offset(partition) if was_virgin else entry.source_offset
+        target_offset = entry.target_offset if is_own else found.end
+        mark = None if found.loss else entry.mark
+        if tail:
+            position, target_offset, mark = entry.after(tail.landed), tail.end, tail.mark
+        source_found = await inspect_source(self._source, partition, entry, position)
+        if source_found.loss and not accepted:
+            return source_found.loss
+        source, target = (c.topic(partition.topic) for c in (self._source, self._target))
+        return Taken(
+            Entry(
+                custody=Custody.HELD,
+                source_offset=_behind(position, entry.parked, source_found),
+                target_offset=target_offset,
+                producer_id=self._writer.producer_id,
+                epoch=self._writer.epoch,
+                sequence=entry.sequence if is_own else self._writer.next_sequence(partition),
+                transactional_id=self._writer.transactional_id,
+                source_topic=source.id if source else entry.source_topic,
+                target_topic=target.id if target else None,
+                source_epoch=-1 if source_found.loss else entry.source_epoch,
+                mark=mark,
+                losses=entry.losses + accepted,
+            ),
+            was_virgin,
+            source_found.leader,
+            found.leader,
+            tuple(loss for loss in (entry.parked, found.loss, source_found.loss) if loss),
+        )
+
+    async def _first_offset(self, partition: TopicPartition) -> int:
+        if self._start == "earliest":
+            return await self._source.log_start(*partition)
+        if self._start == "latest":
+            return await self._source.log_end(*partition)
+        return await self._source.offset_at(*partition, int(self._start))
+
+
+def _behind(position: int, parked: Loss | None, found: SourceFindings) -> int:
+    """Where the source goes on once losses are accepted: those found now, and the one that the
+    partition was parked for."""
+    if parked and parked.kind in STEPPED_OVER and parked.end is not None:
+        position = max(position, parked.end)
+    if parked and parked.kind is LossKind.SOURCE_TRUNCATED:
+        # By today the log may have grown past the position again, and nothing be missed any more.
+        position = max(found.start, min(parked.begin, position))
+    loss = found.loss
+    if loss is None or loss.kind is LossKind.SOURCE_DELETED:
+        return position
+    if loss.kind is LossKind.SOURCE_RECREATED:
+        return found.start
+    if loss.kind is LossKind.SOURCE_TRUNCATED:
+        # Records written anew behind the cut were never carried.
+        return max(found.start, min(loss.begin, position))
+    return max(position, found.start)
+
+
+def _runs(tail: Tail | Loss | None) -> tuple[Run, ...]:
+    return tail.runs if isinstance(tail, Tail) else ()
+
+
+async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:
+    """All at once; in the order asked."""
+    return dict(zip(asked, await together(*asked.values()), strict=True))
+
+
+def virgin(route_ledger: Ledger, target_end: int) -> Entry:
+    """The entry of a partition that was adopted and never carried."""
+    return Entry(
+        custody=Custody.VIRGIN,
+        source_offset=0,
+        target_offset=target_end,
+        producer_id=-1,
+        epoch=-1,
+        sequence=0,
+        transactional_id=free_id(route_ledger.route),
+    )

@@ -1,0 +1,98 @@
+"""The driver's word to its carriers: which driver it is, which plan holds, whether to stop.
+
+It is an offset committed in the target cluster, in a transaction of the driver's own id: a newer
+driver fences the older one, and carriers hear of either by one OffsetFetch. Nothing else is needed
+to steer them: with Redis down everything flows on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.writer import Offsets, Writer
+
+PLAN_TOPIC = "sluice.plan"
+"""One partition in every aggregate cluster; offsets can only be committed under a topic."""
+
+HEARD_SECONDS_MAX = 10.0
+HEARD_PAUSE_SECONDS = 0.01
+
+
+class OtherTerm(Exception):
+    """A newer driver acts for this region. Yield nothing more; it has carriers of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A driver's time in office: what InitProducerId gave it."""
+
+    producer_id: int
+    epoch: int
+
+    def is_before(self, other: Term) -> bool:
+        """Whether this term is known to be an earlier one; another producer id tells nothing."""
+        return self.producer_id == other.producer_id and self.epoch < other.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What the driver said last. A carrier of another term or an older plan ends its epoch."""
+
+    term: Term
+    plan_version: int
+    stop: bool
+
+
+def driver_id(target: str) -> str:
+    return f"sluice.{target}.driver"
+
+
+async def read_word(cluster: Cluster, target: str) -> Word | None:
+    """None: no driver ever spoke."""
+    commits = await cluster.commits(driver_id(target), [(PLAN_TOPIC, [0])])
+    commit = commits.get((PLAN_TOPIC, 0))
+    if commit is None:
+        return None
+    said = json.loads(commit.metadata)
+    return Word(Term(said["pid"], said["epoch"]), commit.offset, said["stop"])
+
+
+class Driver:
+    """The speaking side. Every method may raise Fenced: then a newer driver acts."""
+
+    def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
+        self._cluster = cluster
+        self._target = target
+        self._writer = Writer(cluster, driver_id(target), timeout_ms)
+
+    async def open(self) -> Term:
+        """Take office: the driver before is cut off."""
+        await self._writer.open()
+        return self.term
+
+    @property
+    def term(self) -> Term:
+        return Term(self._writer.producer_id, self._writer.epoch)
+
+    async def say(self, plan_version: int, *, stop: bool = False) -> None:
+        """Returns once it can be heard; every carrier hears it within word_poll_seconds."""
+        said = {"pid": self.term.producer_id, "epoch": self.term.epoch, "stop": stop}
+        offsets = [(PLAN_TOPIC, 0, plan_version, json.dumps(said, separators=(",", ":")))]
+        await self._writer.commit({driver_id(self._target): offsets})
+        # EndTxn is answered before its marker is written. Until then the word before is read, and a
+        # carrier that begins would take this driver for one out of office.
+        word = Word(self.term, plan_version, stop)
+        give_up_at = time.monotonic() + HEARD_SECONDS_MAX
+        while await read_word(self._cluster, self._target) != word:
+            if time.monotonic() > give_up_at:
+                return  # a newer driver has spoken: the next transaction will be fenced
+            await asyncio.sleep(HEARD_PAUSE_SECONDS)
+
+    async def commit(self, groups: Mapping[str, Offsets]) -> None:
+        """Ledger entries that only the driver in office may write: adoptions."""
+        await self._writer.commit(groups)

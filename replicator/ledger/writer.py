@@ -1,0 +1,158 @@
+"""A writer: one transactional id, the producer id and epoch it was given, and its transactions.
+
+Its batches are idempotent and not transactional; its transactions hold nothing but ledger entries
+or, to fence a predecessor, nothing at all. The broker lets only the newest writer of an id commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiokafka.protocol.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+
+from balancer.plan import TopicPartition
+from replicator.kafka.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, StartOver
+from replicator.kafka.together import together
+
+REQUEST_BYTES_MAX = 512 * 1024
+
+Offsets = Sequence[tuple[str, int, int, str]]
+"""topic, partition, offset, metadata"""
+
+
+class Writer:
+    """The newest holder of a transactional id, until another one opens it.
+
+    Every method may raise Fenced: then a newer writer exists and this one must be thrown away.
+    """
+
+    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = 30_000):
+        self.transactional_id = transactional_id
+        self.producer_id = -1
+        self.epoch = -1
+        self._cluster = cluster
+        self._timeout_ms = timeout_ms
+        # One transaction at a time: a commit and a fence of the same id would end each other.
+        self._lock = asyncio.Lock()
+        self._unfinished = False
+        self._sequences: dict[TopicPartition, int] = {}
+
+    async def open(self) -> Writer:
+        """InitProducerId: every older writer of the id is cut off from its transactions."""
+        response = await self._ask(
+            InitProducerIdRequest(self.transactional_id, self._timeout_ms), _one
+        )
+        self.producer_id, self.epoch = response.producer_id, response.producer_epoch
+        self._sequences.clear()
+        self._unfinished = False
+        return self
+
+    def rotated(self) -> Writer:
+        """This writer, under the next transactional id of its carrier; open it anew."""
+        base, _, turn = self.transactional_id.partition("~")
+        self.transactional_id = f"{base}~{int(turn or 0) + 1}"
+        return self
+
+    def next_sequence(self, partition: TopicPartition) -> int:
+        """The first sequence of a partition that this writer takes now.
+
+        Taken again under the same epoch it goes on behind the last one: from 0, the broker would
+        take the records for old ones and answer success.
+        """
+        return self._sequences.get(partition, 0)
+
+    def left_at(self, partition: TopicPartition, sequence: int) -> None:
+        """A partition is given up; `sequence` would have been its next."""
+        self._sequences[partition] = sequence
+
+    async def commit(self, groups: Mapping[str, Offsets]) -> None:
+        """Offsets of any number of groups, all or none."""
+        async with self._transaction():
+            for group in groups:
+                await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
+            await together(
+                *(
+                    self._commit_group(group, part)
+                    for group, offsets in groups.items()
+                    for part in _requests(offsets)
+                )
+            )
+            await self._end(commit=True)
+
+    async def fence(self, topic: str, partitions: Sequence[int]) -> None:
+        """Put an abort marker of this epoch into partitions: from there on, appends of the older
+        writers of this id are refused. A transaction that cannot be aborted holds up the whole id,
+        so name only partitions that have a leader.
+        """
+        async with self._transaction():
+            await self._ask(
+                AddPartitionsToTxnRequest(*self._identity, [(topic, list(partitions))]), _many
+            )
+            await self._end(commit=False)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        async with self._lock:
+            if self._unfinished:
+                # A cancelled or refused attempt may have left offsets in an open transaction;
+                # committed with the next ones they would turn the ledger back.
+                with suppress(StartOver):  # INVALID_TXN_STATE: it had ended after all
+                    await self._end(commit=False)
+            self._unfinished = True
+            yield
+            self._unfinished = False
+
+    @property
+    def _identity(self) -> tuple[str, int, int]:
+        return self.transactional_id, self.producer_id, self.epoch
+
+    async def _commit_group(self, group: str, offsets: Offsets) -> None:
+        topics: dict[str, list[tuple[int, int, str]]] = {}
+        for topic, partition, offset, metadata in offsets:
+            topics.setdefault(topic, []).append((partition, offset, metadata))
+        request = TxnOffsetCommitRequest(
+            self.transactional_id, group, self.producer_id, self.epoch, list(topics.items())
+        )
+        # A deleted topic would be asked for forever, and every other entry wait for it.
+        await self._cluster.ask_coordinator(
+            GROUP, group, request, _many, never=frozenset({UNKNOWN_TOPIC})
+        )
+
+    async def _end(self, *, commit: bool) -> None:
+        # A lost answer may be asked for again within the epoch: the coordinator answers the same.
+        await self._ask(EndTxnRequest(*self._identity, commit), _one)
+
+    async def _ask(self, request: Any, codes: Any) -> Any:
+        return await self._cluster.ask_coordinator(
+            TRANSACTION, self.transactional_id, request, codes
+        )
+
+
+def _requests(offsets: Offsets) -> list[Offsets]:
+    """Split so that no request grows over REQUEST_BYTES_MAX."""
+    parts: list[list[tuple[str, int, int, str]]] = [[]]
+    size = 0
+    for row in offsets:
+        size += len(row[0]) + len(row[3]) + 32
+        if size > REQUEST_BYTES_MAX and parts[-1]:
+            parts.append([])
+            size = len(row[0]) + len(row[3]) + 32
+        parts[-1].append(row)
+    return list(parts)
+
+
+def _one(response: Any) -> list[int]:
+    return [response.error_code]
+
+
+def _many(response: Any) -> list[int]:
+    return [code for _, rows in response.errors for _, code in rows]

@@ -1,0 +1,169 @@
+"""The carrier's way of telling runs and reports to Redis: at best effort, and never in its way."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from replicator.offsets.offset_store import WholeMark, reports_name, runs_name, without_password
+from replicator.offsets.packed_map import pack_stretch
+from replicator.offsets.reports import PartitionReport, packed
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.stretch import Stretch
+
+logger = logging.getLogger(__name__)
+
+# The sorted set, a packed piece, the losses it is told under.
+Pending = tuple[str, bytes, int]
+
+# Held for a Redis that is away. A piece counts its bytes and what holding it costs.
+PENDING_BYTES_MAX = 64 * 1024 * 1024
+PIECE_OVERHEAD_BYTES = 200
+PIECES_PER_WRITE = 1000
+RETRY_SECONDS = 1.0
+TIMEOUT_SECONDS = 2.0
+
+
+class OffsetFeed:
+    """One carrier's writes to the target region's Redis, in the background of its loop.
+
+    append() and report() return at once, whatever Redis does. What no longer fits while Redis is
+    away is left out, oldest first, and Redis is told so when it is back: the map is then read
+    back from the runs topic. Append only what the runs topic has (after RunsPublisher.flush), or
+    there may be nothing to read it back from.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        route_key: str,
+        carrier: int,
+        *,
+        report_expiry_seconds: float = 30.0,
+        pending_bytes_max: int = PENDING_BYTES_MAX,
+    ) -> None:
+        self._url = url
+        self._route_key = route_key
+        self._carrier = carrier
+        self._expiry_ms = int(report_expiry_seconds * 1000)
+        self._pending_bytes_max = pending_bytes_max
+        self._pending: deque[Pending] = deque()
+        self._pending_bytes = 0
+        self._reports: str | None = None
+        # Pieces left out, and how many of them Redis knows of.
+        self._missed = self._missed_told = 0
+        self._trouble: str | None = None
+        self._stopping = False
+        self._wake = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._redis: Any = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why Redis is not being written to just now; None when it is."""
+        return self._trouble
+
+    async def start(self) -> None:
+        """Begins writing; Redis need not be there."""
+        self._redis = redis.asyncio.Redis.from_url(
+            self._url,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
+        )
+        self._writer = asyncio.create_task(self._write_on())
+
+    def append(self, key: RunsKey, stretches: Iterable[Stretch]) -> None:
+        """Takes note of what landed."""
+        name = runs_name(self._route_key, key)
+        for stretch in stretches:
+            piece = pack_stretch(stretch)
+            self._pending.append((name, piece, key.losses))
+            self._pending_bytes += _held_bytes(piece)
+        while self._pending_bytes > self._pending_bytes_max:
+            _, piece, _ = self._pending.popleft()
+            self._pending_bytes -= _held_bytes(piece)
+            self._missed += 1
+        self._wake.set()
+
+    def report(self, reports: Iterable[PartitionReport]) -> None:
+        """Says how all of this carrier's partitions are; replaces what it said before."""
+        self._reports = packed(reports)
+        self._wake.set()
+
+    async def stop(self, drain_seconds: float = 1.0) -> None:
+        """Writes what is left if that takes no longer than this, withdraws the reports, closes."""
+        if self._writer is None:
+            return
+        self._stopping = True
+        self._wake.set()
+        await asyncio.wait([self._writer], timeout=drain_seconds)
+        self._writer.cancel()
+        await asyncio.gather(self._writer, return_exceptions=True)
+        self._writer = None
+        await self._redis.aclose()
+
+    async def _write_on(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                while self._pending or self._reports or self._missed > self._missed_told:
+                    await self._write()
+                    self._recovered()
+                if self._stopping:
+                    await self._redis.delete(reports_name(self._route_key, self._carrier))
+                    return
+            except (RedisError, OSError, TimeoutError) as error:
+                self._failed(error)
+                await asyncio.sleep(RETRY_SECONDS)
+                self._wake.set()
+
+    async def _write(self) -> None:
+        """One round trip. Only what was written is forgotten: writing it twice does no harm."""
+        count = min(len(self._pending), PIECES_PER_WRITE)
+        portion = [self._pending[at] for at in range(count)]
+        missed, reports = self._missed, self._reports
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            if missed > self._missed_told:
+                pipeline.set(WholeMark.name(self._route_key), WholeMark.MISSED)
+            for name, piece, losses in portion:
+                pipeline.zadd(name, {piece: losses}, gt=True)
+            if reports is not None:
+                name = reports_name(self._route_key, self._carrier)
+                pipeline.set(name, reports, px=self._expiry_ms)
+            await pipeline.execute()
+        self._missed_told = missed
+        if self._reports is reports:
+            self._reports = None
+        self._forget(portion)
+
+    def _forget(self, portion: list[Pending]) -> None:
+        for written in portion:
+            # append() may have left some of them out meanwhile.
+            if self._pending and self._pending[0] is written:
+                self._pending.popleft()
+                self._pending_bytes -= _held_bytes(written[1])
+
+    def _failed(self, error: Exception) -> None:
+        if self._trouble is None:
+            logger.warning(
+                "Redis at %s does not take runs and reports of %s (%s); carrying goes on, and "
+                "what is missed will be read back from the runs topic",
+                without_password(self._url),
+                self._route_key,
+                error,
+            )
+        self._trouble = str(error) or type(error).__name__
+
+    def _recovered(self) -> None:
+        if self._trouble is not None:
+            logger.warning("Redis at %s takes runs again", without_password(self._url))
+        self._trouble = None
+
+
+def _held_bytes(piece: bytes) -> int:
+    return len(piece) + PIECE_OVERHEAD_BYTES

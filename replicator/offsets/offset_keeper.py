@@ -1,0 +1,99 @@
+"""Keeps the runs in a region's Redis whole, joined and trimmed; `sluice replicate` calls it.
+
+One pass: a route whose runs are not all in Redis (flushed, restarted, an outage too long for a
+carrier) is read back from its runs topic; then every map is joined to few pieces, and cut where
+the target's log begins now.
+"""
+
+import logging
+from collections.abc import Iterable
+from uuid import UUID
+
+from replicator.config.topology import Region, Route
+from replicator.offsets.offset_map import RunsContradict
+from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.packed_map import UnknownVersion
+from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
+from replicator.topics.admin import Admin
+from replicator.topics.admin_error import AdminError
+
+logger = logging.getLogger(__name__)
+
+
+class OffsetKeeper:
+    """Tends the runs of routes into one region. Blocking: call it in a thread of its own."""
+
+    def __init__(self, region: Region, routes: Iterable[Route]) -> None:
+        self._admin = Admin(f"{region.name} aggregate", region.aggregate)
+        self._options = {
+            "bootstrap.servers": region.aggregate.bootstrap_servers,
+            **region.aggregate.security.librdkafka_options(),
+        }
+        self._redis_url = region.redis_url()
+        self._routes = tuple(routes)
+        self._troubles: dict[str, str] = {}
+
+    def keep(self) -> None:
+        """One pass over all routes; never raises for what a later pass may find mended."""
+        for route in self._routes:
+            try:
+                with OffsetStore(self._redis_url, route.key) as store:
+                    self._read_back(store, route)
+                    self._tend(store, route)
+            except (
+                AdminError,
+                RunsTopicMissing,
+                RunsTopicUnreadable,
+                StoreUnreachable,
+                UnknownVersion,
+            ) as error:
+                self._note(route.name, str(error))
+            else:
+                self._note(route.name, None)
+
+    def _read_back(self, store: OffsetStore, route: Route) -> None:
+        reason = store.why_not_whole()
+        if reason is None:
+            return
+        done = store.rebuild(read(self._options, route.key))
+        ending = "they are whole" if done else "once more at the next pass"
+        logger.info("event=runs-read-back route=%s: %s; %s", route.name, reason, ending)
+
+    def _tend(self, store: OffsetStore, route: Route) -> None:
+        keys = store.keys()
+        starts = self._log_starts(keys)
+        for key in keys:
+            place = f"{route.name} {key.topic}-{key.partition}"
+            try:
+                # Without a log start (a topic that is gone) there is only joining to do.
+                store.tend(key, starts.get(key, 0))
+            except RunsContradict as contradiction:
+                self._note(place, f"runs contradict each other: {contradiction}")
+            else:
+                self._note(place, None)
+
+    def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
+        """Where the target's logs begin, of partitions whose topic is still the one mapped."""
+        ids = {topic.name: topic.topic_id for topic in self._admin.topics({k.topic for k in keys})}
+        alive = [key for key in keys if _is_id(key.target_topic_id, ids.get(key.topic))]
+        starts = self._admin.offsets({(key.topic, key.partition) for key in alive}, "earliest")
+        return {
+            key: starts[key.topic, key.partition]
+            for key in alive
+            if (key.topic, key.partition) in starts
+        }
+
+    def _note(self, what: str, trouble: str | None) -> None:
+        """Says a trouble when it begins or changes, and its end; not at every pass."""
+        if trouble == self._troubles.get(what):
+            return
+        if trouble is None:
+            del self._troubles[what]
+            logger.info("event=runs-kept %s: kept again", what)
+        else:
+            self._troubles[what] = trouble
+            logger.warning("event=runs-not-kept %s: %s", what, trouble)
+
+
+def _is_id(told: str, known: UUID | None) -> bool:
+    return known is not None and told == known.hex

@@ -1,0 +1,274 @@
+"""The target region's Redis: it serves runs and reports. Never the truth: FLUSHALL costs time.
+
+    sluice:runs:<route>:<runs key>      sorted set: packed pieces, by the losses before them
+    sluice:runs_whole:<route>           whether all runs ever told are in there: see WholeMark
+    sluice:reports:<route>:<carrier>    a carrier's last reports, expiring
+
+Pieces are added and, once their sum was added, removed: a set that grows by union, so writers
+need no order, may repeat themselves, and may copy each other's pieces between regions.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import redis
+
+from replicator.offsets.offset_map import OffsetMap, RunsContradict
+from replicator.offsets.packed_map import Piece, pack, unpack
+from replicator.offsets.reports import PartitionReport, latest, unpacked
+from replicator.offsets.runs_topic import RunsKey, batched, decode_key, encode_key
+
+# A map is kept in pieces of this many runs, some 60 KiB each.
+RUNS_PER_PIECE = 20_000
+# Pieces that may gather before they are joined: a minute of a busy partition.
+LOOSE_PIECES_MAX = 60
+# What one partition's map may take in memory: 24 MB. Above that, old runs are thinned.
+RUNS_MAX = 1_000_000
+
+# Done only if the mark is still this rebuild's own: a flush, a restart or a carrier that had to
+# leave pieces out would have changed it, and then another rebuild is due.
+SET_WHOLE = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[2])
+  return 1
+end
+return 0
+"""
+
+
+class StoreUnreachable(Exception):
+    """Redis does not answer. Wait: carrying goes on, and the runs topic keeps every run."""
+
+
+class WholeMark:
+    """Values of the key that says whether a route's runs are all in Redis.
+
+    A flush deletes the key; a restart changes the server's run id, and may have lost the last
+    writes; a carrier that had to leave pieces out writes MISSED. In all three cases the runs are
+    read back from the topic.
+    """
+
+    MISSED = "missed"
+    REBUILDING = "rebuilding "
+
+    @staticmethod
+    def name(route_key: str) -> str:
+        return f"sluice:runs_whole:{route_key}"
+
+    @staticmethod
+    def whole(run_id: str) -> str:
+        return f"whole {run_id}"
+
+    @staticmethod
+    def fault(mark: str | None, run_id: str) -> str | None:
+        """None when the mark says whole; else what is the matter, for people."""
+        if mark is None:
+            return "Redis was flushed, or never filled"
+        if mark == WholeMark.MISSED:
+            return "a carrier could not write all of its runs"
+        if mark.startswith(WholeMark.REBUILDING):
+            return "the runs are being read back, or that was broken off"
+        return None if mark == WholeMark.whole(run_id) else "Redis was restarted"
+
+
+def runs_name(route_key: str, key: RunsKey) -> str:
+    """The name of a partition's sorted set; its runs under all losses are in there."""
+    return _runs_prefix(route_key) + encode_key(key.without_losses).decode()
+
+
+def reports_name(route_key: str, carrier: int | str) -> str:
+    """The name of a carrier's reports."""
+    return f"sluice:reports:{route_key}:{carrier}"
+
+
+def without_password(url: str) -> str:
+    """A Redis URL fit for messages."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
+
+
+class OffsetStore:
+    """One route's runs and reports in Redis, for readers and for the daemon that tends them."""
+
+    def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
+        self._url = url
+        self._route_key = route_key
+        self._redis: redis.Redis = redis.Redis.from_url(
+            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
+        )
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def __enter__(self) -> "OffsetStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Reading
+
+    def why_not_whole(self) -> str | None:
+        """None when all runs ever told are here; else why they may not be: rebuild then."""
+        with self._reached():
+            mark: Any = self._redis.get(WholeMark.name(self._route_key))
+            return WholeMark.fault(mark.decode() if mark else None, self._run_id())
+
+    def keys(self) -> list[RunsKey]:
+        """Every partition with runs; the losses in these keys are 0, whatever they were."""
+        prefix = _runs_prefix(self._route_key)
+        with self._reached():
+            names = self._redis.scan_iter(match=_literal(prefix) + "*", count=1000)
+            return [decode_key(name[len(prefix.encode()) :]) for name in names]
+
+    def load(self, key: RunsKey) -> OffsetMap:
+        """The map of a partition, empty when nothing was ever told.
+
+        Its `missing` names what was not told though later runs were. Whether its source_end has
+        come as far as the ledger is for the caller to see. Raises RunsContradict when a loss
+        happened that nobody accepted.
+        """
+        return _whole(_maps(self._members(key)))
+
+    def load_all(self) -> dict[RunsKey, OffsetMap]:
+        """The map of every partition, by its key without losses."""
+        return {key: self.load(key) for key in self.keys()}
+
+    def reports(self) -> dict[tuple[str, str, int], PartitionReport]:
+        """(route, topic, partition) -> its newest report that has not expired."""
+        with self._reached():
+            pattern = _literal(reports_name(self._route_key, "")) + "*"
+            names = list(self._redis.scan_iter(match=pattern, count=1000))
+            texts: Any = self._redis.mget(names) if names else []
+        return latest(report for text in texts if text for report in unpacked(text))
+
+    # Tending
+
+    def tend(self, key: RunsKey, target_log_start: int, runs_max: int = RUNS_MAX) -> OffsetMap:
+        """Joins a partition's loose pieces, trims below the target's log start, keeps the cap.
+
+        Cheap when there is little to do; carriers may append meanwhile.
+        """
+        members = self._members(key)
+        maps = _maps(members)
+        changed = False
+        for offset_map in maps.values():
+            before = len(offset_map), offset_map.trimmed
+            offset_map.trim(target_log_start)
+            offset_map.thin(runs_max)
+            changed = changed or before != (len(offset_map), offset_map.trimmed)
+        pieces = {
+            pack(piece): losses
+            for losses, offset_map in maps.items()
+            for piece in offset_map.pieces(RUNS_PER_PIECE)
+        }
+        if changed or len(members) > len(pieces) + LOOSE_PIECES_MAX:
+            self._replace(key, members, pieces)
+        return _whole(maps)
+
+    def forget(self, key: RunsKey) -> None:
+        """Drops a partition's runs: one of its topics is gone for good."""
+        with self._reached():
+            self._redis.delete(runs_name(self._route_key, key))
+
+    def rebuild(self, told: Iterator[tuple[RunsKey, Piece]]) -> bool:
+        """Puts everything the runs topic tells into Redis (`told` is runs_topic.read).
+
+        Adds only, so carriers go on meanwhile. True: Redis has it all, and says so. False:
+        something was lost meanwhile; do it again.
+        """
+        name, mine = WholeMark.name(self._route_key), WholeMark.REBUILDING + uuid.uuid4().hex
+        with self._reached():
+            run_id = self._run_id()
+            self._redis.set(name, mine)
+        # Only now read on: what a carrier could not write from here on changes the mark.
+        for portion in batched(told):
+            with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
+                for key, pieces in portion.items():
+                    packed = dict.fromkeys(_packed_together(pieces), key.losses)
+                    pipeline.zadd(runs_name(self._route_key, key), packed, gt=True)
+                pipeline.execute()
+        with self._reached():
+            whole = WholeMark.whole(run_id)
+            return bool(self._redis.eval(SET_WHOLE, 1, name, mine, whole))
+
+    def copy(self, key: RunsKey, pieces: Iterable[bytes]) -> None:
+        """Adds packed pieces told under the key's losses, for instance another region's."""
+        found = dict.fromkeys(pieces, key.losses)
+        if found:
+            with self._reached():
+                self._redis.zadd(runs_name(self._route_key, key), found, gt=True)
+
+    def _members(self, key: RunsKey) -> dict[bytes, int]:
+        """Packed pieces and the losses they were told under."""
+        with self._reached():
+            name = runs_name(self._route_key, key)
+            members: Any = self._redis.zrange(name, 0, -1, withscores=True)
+            return {piece: int(losses) for piece, losses in members}
+
+    def _replace(self, key: RunsKey, old: Iterable[bytes], new: dict[bytes, int]) -> None:
+        name = runs_name(self._route_key, key)
+        gone = [piece for piece in old if piece not in new]
+        # One transaction: a reader sees the parts or their sum, never neither.
+        with self._reached(), self._redis.pipeline(transaction=True) as pipeline:
+            pipeline.zadd(name, new, gt=True)
+            if gone:
+                pipeline.zrem(name, *gone)
+            pipeline.execute()
+
+    def _run_id(self) -> str:
+        answer: Any = self._redis.info("server")
+        return str(answer["run_id"])
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except redis.RedisError as error:
+            raise StoreUnreachable(
+                f"Redis at {without_password(self._url)}: {error}; carrying goes on without it"
+            ) from error
+
+
+def _runs_prefix(route_key: str) -> str:
+    return f"sluice:runs:{route_key}:"
+
+
+def _literal(text: str) -> str:
+    """The text as a pattern of SCAN that matches only itself."""
+    return "".join(f"\\{sign}" if sign in "*?[]\\^-" else sign for sign in text)
+
+
+def _maps(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
+    """Losses -> the map of what was told under them."""
+    pieces: dict[int, list[Piece]] = {}
+    for member, losses in members.items():
+        pieces.setdefault(losses, []).append(unpack(member))
+    maps: dict[int, OffsetMap] = {}
+    for losses, told in pieces.items():
+        maps[losses] = OffsetMap()
+        maps[losses].join(told)
+    return maps
+
+
+def _whole(maps: Mapping[int, OffsetMap]) -> OffsetMap:
+    """What holds after all losses."""
+    whole = OffsetMap()
+    for _, newer in sorted(maps.items()):
+        whole.give_way(newer)
+    return whole
+
+
+def _packed_together(pieces: list[Piece]) -> list[bytes]:
+    """The same pieces, joined to few where they agree."""
+    offset_map = OffsetMap()
+    try:
+        offset_map.join(pieces)
+        pieces = list(offset_map.pieces(RUNS_PER_PIECE))
+    except RunsContradict:
+        # Not for the rebuild to judge: whoever loads this map is told.
+        pass
+    return [pack(piece) for piece in pieces]

@@ -1,0 +1,249 @@
+"""The topic sluice.runs.<source>.<target> on the target: every run ever told, to read back.
+
+A message is one piece of one partition's offset map: what a carrier landed of it in about a
+second. Pieces join in any order and any number of times, so messages need no order either, and
+one told twice does no harm. The topic is the truth about runs; Redis serves a copy of it.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.packed_map import BrokenPiece, Piece, UnknownVersion, pack_stretch, unpack
+from replicator.offsets.stretch import Stretch
+
+KEY_VERSION = 1
+# Joined at once: few enough to hold, enough to make joining cheap.
+PIECES_PER_JOIN = 4096
+# What passes by itself while leaders move or brokers come and go.
+PASSING = {
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+
+
+class RunsTopicMissing(Exception):
+    """The runs topic is not there. `sluice replicate` creates it; start that first."""
+
+
+class RunsTopicUnreadable(Exception):
+    """The runs topic cannot be read, or holds what is not ours. Call a human."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsKey:
+    """Whose runs: a partition between one source topic and one target topic, by their ids.
+
+    `losses` counts the losses the operator accepted for this partition. After one, offsets may
+    be given a second time, so runs told under more losses overrule those told under fewer.
+    """
+
+    topic: str
+    partition: int
+    source_topic_id: str
+    target_topic_id: str
+    losses: int = 0
+
+    @property
+    def without_losses(self) -> "RunsKey":
+        """The same for all runs of the partition, before and after accepted losses."""
+        return replace(self, losses=0)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsTopic:
+    """How the runs topic of a route is created on the target."""
+
+    name: str
+    partitions: int = 4
+    # Kept for ever: a record may be mirrored under any retention, and its run must outlive it.
+    configs: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType(
+            {
+                "cleanup.policy": "delete",
+                "retention.ms": "-1",
+                "retention.bytes": "-1",
+                "compression.type": "producer",
+            }
+        )
+    )
+
+
+def runs_topic(route_key: str) -> RunsTopic:
+    """The runs topic of a route ("west.east")."""
+    return RunsTopic(f"sluice.runs.{route_key}")
+
+
+def encode(key: RunsKey, stretch: Stretch) -> tuple[bytes, bytes]:
+    """A message's key (JSON, for people with a console) and value (a packed piece)."""
+    return encode_key(key), pack_stretch(stretch)
+
+
+def encode_key(key: RunsKey) -> bytes:
+    """The message key; also the name of the partition's runs elsewhere."""
+    fields = [KEY_VERSION, key.topic, key.partition]
+    ids = [key.source_topic_id, key.target_topic_id, key.losses]
+    return json.dumps([*fields, *ids], separators=(",", ":")).encode()
+
+
+def decode(key: bytes | None, value: bytes | None) -> tuple[RunsKey, Piece]:
+    """What a message says; raises UnknownVersion or BrokenPiece."""
+    return decode_key(key), unpack(value or b"")
+
+
+@lru_cache(maxsize=65536)
+def decode_key(key: bytes | None) -> RunsKey:
+    """The key as it was encoded; raises UnknownVersion or BrokenPiece."""
+    try:
+        version, *fields = json.loads(key or b"")
+        if version != KEY_VERSION:
+            raise UnknownVersion(f"a runs key of format {version}; this Sluice reads {KEY_VERSION}")
+        topic, partition, source_topic_id, target_topic_id, losses = fields
+        return RunsKey(str(topic), int(partition), source_topic_id, target_topic_id, int(losses))
+    except UnknownVersion:
+        raise
+    except (ValueError, TypeError) as error:
+        raise BrokenPiece(f"not a key of runs: {key!r}") from error
+
+
+def rebuild(
+    options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0
+) -> dict[RunsKey, OffsetMap]:
+    """All maps of a route, read from the beginning of its runs topic to its present end.
+
+    Raises RunsContradict when a loss happened that nobody accepted.
+    """
+    maps: dict[RunsKey, OffsetMap] = {}
+    for pieces in batched(read(options, route_key, timeout_seconds)):
+        for key, told in pieces.items():
+            maps.setdefault(key, OffsetMap()).join(told)
+    return overruled(maps)
+
+
+def overruled(maps: Mapping[RunsKey, OffsetMap]) -> dict[RunsKey, OffsetMap]:
+    """One map per partition: after an accepted loss, newer runs overrule older ones."""
+    whole: dict[RunsKey, OffsetMap] = {}
+    for key in sorted(maps, key=lambda key: key.losses):
+        older = whole.setdefault(key.without_losses, maps[key])
+        if older is not maps[key]:
+            older.give_way(maps[key])
+    return whole
+
+
+def batched(
+    told: Iterator[tuple[RunsKey, Piece]], pieces_max: int = PIECES_PER_JOIN
+) -> Iterator[dict[RunsKey, list[Piece]]]:
+    """The same pieces in portions, by key."""
+    portion: dict[RunsKey, list[Piece]] = {}
+    held = 0
+    for key, piece in told:
+        portion.setdefault(key, []).append(piece)
+        held += 1
+        if held >= pieces_max:
+            yield portion
+            portion, held = {}, 0
+    if portion:
+        yield portion
+
+
+def read(
+    options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0
+) -> Iterator[tuple[RunsKey, Piece]]:
+    """Every piece told, up to the end the topic had when this was called.
+
+    `options` are confluent_kafka's: bootstrap.servers and security. Gives up when nothing
+    arrives for timeout_seconds.
+    """
+    topic = runs_topic(route_key).name
+    consumer = Consumer(
+        {
+            **options,
+            "group.id": f"sluice.{route_key}.runs",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "isolation.level": "read_uncommitted",
+        }
+    )
+    try:
+        ends = _assigned(consumer, topic, timeout_seconds)
+        heard_at = time.monotonic()
+        while ends:
+            for message in consumer.consume(PIECES_PER_JOIN, timeout=0.2):
+                error = message.error()
+                if error is None:
+                    heard_at = time.monotonic()
+                    yield _told(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    ends.pop(int(message.partition() or 0), None)
+                elif error.code() not in PASSING:
+                    raise KafkaException(error)
+            # Carriers write on: the end of this reading may come before the topic's.
+            for place in consumer.position([TopicPartition(topic, at) for at in ends]):
+                if place.offset >= ends[place.partition]:
+                    del ends[place.partition]
+            if ends and time.monotonic() - heard_at > timeout_seconds:
+                raise RunsTopicUnreadable(
+                    f"{topic}: nothing came for {timeout_seconds:g} s, short of {ends}"
+                )
+    except KafkaException as error:
+        raise RunsTopicUnreadable(f"{topic}: {error}") from error
+    finally:
+        consumer.close()
+
+
+def _assigned(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, int]:
+    """Assigns all that holds anything from its beginning; gives the end of each partition."""
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            spans = _spans(consumer, topic, timeout_seconds)
+            break
+        except KafkaException as error:
+            reason = error.args[0]
+            passes = isinstance(reason, KafkaError) and reason.code() in PASSING
+            if not passes or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+    held = {at: span for at, span in spans.items() if span[0] < span[1]}
+    consumer.assign([TopicPartition(topic, at, begin) for at, (begin, _) in held.items()])
+    return {at: end for at, (_, end) in held.items()}
+
+
+def _spans(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, tuple[int, int]]:
+    found = consumer.list_topics(topic, timeout=timeout_seconds).topics[topic]
+    error = found.error
+    if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        raise RunsTopicMissing(f"there is no topic {topic}; `sluice replicate` creates it")
+    if error is not None:
+        raise KafkaException(error)
+    return {
+        at: consumer.get_watermark_offsets(TopicPartition(topic, at), timeout=timeout_seconds)
+        for at in found.partitions
+    }
+
+
+def _told(message: Message) -> tuple[RunsKey, Piece]:
+    key, value = message.key(), message.value()
+    try:
+        return decode(
+            key.encode() if isinstance(key, str) else key,
+            value.encode() if isinstance(value, str) else value,
+        )
+    except BrokenPiece as broken:
+        raise RunsTopicUnreadable(
+            f"{message.topic()}[{message.partition()}] at {message.offset()}: {broken}"
+        ) from broken

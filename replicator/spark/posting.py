@@ -1,0 +1,64 @@
+"""What the daemon posts for the stream reader, which runs in a process of its own on the same host.
+
+One small file, replaced as a whole: the plan in force, the task slots, the driver's term, stop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from balancer.plan import Plan
+from replicator.ledger.word import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """What the next epoch starts with."""
+
+    plan: Plan
+    slots: int
+    """Spark tasks that can run at once."""
+    term: Term
+    """The driver's."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """The largest batch that the target takes, by topic."""
+    stop: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "plan": self.plan.to_json(),
+                "slots": self.slots,
+                "term": [self.term.producer_id, self.term.epoch],
+                "limits": dict(self.limits),
+                "stop": self.stop,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> Posting:
+        found = json.loads(text)
+        plan, term = Plan.from_json(found["plan"]), Term(*found["term"])
+        return Posting(plan, found["slots"], term, found["limits"], found["stop"])
+
+
+@dataclass(frozen=True, slots=True)
+class PostingFile:
+    """The place both processes know. A reader sees the old posting or the new one, whole."""
+
+    path: Path
+
+    def write(self, posting: Posting) -> None:
+        unfinished = self.path.with_suffix(".new")
+        unfinished.write_text(posting.to_json(), encoding="utf-8")
+        unfinished.replace(self.path)
+
+    def read(self) -> Posting | None:
+        """None before the first posting."""
+        try:
+            return Posting.from_json(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None

@@ -1,0 +1,34 @@
+"""Where receipts are kept: Parquet files, one per epoch, in one folder per day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from replicator.carrier.receipts import Receipt, to_arrow
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptsFolder:
+    """A Hive-style folder: <path>/region=east/day=2026-11-21/....parquet"""
+
+    path: Path
+    region: str
+
+    def add(self, receipts: Sequence[Receipt]) -> Path:
+        """One more file, named after the moment its epoch ended. Raises OSError.
+
+        A reader never sees half a file: Spark and pandas pass over names that begin with a dot.
+        """
+        ended = datetime.fromtimestamp(max(receipt.ended_at for receipt in receipts), UTC)
+        day = self.path / f"region={self.region}" / f"day={ended:%Y-%m-%d}"
+        day.mkdir(parents=True, exist_ok=True)
+        file = day / f"{ended:%H%M%S.%f}.parquet"
+        unfinished = day / f".{file.name}"
+        parquet.write_table(pa.Table.from_batches([to_arrow(receipts)]), unfinished)
+        return unfinished.replace(file)

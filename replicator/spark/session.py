@@ -1,0 +1,200 @@
+"""The Spark session of a daemon: small, quiet, and gone when the daemon is gone.
+
+The JVM is a child in a session of its own, so that Ctrl-C or a signal to the daemon's process group
+reaches the daemon alone, which then ends carriers gracefully. It dies with the daemon all the same,
+however that ends: its standard input closes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import Any
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from replicator.spark import class_archive
+
+log = logging.getLogger(__name__)
+
+# local[*] alone never runs a failed task again.
+MASTER = "local[*,8]"
+JVM_EXIT_SECONDS = 5.0
+# One collector thread and the quick compiler: a driver that only waits needs neither more.
+JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+CONF = {
+    "spark.app.name": "sluice",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": JVM_OPTIONS,
+    "spark.speculation": "false",
+    # A carrier's task fails for reasons that pass; Spark gives up on the whole epoch after these.
+    "spark.task.maxFailures": "8",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    # Months of epochs in half a gigabyte: little is remembered of them.
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "10",
+    # query.stop() kills tasks where they stand; it need not wait for more.
+    "spark.sql.streaming.stopTimeout": "5s",
+    "spark.python.task.killTimeout": "500ms",
+    # All executors first: bins are made for the task slots there are.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "15s",
+}
+
+LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = \
+%d{yyyy-MM-dd'T'HH:mm:ss.SSS}{UTC}Z level=%p from=spark.%c{1} %replace{%m}{[\\n\\r]+}{ }%ex{0}%n
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+logger.conf.name = org.apache.spark.SparkConf
+logger.conf.level = error
+logger.dag.name = org.apache.spark.scheduler.DAGScheduler
+logger.dag.level = error
+"""
+
+# Spark puts its own copy of pyspark first on the path of its Python processes: a zip, compiled anew
+# by each of a dozen processes. The installed one is compiled already: 0.25 instead of 1.15 CPU s.
+SITE = """\
+import os, sys
+installed = os.path.dirname(os.environ["SPARK_HOME"])
+if installed in sys.path:
+    sys.path[:] = [path for path in sys.path if os.path.basename(path) != "pyspark.zip"]
+"""
+
+
+class SparkGone(Exception):
+    """Spark's JVM has ended by itself: out of memory, or killed. Start again."""
+
+    def __str__(self) -> str:
+        return str(self.__doc__)
+
+
+class Session:
+    """A running Spark, its JVM, and the folder it may litter.
+
+    Args:
+        master: Spark's master URL.
+        folder: of this run; Spark's scratch files go here.
+        conf: Spark settings that override ours.
+        java_options: more of them for the JVM.
+    """
+
+    def __init__(
+        self, master: str, folder: Path, conf: Mapping[str, str], java_options: str | None = None
+    ):
+        if java_options is None:
+            java_options = class_archive.options()
+        _prepare(master, folder)
+        settings = (
+            SparkConf()
+            .setMaster(master)
+            .setAll([*_conf(folder, java_options).items(), *conf.items()])
+        )
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            settings, {"start_new_session": True}
+        )
+        self._jvm: Popen[bytes] = gateway.proc
+        self._gateway: Any = gateway
+        try:
+            self._context = SparkContext(conf=settings, gateway=gateway)
+            self.spark = SparkSession(self._context)
+        except BaseException:
+            self.kill()
+            raise
+        log.info("event=spark-started master=%s jvm=%d", master, self._jvm.pid)
+
+    def count_slots(self) -> int:
+        """How many tasks can run at once, 1 at least; follows executors as they come and go.
+
+        Counted by executor: Spark's own default parallelism says 2 where there is a single core.
+        """
+        try:
+            executors: Any = self._context._jsc.sc().statusStore().executorList(True)
+            cores = [int(executors.apply(at).totalCores()) for at in range(executors.size())]
+        except Exception as error:
+            if not self.is_alive:
+                raise SparkGone from error
+            raise
+        return max(1, sum(cores))
+
+    @property
+    def is_alive(self) -> bool:
+        return self._jvm.poll() is None
+
+    def stop(self, seconds: float = JVM_EXIT_SECONDS) -> None:
+        """Ends Spark and waits for its JVM; kills it when it takes longer."""
+        self.spark.stop()
+        self._gateway.shutdown()
+        if self._jvm.stdin:
+            self._jvm.stdin.close()
+        try:
+            self._jvm.wait(seconds)
+        except TimeoutExpired:
+            log.warning("event=spark-killed jvm=%d: it did not end by itself", self._jvm.pid)
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends Spark where it stands; its Python workers end as their JVM is gone."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._jvm.pid, signal.SIGKILL)
+
+
+def _prepare(master: str, folder: Path) -> None:
+    """The environment that the JVM and its Python workers inherit (what the operator has set
+    stays), and silence where others speak up for us."""
+    paths = [str(Path(__file__).resolve().parents[2])]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # local-cluster starts its executors from there.
+        home = str(Path(pyspark.__file__).parent)
+        if os.environ.setdefault("SPARK_HOME", home) == home:
+            site = folder / "site"
+            site.mkdir(exist_ok=True)
+            (site / "sitecustomize.py").write_text(SITE, encoding="utf-8")
+            paths.insert(0, str(site))
+    paths += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
+    # Its errors reach us as exceptions; its own tracebacks come on top.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
+    # Spark's warning about pandas is of no concern here: no pandas is used.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+
+
+def _conf(folder: Path, java_options: str) -> dict[str, str]:
+    scratch = folder / "spark"
+    scratch.mkdir(parents=True, exist_ok=True)
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(LOG4J, encoding="utf-8")
+    ours = f"-Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile=file:{log4j}"
+    return CONF | {
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch),
+        "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} {java_options} {ours}",
+    }

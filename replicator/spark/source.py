@@ -1,0 +1,209 @@
+"""Spark's stream `sluice`: each task of a micro-batch is a bin of carriers, its rows are receipts.
+
+The records themselves ride beside Spark, inside the task, from broker to broker. Spark gives tasks
+their place, starts them again where they fail, and writes the receipts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvloop
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from typing_extensions import override
+
+from balancer.plan import CarrierId, bins
+from replicator.carrier.receipts import Receipt, spark_schema, to_arrow
+from replicator.config.topology import Appliance, load
+from replicator.ledger.word import OtherTerm
+from replicator.spark.logs import log_to_stderr
+from replicator.spark.posting import Posting, PostingFile
+
+# Spark starts five Python processes for a query, of which only the workers carry: what carriers are
+# made of takes a second to import, and waits for them.
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from replicator.carrier.assignment import Assignment
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.1
+# Long enough for no worker to be given two tasks of the first epoch.
+WARM_SECONDS = 0.2
+PAUSE_SECONDS_MAX = 2.0
+OTHER_TERM_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Carriers that share one Spark task. Executors may be anywhere: all they need is in here."""
+
+    appliance: Appliance
+    assignments: tuple[Assignment, ...]
+    deadline: float
+    """Unix seconds, by the driver's clock."""
+
+
+class SluiceSource(DataSource):
+    """Options: config (the appliance's file) and posting (the daemon's), both on this host; slots
+    (how many tasks the first epoch has)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "sluice"
+
+    @override
+    def schema(self) -> str:
+        return spark_schema()
+
+    @override
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return EpochReader(
+            Path(self.options["config"]),
+            PostingFile(Path(self.options["posting"])),
+            int(self.options["slots"]),
+        )
+
+
+class EpochReader(DataSourceStreamReader):
+    """Offsets count epochs. Runs on the driver's host, save for `read`, which runs in tasks.
+
+    The first epoch carries nothing: it starts Spark's Python workers and makes Spark's own plan,
+    which takes seconds. A driver waits for it before it takes the region over from another.
+    """
+
+    def __init__(self, config: Path, postings: PostingFile, slots: int):
+        self._config = config
+        self._postings = postings
+        self._slots = slots
+
+    @override
+    def initialOffset(self) -> dict[str, int]:
+        return {"epoch": 0}
+
+    @override
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
+        """The next epoch; waits while there is nothing to carry, for Spark asks without pause."""
+        while start["epoch"] > 0:
+            posting = self._postings.read()
+            if posting and posting.stop:
+                quiet()
+                time.sleep(LOOK_SECONDS)
+                return start
+            if posting and posting.plan.partitions:
+                break
+            time.sleep(LOOK_SECONDS)
+        return {"epoch": start["epoch"] + 1}
+
+    @override
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        if start["epoch"] == 0:
+            return [InputPartition(None)] * self._slots
+        posting = self._postings.read()
+        if posting is None or posting.stop:
+            return []
+        return [InputPartition(each) for each in binned(load(self._config), posting, time.time())]
+
+    @override
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Be the carriers of one bin until the epoch ends. Repeating it is harmless: progress
+        comes from the ledger. Never raises because of one partition or one carrier.
+        """
+        log_to_stderr()
+        each: Bin | None = partition.value
+        if each is None:
+            import_module("replicator.carrier.carrier")
+            time.sleep(WARM_SECONDS)
+            return
+        late = time.time() - each.deadline
+        if late >= 0:
+            log.warning("event=too-late seconds=%.0f: the epoch of this task is over", late)
+            return
+        receipts = uvloop.run(carried(each))
+        if receipts:
+            yield to_arrow(receipts)
+
+
+def quiet() -> None:
+    """From here on all that this process could say is that Spark has closed its pipe."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+
+
+def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
+    """What the tasks of the epoch that begins now are given."""
+    deadline = now + appliance.replicator.epoch_seconds
+    return [
+        Bin(
+            appliance,
+            tuple(assigned(appliance, posting, carrier, deadline) for carrier in carriers),
+            deadline,
+        )
+        for carriers in bins(posting.plan, posting.slots)
+    ]
+
+
+def assigned(
+    appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
+) -> Assignment:
+    """What one carrier has to do in the epoch."""
+    from replicator.carrier.assignment import Assignment
+
+    partitions = posting.plan.loads[carrier]
+    topics = {partition.topic for partition in partitions} & posting.limits.keys()
+    return Assignment(
+        route=next(route for route in appliance.routes if route.key == carrier.route),
+        number=carrier.number,
+        partitions=partitions,
+        term=posting.term,
+        plan_version=posting.plan.version,
+        deadline=deadline,
+        max_message_bytes=tuple((topic, posting.limits[topic]) for topic in sorted(topics)),
+    )
+
+
+async def carried(each: Bin) -> list[Receipt]:
+    """The receipts of all carriers of a bin, once the last of them has ended its epoch."""
+    receipts = await asyncio.gather(
+        *(kept_up(each.appliance, assignment) for assignment in each.assignments)
+    )
+    return [receipt for some in receipts for receipt in some]
+
+
+async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+    """One carrier's receipts. A carrier that fails is started again within the epoch: as a failed
+    task it would take its whole bin down, and every other carrier there with it.
+    """
+    from replicator.carrier.carrier import carry
+
+    who = f"route={assignment.route} carrier={assignment.number}"
+    log.info(
+        "event=epoch %s partitions=%d plan=%d",
+        who,
+        len(assignment.partitions),
+        assignment.plan_version,
+    )
+    pause = 0.5
+    while True:
+        try:
+            return await carry(appliance, assignment)
+        except OtherTerm as error:
+            log.info("event=other-term %s: %s", who, error)
+            # Not at once: until the driver hears of the other one, it would send us here again.
+            await asyncio.sleep(OTHER_TERM_SECONDS)
+            return []
+        except Exception:
+            log.exception("event=carrier-failed %s again_in_seconds=%.1f", who, pause)
+        pause = min(pause * 2, PAUSE_SECONDS_MAX)
+        if time.time() + pause >= assignment.deadline:
+            return []
+        await asyncio.sleep(pause)

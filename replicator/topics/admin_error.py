@@ -1,0 +1,106 @@
+"""What a cluster's refusal means, and how to mend it.
+
+AdminError                  names the cluster, and the mend
+|- Unreachable              no broker answered in time
+|  |- NotLetIn              a broker answered and refused TLS, user or password
+|- NotAuthorized            let in, but without the right that is named
+|- UnknownTopic             the topic is not there (any more)
+|- Refused                  anything else the cluster said no to
+"""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from replicator.config.topology import KafkaCluster
+
+LOST = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._TRANSPORT,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+NOT_LET_IN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    }
+)
+NOT_AUTHORIZED = frozenset(
+    {
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+UNKNOWN_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, 100})  # 100: by its id
+
+
+class AdminError(Exception):
+    """A cluster did not do what was asked."""
+
+    def __init__(self, cluster: str, text: str) -> None:
+        self.cluster = cluster
+        super().__init__(f"{cluster}: {text}")
+
+
+class Unreachable(AdminError):
+    """No broker answered in time. Wait, or mend addresses and network."""
+
+
+class NotLetIn(Unreachable):
+    """TLS, user or password were refused. Mend the cluster's security settings."""
+
+
+class NotAuthorized(AdminError):
+    """The user lacks a right. Grant it."""
+
+
+class UnknownTopic(AdminError):
+    """The topic does not exist."""
+
+
+class Refused(AdminError):
+    """The cluster said no. Read why."""
+
+
+def kafka_error(failure: KafkaException) -> KafkaError:
+    """The error inside; librdkafka always puts one there."""
+    inside = failure.args[0]
+    return inside if isinstance(inside, KafkaError) else KafkaError(KafkaError._FAIL, str(inside))
+
+
+def translated(
+    error: KafkaError, doing: str, name: str, cluster: KafkaCluster, complaint: KafkaError | None
+) -> AdminError:
+    """`complaint`: what librdkafka last said by itself, often more telling than the error."""
+    code = error.code()
+    if code in NOT_LET_IN:
+        return NotLetIn(name, f"{doing}: {refusal(error, cluster)}")
+    if code in LOST:
+        why = (complaint or error).str()
+        return Unreachable(
+            name,
+            f"{doing}: no answer from {cluster.bootstrap_servers} ({why}); "
+            "is it up, and are address and protocol right?",
+        )
+    if code in NOT_AUTHORIZED:
+        user = cluster.security.username or "this client"
+        return NotAuthorized(name, f"{doing}: {user} may not ({error.str()}); grant the right")
+    if code in UNKNOWN_TOPIC:
+        return UnknownTopic(name, f"{doing}: no such topic")
+    return Refused(name, f"{doing}: {error.str()} ({error.name()})")
+
+
+def refusal(error: KafkaError, cluster: KafkaCluster) -> str:
+    security = cluster.security
+    if error.code() == KafkaError._SSL:
+        return f"TLS failed ({error.str()}); check ca_file, and the names in the certificate"
+    return (
+        f"user {security.username!r} with the password in {security.password_file} was refused "
+        f"({error.str()}); mend username, password_file or mechanism"
+    )

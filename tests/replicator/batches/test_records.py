@@ -1,0 +1,168 @@
+"""Opening and packing anew: no record changes, and every offset is accounted for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.batches import batch
+from replicator.batches.batch import BrokenBatch, header_at
+from replicator.batches.parcel import SPANS_MAX, Reason
+from replicator.batches.records import opened, rebatch, why_open
+from tests.replicator.batches.source_batches import (
+    CODECS,
+    Record,
+    at_offsets,
+    batches,
+    decoded,
+    encoded,
+    one_record,
+    with_crc,
+)
+
+MIB = 1 << 20
+
+
+def starts_of(data):
+    starts, at = [], 0
+    for one in data:
+        starts.append(at)
+        at += len(one)
+    return starts
+
+
+def through(data, *, codec=0, max_bytes=MIB, position=0):
+    """Opened, packed anew, stamped."""
+    records = opened(b"".join(data), starts_of(data)).since(position)
+    parcels, too_large = rebatch(records, codec=codec, max_bytes=max_bytes)
+    for parcel in parcels:
+        parcel.stamp(producer_id=1, producer_epoch=2, base_sequence=3)
+    return parcels, too_large
+
+
+def landed(parcels):
+    """The records as decoded by aiokafka, at the source offsets that the spans name."""
+    found = []
+    for parcel in parcels:
+        offsets = [offset + index for offset, count in parcel.spans for index in range(count)]
+        assert parcel.count == len(offsets) == header_at(parcel.data).count
+        ours = decoded(parcel.data)
+        assert [one.offset for one in ours] == list(range(parcel.count))
+        assert header_at(parcel.data).max_timestamp == max(one.timestamp for one in ours)
+        found += at_offsets(ours, offsets)
+    return found
+
+
+@given(batches(), st.sampled_from(CODECS))
+def test_records_of_any_batches_come_out_as_they_went_in(made, codec):
+    data, records = made
+    parcels, too_large = through(data, codec=codec)
+    assert too_large is None
+    assert landed(parcels) == records
+
+
+@given(batches(), st.data())
+def test_records_before_the_position_are_left_out_and_no_others(made, drawn):
+    data, records = made
+    position = drawn.draw(st.integers(records[0].offset - 1, records[-1].offset + 1))
+    parcels, _ = through(data, position=position)
+    assert landed(parcels) == [one for one in records if one.offset >= position]
+
+
+@given(batches(), st.integers(min_value=400, max_value=2000))
+def test_no_parcel_exceeds_what_the_target_takes(made, max_bytes):
+    data, records = made
+    parcels, too_large = through(data, max_bytes=max_bytes)
+    assert all(len(parcel.data) <= max_bytes for parcel in parcels)
+    expected = [one for one in records if too_large is None or one.offset < too_large.offset]
+    assert landed(parcels) == expected
+    assert too_large is None or too_large.size_bytes > max_bytes
+
+
+@given(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=900))
+def test_spans_never_number_more_than_a_ledger_entry_can_list(steps):
+    offsets = [1000]
+    for step in steps:
+        offsets.append(offsets[-1] + step)
+    records = [one_record(offset) for offset in offsets]
+    parcels, _ = through([encoded(records)])
+    assert landed(parcels) == records
+    assert all(len(parcel.spans) <= SPANS_MAX for parcel in parcels)
+    gaps = steps.count(2)
+    assert len(parcels) <= gaps // SPANS_MAX + 1
+
+
+def test_a_record_too_large_is_named_and_what_is_before_it_is_packed():
+    records = [one_record(7), one_record(8, b"x" * 5000), one_record(9)]
+    parcels, too_large = through([encoded(records)], max_bytes=2000)
+    assert landed(parcels) == records[:1]
+    assert (too_large.offset, too_large.max_bytes) == (8, 2000)
+    assert too_large.size_bytes > 5000
+    assert "source offset 8" in str(too_large)
+
+
+def test_a_large_record_that_compresses_is_taken():
+    records = [one_record(8, b"x" * 50_000)]
+    parcels, too_large = through([encoded(records, codec=3)], codec=3, max_bytes=2000)
+    assert too_large is None
+    assert landed(parcels) == records
+
+
+def test_compression_that_does_not_help_is_left_away():
+    parcels, _ = through([encoded([one_record(0)])], codec=4)
+    assert header_at(parcels[0].data).codec == 0
+
+
+def test_of_log_append_time_every_record_gets_the_batchs_time():
+    records = [one_record(0), one_record(1)]
+    data = encoded(records, attributes=batch.LOG_APPEND_TIME, max_timestamp=1_750_000_000_000)
+    parcels, _ = through([data])
+    assert not header_at(parcels[0].data).is_log_append_time
+    assert [one.timestamp for one in landed(parcels)] == [1_750_000_000_000] * 2
+
+
+def test_a_batch_emptied_by_compaction_gives_nothing():
+    data = bytearray(encoded([one_record(3)], codec=0)[: batch.HEADER_BYTES])
+    header = header_at(data)._replace(length=49, count=0, attributes=3)
+    batch.HEADER.pack_into(data, 0, *header)
+    records = [one_record(4)]
+    parcels, _ = through([bytes(with_crc(data)), encoded(records, codec=3)])
+    assert landed(parcels) == records
+
+
+def test_header_names_that_are_no_text_survive():
+    odd = encoded([Record(0, 0, b"k", b"v", (("name", b"x"),))])
+    raw = odd.replace(b"name", b"\xff\xfe\x00\x80")
+    parcels, _ = through([raw])
+    assert b"\xff\xfe\x00\x80" in parcels[0].data
+
+
+@given(st.binary(max_size=80), st.integers(min_value=1, max_value=30))
+def test_nonsense_for_records_is_an_error_with_its_range(payload, count):
+    header = batch.Header(50, 49 + len(payload), 0, 2, 0, 0, count - 1, 0, 0, -1, -1, -1, count)
+    data = bytearray(batch.HEADER.pack(*header)) + payload
+    broken = None
+    try:
+        opened(bytes(data), [0])
+    except BrokenBatch as error:
+        broken = error
+    if broken is not None:
+        assert (broken.first_offset, broken.last_offset) == (50, 50 + count - 1)
+    else:
+        # The few bytes that happen to be records as far as they need to be read.
+        assert payload or not count
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        ({}, None),
+        ({"last_offset_delta": 10}, Reason.THINNED),
+        ({"base_offset": 99}, Reason.CUT),
+        ({"attributes": batch.LOG_APPEND_TIME | 3}, Reason.LOG_APPEND_TIME),
+        ({"attributes": batch.TRANSACTIONAL | 4}, None),
+        ({"length": 1001}, Reason.TOO_LARGE),
+    ],
+)
+def test_a_batch_is_opened_only_for_a_reason(header, reason):
+    plain = batch.Header(100, 500, 0, 2, 0, 0, 9, 0, 0, -1, -1, -1, 10)
+    assert why_open(plain._replace(**header), position=100, max_bytes=1000) is reason

@@ -1,0 +1,262 @@
+"""An entry plus the records landed after it always tell where the source goes on."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from balancer.plan import TopicPartition
+from replicator.batches.parcel import Parcel
+from replicator.carrier.lane import AcknowledgedTooLow, Lane, Statement, Unit
+from replicator.ledger.entry import (
+    METADATA_BYTES_MAX,
+    SEQUENCE_MASK,
+    Custody,
+    Entry,
+    decode,
+    encode,
+)
+from replicator.ledger.loss import Loss, LossKind
+from tests.replicator.batches.source_batches import encoded, one_record
+
+PLACE = TopicPartition("topic", 0)
+BATCH = encoded([one_record(0)])
+WINDOW = 5
+
+
+def held(sequence: int = 0, source_offset: int = 0, target_offset: int = 0) -> Entry:
+    return Entry(
+        custody=Custody.HELD,
+        source_offset=source_offset,
+        target_offset=target_offset,
+        producer_id=7,
+        epoch=3,
+        sequence=sequence,
+        transactional_id="sluice.west.east.0",
+    )
+
+
+def parcel(*spans: tuple[int, int]) -> Parcel:
+    return Parcel(bytearray(BATCH), sum(count for _, count in spans), spans, False)
+
+
+class Carried(RuleBasedStateMachine):
+    """A source with gaps, a broker that takes sequences in order, answers that come late or never,
+    and a ledger that keeps the last statement committed."""
+
+    @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
+    def begin(self, begin: int, source: int) -> None:
+        entry = held(begin, source, 1000)
+        self.lane = Lane(PLACE, entry)
+        self.ledger = entry
+        self.source_end = source  # where the source's next record will stand
+        self.records: list[int] = []  # source offsets of all records, in order
+        self.first = source
+        self.landed: list[int] = []  # source offsets in the target
+        self.base_of: dict[int, int] = {}  # by first source offset of a batch, where it landed
+        self.unanswered: deque[Unit] = deque()
+        self.undelivered: deque[Unit] = deque()
+        self.target_end = 1000
+        self.statement: Statement | None = None
+
+    # -- the reader
+
+    @precondition(lambda self: not self.lane.is_settling)
+    @rule(
+        spans=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=4),
+        tail=st.integers(0, 3),
+    )
+    def fetch(self, spans: list[tuple[int, int]], tail: int) -> None:
+        """A fetch: gaps and records in turn, and what is left out behind them."""
+        parts = []
+        for skipped, count in spans:
+            begin = self.source_end + skipped
+            parts.append((begin, count))
+            self.records += range(begin, begin + count)
+            self.source_end = begin + count
+        self.source_end += tail
+        parcels = [parcel(*parts)] if parts and len(parts) % 2 else [parcel(p) for p in parts]
+        self.lane.add(parcels, self.source_end, 1)
+
+    # -- the sender and the broker
+
+    @rule()
+    def send(self) -> None:
+        if self.lane.is_ready(WINDOW):
+            self.undelivered.append(self.lane.take())
+
+    @rule()
+    def deliver(self) -> None:
+        if self.undelivered:
+            unit = self.undelivered.popleft()
+            offsets = [o + i for o, count in unit.parcel.spans for i in range(count)]
+            if offsets[0] not in self.base_of:
+                assert self.landed == self.records[: len(self.landed)]
+                assert offsets == self.records[len(self.landed) :][: len(offsets)]
+                self.base_of[offsets[0]] = self.target_end
+                self.landed += offsets
+                self.target_end += len(offsets)
+            self.unanswered.append(unit)
+
+    @rule(knows_where=st.booleans())
+    def answer(self, knows_where: bool) -> None:
+        if self.unanswered:
+            unit = self.unanswered.popleft()
+            base = self.base_of[unit.parcel.first_offset]
+            self.lane.acknowledge(unit, base if knows_where else -1)
+
+    @rule()
+    def lose_the_line(self) -> None:
+        """What was on its way, there or back, is lost; all goes again."""
+        self.undelivered.clear()
+        self.unanswered.clear()
+        self.lane.rewind()
+
+    @rule(count=st.integers(1, 5))
+    def others_append(self, count: int) -> None:
+        self.target_end += count
+
+    @rule()
+    def move_up(self) -> None:
+        self.lane.moved_up(self.target_end)
+
+    # -- the ledger
+
+    @rule()
+    def state(self) -> None:
+        if self.statement is None:
+            self.statement = self.lane.statement()
+
+    @rule(arrives=st.booleans())
+    def commit(self, arrives: bool) -> None:
+        """A statement made some time ago; its answer may be lost."""
+        if self.statement is not None:
+            offset, metadata = encode(self.statement.entry)
+            self.ledger = decode(offset, metadata)
+            if arrives:
+                self.lane.committed(self.statement)
+            self.statement = None
+
+    @rule()
+    def settle(self) -> None:
+        self.lane.settle()
+
+    @rule()
+    def release(self) -> None:
+        """Only what is empty is released; then the entry alone says it."""
+        if self.lane.is_settling and self.lane.is_empty and self.statement is None:
+            released = self.lane.released("sluice.west.east.0.free")
+            assert [o for o in self.records if o < released.source_offset] == self.landed
+            assert released.target_offset <= self.target_end
+
+    # -- what a takeover would find
+
+    @invariant()
+    def the_source_position_is_determined(self) -> None:
+        if not hasattr(self, "lane"):
+            return
+        before = [o for o in self.landed if o < self.ledger.source_offset]
+        after = self.landed[len(before) :]
+        last = (self.lane.began.sequence + len(self.landed) - 1) & SEQUENCE_MASK
+        landed = self.ledger.landed_up_to(last)
+        assert landed == len(after)
+        position = self.ledger.after(landed)
+        assert [o for o in self.records if o < position] == self.landed
+        spans = self.ledger.spans(0, landed)
+        assert [s.source_offset + i for s in spans for i in range(s.count)] == after
+
+    @invariant()
+    def what_follows_stands_behind_the_target_offset(self) -> None:
+        if not hasattr(self, "lane"):
+            return
+        after = [o for o in self.landed if o >= self.ledger.source_offset]
+        bases = [base for first, base in self.base_of.items() if first in after]
+        assert all(base >= self.ledger.target_offset for base in bases)
+
+
+Carried.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestCarried = Carried.TestCase
+
+
+def cover(lane: Lane) -> Statement:
+    statement = lane.statement()
+    lane.committed(statement)
+    return statement
+
+
+def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((3, 2))], 5, 0)
+    assert lane.waits_for_cover and not lane.is_ready(WINDOW)
+    cover(lane)
+    assert lane.is_ready(WINDOW)
+
+
+def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    first = lane.take()
+    assert not lane.is_ready(WINDOW)
+    lane.acknowledge(first, 0)
+    assert lane.is_ready(WINDOW)
+    lane.take()
+    assert lane.is_ready(WINDOW)
+    lane.rewind()
+    second = lane.take()
+    assert not lane.is_ready(WINDOW)
+    lane.acknowledge(second, 1)
+    lane.rest()
+    lane.take()
+    assert not lane.is_ready(WINDOW)
+
+
+def test_what_may_have_landed_is_sent_again_byte_for_byte():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((0, 2)), parcel((2, 1))], 3, 0)
+    sent = lane.take()
+    data = bytes(sent.parcel.data)
+    lane.rewind()
+    assert lane.take() is sent and bytes(sent.parcel.data) == data
+
+
+def test_an_answer_below_what_was_acknowledged_is_a_loss():
+    lane = Lane(PLACE, held(target_offset=50))
+    lane.add([parcel((0, 1))], 1, 0)
+    with pytest.raises(AcknowledgedTooLow):
+        lane.acknowledge(lane.take(), 49)
+
+
+def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((0, 1))], 1, 0)
+    lane.take()
+    lane.rewind()
+    lane.moved_up(100)
+    assert lane.entry.target_offset == 0
+
+
+def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
+    lane = Lane(PLACE, held(SEQUENCE_MASK // 2, 10**15, 10**15))
+    spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
+    lane.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
+    statement = cover(lane)
+    worst = replace(statement.entry, producer_id=2**62, transactional_id="s" * 250)
+    loss = Loss(LossKind.TARGET_TAIL_DELETED, 10**15, 10**15, "ü" * 500)
+    for entry in (worst, worst.park(loss)):
+        assert len(encode(entry)[1].encode()) <= 4096
+    assert len(statement.entry.gaps) > 150
+    assert METADATA_BYTES_MAX < 4096
+
+
+def test_only_records_in_doubt_count_as_old():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((0, 1))], 1, 0)
+    unit = lane.take()
+    assert lane.newest_in_doubt_ms == float("inf")
+    unit.is_in_doubt = True
+    assert lane.newest_in_doubt_ms == 1_700_000_000_000

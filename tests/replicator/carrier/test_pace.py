@@ -1,0 +1,51 @@
+"""Rates follow what is acknowledged; what is not known is None and never 0."""
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.carrier.pace import HALF_LIFE_SECONDS, Pace
+from replicator.ledger.loss import Loss, LossKind
+from tests.replicator.carrier.test_receipt_book import ONE, lane_that_carried
+
+
+def test_bytes_shipped_are_counted_until_the_ledger_takes_note():
+    pace = Pace("west>east", 0)
+    pace.shipped(10, 400)
+    pace.shipped(1, 2)
+    assert pace.bytes_since_commit == 402
+
+
+def test_before_anything_is_known_nothing_is_said():
+    lane = lane_that_carried(0, 0, 5)
+    (report,) = Pace("west>east", 0).reports([lane], {}, 100.0)
+    assert report.records_per_second is None
+    assert report.source_end is None and report.lag_records is None and report.lag_seconds is None
+    assert report.mirrored_to == 5
+
+
+def test_a_rate_is_taken_from_the_first_interval_and_fades():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace.reports([lane], {}, 100.0)
+    lane.records += 100
+    (report,) = pace.reports([lane], {}, 110.0)
+    assert report.records_per_second == 10.0
+    (report,) = pace.reports([lane], {}, 110.0 + HALF_LIFE_SECONDS)
+    assert report.records_per_second == pytest.approx(5.0)
+
+
+def test_lag_counts_from_when_it_began():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    lane.source_end = 5
+    assert pace.reports([lane], {}, 100.0)[0].lag_seconds == 0.0
+    lane.source_end = 9
+    first, later = pace.reports([lane], {}, 101.0)[0], pace.reports([lane], {}, 104.0)[0]
+    assert (first.lag_records, later.lag_records) == (4, 4)
+    assert later.lag_seconds == 3.0
+
+
+def test_a_parked_partition_says_why_and_nothing_else():
+    loss = Loss(LossKind.TARGET_REFUSES, 3, 4)
+    (report,) = Pace("west>east", 2).reports([], {ONE: loss}, 100.0)
+    assert TopicPartition(report.topic, report.partition) == ONE
+    assert (report.parked, report.carrier) == (str(loss), 2)
+    assert report.lag_records is None and report.records_per_second is None

@@ -1,0 +1,83 @@
+"""A book adds up what the sessions of one epoch shipped, and says how each partition ended."""
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.batches.parcel import Parcel
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.config.topology import Route
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.word import Term
+from tests.replicator.batches.source_batches import encoded, one_record
+
+ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)
+
+
+def book() -> ReceiptBook:
+    route = Route("west", "east")
+    return ReceiptBook(Assignment(route, 3, (ONE, TWO), Term(1, 0), 7, 0.0))
+
+
+def lane_that_carried(source_offset: int, target_offset: int, count: int) -> Lane:
+    entry = Entry(
+        custody=Custody.HELD,
+        source_offset=source_offset,
+        target_offset=target_offset,
+        producer_id=1,
+        epoch=0,
+        sequence=0,
+        transactional_id="sluice.west.east.3",
+    )
+    lane = Lane(ONE, entry)
+    data = bytearray(encoded([one_record(0)]))
+    lane.add([Parcel(data, count, ((source_offset, count),), False)], source_offset + count, 0)
+    lane.acknowledge(lane.take(), target_offset)
+    return lane
+
+
+def test_a_partition_never_held_has_an_unreleased_receipt_with_nothing_in_it():
+    one, two = book().receipts(5.0)
+    assert (one.partition, two.partition) == (0, 1)
+    assert (one.records, one.target_begin, one.state) == (0, None, "unreleased")
+    assert (one.route, one.carrier, one.plan_version, one.ended_at) == ("west>east", 3, 7, 5.0)
+
+
+def test_sessions_of_an_epoch_add_up():
+    kept = book()
+    kept.note([lane_that_carried(10, 100, 5)], {}, {})
+    kept.note([lane_that_carried(15, 105, 7)], {}, {})
+    kept.released([ONE])
+    receipt = kept.receipts(0.0)[0]
+    assert (receipt.source_begin, receipt.source_end) == (10, 22)
+    assert (receipt.target_begin, receipt.target_end) == (100, 112)
+    assert (receipt.records, receipt.batches_unopened, receipt.state) == (12, 2, "released")
+
+
+def test_a_lane_noted_twice_is_counted_once():
+    kept, lane = book(), lane_that_carried(10, 100, 5)
+    kept.note([lane], {}, {})
+    kept.note([lane], {}, {})
+    assert kept.receipts(0.0)[0].records == 5
+
+
+def test_what_is_parked_says_why():
+    kept = book()
+    loss = Loss(LossKind.TARGET_REFUSES, 3, 4)
+    kept.note([], {ONE: loss}, {TWO: "no leader in the target"})
+    one, two = kept.receipts(0.0)
+    assert (one.state, one.reason) == ("parked", str(loss))
+    assert (two.state, two.reason) == ("unreleased", "no leader in the target")
+    kept.resumed(ONE)
+    assert kept.receipts(0.0)[0].state != "parked"
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_receipts_ranges_are_those_of_its_records(count):
+    kept = book()
+    kept.note([lane_that_carried(0, 9, count)], {}, {})
+    receipt = kept.receipts(0.0)[0]
+    assert receipt.source_end - receipt.source_begin == count
+    assert receipt.target_end - receipt.target_begin == count

@@ -1,0 +1,182 @@
+"""The appliance is loaded whole, or every mistake of its file is named at once."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import redis
+from pydantic import ValidationError
+
+from replicator.config.mistakes import ConfigMistakes
+from replicator.config.topology import Appliance, KafkaCluster, Region, Route, UnknownRegion, load
+
+SOUND = """
+[regions.west]
+redis = "redis://127.0.0.1:6379"
+regional.bootstrap = ["a:1", "b:1"]
+aggregate.bootstrap = ["c:1"]
+[regions.east]
+redis = "redis://127.0.0.1:6380"
+regional.bootstrap = ["d:1"]
+aggregate.bootstrap = ["e:1"]
+"""
+
+
+def loaded(directory: Path, text: str) -> Appliance:
+    path = directory / "appliance.toml"
+    path.write_text(text)
+    return load(path)
+
+
+def mistakes(directory: Path, text: str) -> dict[str, str]:
+    with pytest.raises(ConfigMistakes) as caught:
+        loaded(directory, text)
+    return {mistake.path: mistake.text for mistake in caught.value.mistakes}
+
+
+def region(name: str, regional: str, aggregate: str) -> Region:
+    return Region(
+        name=name,
+        regional=KafkaCluster(bootstrap=(regional,)),
+        aggregate=KafkaCluster(bootstrap=(aggregate,)),
+        redis="redis://h",
+    )
+
+
+def test_every_ordered_pair_is_a_route_unless_told_otherwise(tmp_path: Path) -> None:
+    names = {route.name for route in loaded(tmp_path, SOUND).routes}
+    assert names == {"west>west", "west>east", "east>west", "east>east"}
+    only = loaded(tmp_path, 'routes = ["west>east"]' + SOUND)
+    assert only.routes == (Route("west", "east"),)
+
+
+def test_a_route_leads_from_a_regional_to_an_aggregate_cluster(tmp_path: Path) -> None:
+    appliance = loaded(tmp_path, SOUND)
+    route = appliance.route("west>east")
+    assert (route.name, route.key) == ("west>east", "west.east")
+    assert appliance.source_of(route).bootstrap_servers == "a:1,b:1"
+    assert appliance.target_of(route).bootstrap == ("e:1",)
+    assert {r.source for r in appliance.routes_into("east")} == {"west", "east"}
+
+
+def test_an_unknown_region_or_route_lists_the_known_ones(tmp_path: Path) -> None:
+    appliance = loaded(tmp_path, SOUND)
+    with pytest.raises(UnknownRegion, match="no region 'north'; known: east, west"):
+        appliance.routes_into("north")
+    with pytest.raises(UnknownRegion, match="no route 'a>b'; known: west>west, west>east"):
+        appliance.route("a>b")
+
+
+def test_the_appliance_survives_a_trip_to_an_executor(tmp_path: Path) -> None:
+    appliance = loaded(tmp_path, SOUND)
+    assert pickle.loads(pickle.dumps(appliance)) == appliance
+
+
+def test_all_mistakes_are_found_at_once(tmp_path: Path) -> None:
+    found = mistakes(
+        tmp_path,
+        """
+        routes = ["west>north", "nonsense", "west>west", "west>west"]
+        [regions.west]
+        redis = "http://h"
+        regional.bootstrap = ["a:1", "b:one"]
+        regional.security = {protocol = "sasl_tls", ca_file = "none.pem", usernam = "u"}
+        aggregate.bootstrap = ["A:1"]
+        [regions.East]
+        redis = "redis://:sesame@h"
+        name = "east"
+        aggregate.bootstrap = []
+        [topics]
+        allow = ["("]
+        replication_factor = 0
+        [replicator]
+        epoch_seconds = 1e9
+        transaction_timeout_ms = 10000
+        windw = 3
+        """,
+    )
+    assert set(found) == {
+        "routes[0]",
+        "routes[1]",
+        "routes[2]",
+        "routes[3]",
+        "regions.west.redis",
+        "regions.west.regional.bootstrap[1]",
+        "regions.west.regional.security.ca_file",
+        "regions.west.regional.security.usernam",
+        "regions.west.regional.security.username",
+        "regions.west.regional.security.mechanism",
+        "regions.west.regional.security.password_file",
+        "regions.west.aggregate.bootstrap",
+        "regions.East",
+        "regions.East.name",
+        "regions.East.redis",
+        "regions.East.regional",
+        "regions.East.aggregate.bootstrap",
+        "topics.allow[0]",
+        "topics.replication_factor",
+        "replicator.epoch_seconds",
+        "replicator.request_timeout_ms",
+        "replicator.windw",
+    }
+    assert "sesame" not in str(found)
+    assert found["routes[2]"] == "route 'west>west' leads onto itself: both ends are a:1"
+    assert found["routes[0]"] == "no region 'north' in 'west>north'; known: East, west"
+    assert "did you mean 'window'?" in found["replicator.windw"]
+
+
+def test_two_clusters_never_share_an_address(tmp_path: Path) -> None:
+    found = mistakes(tmp_path, SOUND.replace('"e:1"', '"A:1"').replace('"d:1"', '"B:1"'))
+    assert "a:1 also belongs to regions.west.regional" in found["regions.east.aggregate.bootstrap"]
+    assert "b:1 also belongs to regions.west.regional" in found["regions.east.regional.bootstrap"]
+
+
+def test_a_configuration_without_regions_is_a_mistake(tmp_path: Path) -> None:
+    assert "regions" in mistakes(tmp_path, "")
+    assert "regions" in mistakes(tmp_path, "regions = 5")
+    assert "regions" in mistakes(tmp_path, "regions = {}")
+
+
+def test_no_routes_at_all_is_a_mistake(tmp_path: Path) -> None:
+    assert set(mistakes(tmp_path, "routes = []" + SOUND)) == {"routes"}
+
+
+def test_a_file_that_cannot_be_read_or_parsed_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigMistakes, match="cannot be read: No such file"):
+        load(tmp_path / "none.toml")
+    assert "not TOML" in mistakes(tmp_path, "regions = [")[""]
+
+
+def test_files_are_relative_to_the_configuration(tmp_path: Path) -> None:
+    assert loaded(tmp_path, SOUND).replicator.state_dir == tmp_path / "state"
+
+
+@pytest.mark.parametrize("address", ["h", "h:", ":1", "h:0", "h:65536", "h:1/x", "a b:1", "h,i:1"])
+def test_an_address_is_host_and_port(address: str) -> None:
+    with pytest.raises(ValidationError, match="host:port"):
+        KafkaCluster(bootstrap=(address,))
+
+
+def test_an_ipv6_address_is_an_address() -> None:
+    assert KafkaCluster(bootstrap=("[::1]:9092",)).bootstrap == ("[::1]:9092",)
+
+
+def test_the_same_rules_hold_for_an_appliance_built_in_code() -> None:
+    with pytest.raises(ValidationError, match="leads onto itself"):
+        Appliance(regions={"a": region("a", "x:1", "x:1")})
+    with pytest.raises(ValidationError, match="the region's name is 'b'"):
+        Appliance(regions={"a": region("b", "x:1", "x:2")}, routes=(Route("a", "a"),))
+
+
+def test_redis_secrets_come_from_files(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("p@ss/word\n")
+    (tmp_path / "ca.pem").write_text("certificates")
+    text = SOUND.replace("redis://127.0.0.1:6379", "rediss://127.0.0.1:6379/1").replace(
+        "[regions.east]", 'redis_password_file = "secret"\nredis_ca_file = "ca.pem"\n[regions.east]'
+    )
+    appliance = loaded(tmp_path, text)
+    west = redis.Redis.from_url(appliance.region("west").redis_url())
+    options = west.connection_pool.connection_kwargs
+    assert (options["password"], options["host"], options["db"]) == ("p@ss/word", "127.0.0.1", 1)
+    assert options["ssl_ca_certs"] == str(tmp_path / "ca.pem")
+    assert appliance.region("east").redis_url() == "redis://127.0.0.1:6380"

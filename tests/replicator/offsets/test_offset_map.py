@@ -1,0 +1,324 @@
+"""An offset map against the log it describes: exact where told, never past the truth elsewhere."""
+
+from bisect import bisect_left
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.offsets.offset_map import OffsetMap, Place, RunsContradict
+from replicator.offsets.packed_map import Edge, pack, unpack
+from replicator.offsets.spans import Span, Spans
+from replicator.offsets.stretch import Gathering, Run, Stretch
+
+# One source partition's records as they landed: (source offset, target offset), ascending.
+# Gaps in the source are compaction and aborts; gaps in the target are other regions' records.
+Log = list[tuple[int, int]]
+ASKED = range(-1, 90)
+
+
+@st.composite
+def logs(draw) -> Log:
+    steps = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4))
+    source = target = 0
+    log = []
+    for source_gap, target_gap, records in draw(st.lists(steps, max_size=8)):
+        source, target = source + source_gap, target + target_gap
+        log += [(source + at, target + at) for at in range(records)]
+        source, target = source + records, target + records
+    return log
+
+
+@st.composite
+def told_logs(draw) -> tuple[Log, list[Stretch]]:
+    """A log and the stretches a row of carriers told of it."""
+    log = draw(logs())
+    gathering, stretches = Gathering(0), []
+    for source, target in log:
+        gathering.land(source, target, 1)
+        if draw(st.booleans()):
+            stretches += gathering.take()
+    return log, stretches + gathering.take()
+
+
+TOLD = told_logs()
+
+
+def learned(stretches) -> OffsetMap:
+    offset_map = OffsetMap()
+    for stretch in stretches:
+        offset_map.learn(stretch)
+    return offset_map
+
+
+def before(place: Place | None) -> int:
+    """The place as a number; to know nothing comes before everything."""
+    return -1 if place is None else place.offset
+
+
+def check_floors(offset_map: OffsetMap, log: Log) -> None:
+    """No answer skips a record; one that says exact is the one a full replay finds."""
+    for asked in ASKED:
+        group = offset_map.source_floor(asked)
+        consumed = bisect_left([target for _, target in log], asked)
+        if group is not None:
+            passed = bisect_left([source for source, _ in log], group.offset)
+            assert passed <= consumed, f"a group at {asked} never saw a record below {group}"
+            assert group.basis == "floor" or passed == consumed
+        start = offset_map.target_floor(asked)
+        wanted = [target for source, target in log if source >= asked]
+        if start is not None and wanted:
+            assert start.offset <= wanted[0], f"reading from {start} skips source offset {asked}"
+            assert start.basis == "floor" or start.offset == wanted[0]
+
+
+@given(TOLD)
+def test_a_record_told_of_is_found_on_both_sides_and_no_other_is(told):
+    log, stretches = told
+    offset_map = learned(stretches)
+    for asked in ASKED:
+        assert offset_map.target_of(asked) == dict(log).get(asked)
+        assert offset_map.source_of(asked) == {target: source for source, target in log}.get(asked)
+
+
+@given(TOLD)
+def test_adjacent_runs_are_one(told):
+    runs = list(learned(told[1]).runs())
+    for left, right in pairwise(runs):
+        assert (left.source_end, left.target_end) != (right.source_offset, right.target_offset)
+
+
+@given(TOLD, st.randoms())
+def test_order_and_repetition_never_matter(told, random):
+    stretches = told[1]
+    shuffled = random.sample(stretches * 2, len(stretches) * 2)
+    assert learned(shuffled) == learned(stretches)
+
+
+@given(TOLD, st.randoms())
+def test_stretches_joined_in_packed_form_make_the_same_map(told, random):
+    stretches = told[1]
+    pieces = [unpack(pack(learned([stretch]).piece())) for stretch in stretches]
+    random.shuffle(pieces)
+    joined = OffsetMap()
+    half = len(pieces) // 2
+    joined.join(pieces[:half])
+    joined.join(pieces[half:])
+    assert joined == learned(stretches)
+
+
+@given(TOLD, st.integers(1, 3))
+def test_a_map_in_pieces_joins_to_itself(told, runs_max):
+    offset_map = learned(told[1])
+    joined = OffsetMap()
+    joined.join(unpack(pack(piece)) for piece in offset_map.pieces(runs_max))
+    assert joined == offset_map
+
+
+@given(TOLD)
+def test_runs_without_what_lies_between_them_map_the_same_records(told):
+    offset_map = OffsetMap()
+    for stretch in reversed(told[1]):
+        offset_map.add(stretch.runs)
+    assert list(offset_map.runs()) == list(learned(told[1]).runs())
+    check_floors(offset_map, told[0])
+
+
+@given(TOLD)
+def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
+    log, stretches = told
+    offset_map = learned(stretches)
+    assert offset_map.complete
+    check_floors(offset_map, log)
+    for source, target in log:
+        assert offset_map.target_floor(source) == (target, "exact")
+        assert before(offset_map.source_floor(target)) <= source
+        assert offset_map.source_floor(target + 1) == (source + 1, "exact")
+
+
+@given(TOLD, st.data())
+def test_a_missing_stretch_never_skips_a_record_and_never_moves_an_answer_forward(told, data):
+    log, stretches = told
+    kept = [stretch for stretch in stretches if data.draw(st.booleans())]
+    whole, part = learned(stretches), learned(kept)
+    check_floors(part, log)
+    for asked in ASKED:
+        assert before(part.source_floor(asked)) <= before(whole.source_floor(asked))
+        assert before(part.target_floor(asked)) <= before(whole.target_floor(asked))
+
+
+@given(TOLD, st.data())
+def test_a_missing_stretch_before_the_last_shows(told, data):
+    _, stretches = told
+    kept = [stretch for stretch in stretches[:-1] if data.draw(st.booleans())] + stretches[-1:]
+    lost = [Span(it.source_begin, it.source_end) for it in stretches if it not in kept]
+    assert learned(kept).missing == Spans(*lost)
+    assert learned(kept).complete == (not lost)
+
+
+@given(TOLD, st.integers(0, 60))
+def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, log_start):
+    log, stretches = told
+    offset_map = learned(stretches)
+    offset_map.trim(log_start)
+    left = [(source, target) for source, target in log if target >= log_start]
+    assert [
+        (run.source_offset + at, run.target_offset + at)
+        for run in offset_map.runs()
+        for at in range(run.records)
+    ] == left
+    assert offset_map.source_end == learned(stretches).source_end
+    assert offset_map.complete
+    whole = learned(stretches)
+    for asked in range(log_start, 90):
+        assert offset_map.source_floor(asked) == whole.source_floor(asked)
+    for source, target in left:
+        assert offset_map.target_floor(source) == (target, "exact")
+
+
+@given(TOLD, st.integers(0, 60), st.data())
+def test_what_was_trimmed_stays_away_however_late_it_is_told_again(told, log_start, data):
+    stretches = told[1]
+    offset_map = learned(stretches)
+    offset_map.trim(log_start)
+    again = learned(stretches)
+    again.trim(log_start)
+    for stretch in data.draw(st.permutations(stretches)):
+        again.learn(stretch)
+    assert again == offset_map
+    joined = learned(stretches)
+    joined.join([offset_map.piece()])
+    assert joined == offset_map
+
+
+@given(TOLD, st.integers(0, 60), st.data())
+def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(told, log_start, data):
+    stretches = told[1]
+    early = [stretch for stretch in stretches if data.draw(st.booleans())]
+    offset_map = learned(early)
+    offset_map.trim(log_start)
+    for stretch in stretches:
+        offset_map.learn(stretch)
+    offset_map.trim(log_start)
+    whole = learned(stretches)
+    whole.trim(log_start)
+    assert offset_map == whole
+
+
+@given(TOLD, st.integers(0, 6))
+def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, runs_max):
+    log, stretches = told
+    whole, thin = learned(stretches), learned(stretches)
+    dropped = thin.thin(runs_max)
+    assert len(thin) <= runs_max or not dropped
+    assert len(thin) == len(whole) - dropped
+    gone = set(whole.runs()) - set(thin.runs())
+    assert thin.thinned == Spans(*(Span(run.source_offset, run.source_end) for run in gone))
+    assert not len(thin.missing)
+    assert thin.complete == (not dropped)
+    check_floors(thin, log)
+    for run in thin.runs():
+        assert thin.target_floor(run.source_offset) == (run.target_offset, "exact")
+
+
+@given(TOLD, st.integers(0, 6))
+def test_telling_a_thinned_map_all_again_makes_it_whole(told, runs_max):
+    stretches = told[1]
+    offset_map = learned(stretches)
+    offset_map.thin(runs_max)
+    for stretch in stretches:
+        offset_map.learn(stretch)
+    assert offset_map == learned(stretches)
+
+
+@given(TOLD, st.integers(0, 6), st.integers(0, 60))
+def test_a_thinned_and_trimmed_map_survives_being_packed(told, runs_max, log_start):
+    offset_map = learned(told[1])
+    offset_map.thin(runs_max)
+    offset_map.trim(log_start)
+    joined = OffsetMap()
+    joined.join([unpack(pack(offset_map.piece()))])
+    assert joined == offset_map
+
+
+@given(TOLD, st.data())
+def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
+    log, stretches = told
+    if not log:
+        return
+    source, target = data.draw(st.sampled_from(log))
+    wrong = Run(source, target + data.draw(st.integers(1, 9)), 1)
+    for offset_map in (learned(stretches), learned(stretches[:1])):
+        known = list(offset_map.runs())
+        if offset_map.target_of(source) is None:
+            continue
+        with pytest.raises(RunsContradict) as caught:
+            offset_map.add([wrong])
+        assert wrong in (caught.value.known, caught.value.told)
+        assert list(offset_map.runs()) == known
+
+
+@given(TOLD, st.data())
+def test_a_place_told_for_two_records_is_refused(told, data):
+    log, stretches = told
+    if not log:
+        return
+    source, target = data.draw(st.sampled_from(log))
+    with pytest.raises(RunsContradict):
+        learned(stretches).add([Run(source + data.draw(st.integers(1, 9)), target, 1)])
+
+
+def test_a_contradiction_names_both_runs():
+    offset_map = OffsetMap()
+    offset_map.add([Run(0, 0, 10)])
+    with pytest.raises(RunsContradict, match=r"0\.\.9 landed at 0\.\.9, but .* 5\.\.6 .* 7\.\.8"):
+        offset_map.add([Run(5, 7, 2)])
+
+
+@given(TOLD, TOLD, st.integers(0, 30), st.integers(0, 30))
+def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_them(
+    told, newly_told, source_shift, target_shift
+):
+    older, newer = learned(told[1]), OffsetMap()
+    newer_log = [(source + source_shift, target + target_shift) for source, target in newly_told[0]]
+    newer.add(Run(source, target, 1) for source, target in newer_log)
+    older.give_way(newer)
+    source_begin, target_begin = newer_log[0] if newer_log else (80, 80)
+    kept = [it for it in told[0] if it[0] < source_begin and it[1] < target_begin]
+    held = dict(kept + newer_log)
+    assert {asked: older.target_of(asked) for asked in ASKED if asked in held} == held
+    assert [asked for asked in ASKED if older.target_of(asked) is None] == [
+        asked for asked in ASKED if asked not in held
+    ]
+
+
+def test_a_group_between_two_runs_has_consumed_the_first_and_nothing_of_the_second():
+    offset_map = learned([Stretch(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
+    assert offset_map.source_floor(120) == (10, "exact")
+    assert offset_map.source_floor(100) == (0, "exact")
+    assert offset_map.source_floor(155) == (15, "exact")
+
+
+def test_past_the_last_run_an_answer_is_a_floor_for_more_may_have_landed():
+    offset_map = learned([Stretch(0, 10, (Run(0, 100, 10),))])
+    assert offset_map.source_floor(110) == (10, "exact")
+    assert offset_map.source_floor(111) == (10, "floor")
+    assert offset_map.target_floor(10) == (110, "floor")
+
+
+def test_an_empty_map_knows_nothing():
+    offset_map = OffsetMap()
+    assert offset_map.target_floor(0) is None
+    assert offset_map.source_floor(0) is None
+    assert offset_map.complete
+    assert (len(offset_map), offset_map.source_end, offset_map.target_end) == (0, 0, 0)
+
+
+def test_a_group_below_the_trimmed_part_gets_no_answer():
+    offset_map = learned([Stretch(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
+    offset_map.trim(120)
+    assert offset_map.trimmed == Edge(10, 110)
+    assert offset_map.source_floor(109) is None
+    assert offset_map.source_floor(110) == (10, "exact")
+    assert offset_map.target_floor(3) == (150, "exact")

@@ -1,0 +1,23 @@
+"""Claims about the archive of Spark's classes: it is used where it is, and never missed."""
+
+import sys
+
+import pyspark
+
+from replicator.spark import class_archive
+
+
+def test_without_an_archive_the_jvm_is_asked_for_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert class_archive.options() == ""
+
+
+def test_an_archive_is_used_unless_it_does_not_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    archive = tmp_path / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    options = class_archive.options()
+    assert f"-XX:SharedArchiveFile={archive}" in options
+    # auto: what does not fit is passed over. on would refuse to start.
+    assert "-Xshare:auto" in options

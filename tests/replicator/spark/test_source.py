@@ -1,0 +1,88 @@
+"""Claims about the reader of the stream that need no Spark: what tasks are given, and when."""
+
+import threading
+import time
+
+import pytest
+from pyspark.sql.datasource import InputPartition
+
+from balancer.plan import CarrierId, Plan, TopicPartition
+from replicator.config.topology import Appliance, KafkaCluster, Region, Route
+from replicator.ledger.word import Term
+from replicator.spark.posting import Posting, PostingFile
+from replicator.spark.source import Bin, EpochReader, binned
+
+
+def cluster(port):
+    return KafkaCluster(bootstrap=(f"127.0.0.1:{port}",))
+
+
+def region(name, port):
+    return Region(name=name, regional=cluster(port), aggregate=cluster(port + 1), redis="redis://r")
+
+
+WEST = Route("west", "east")
+APPLIANCE = Appliance(
+    regions={"west": region("west", 1), "east": region("east", 3)}, routes=(WEST,)
+)
+ORDERS, CLICKS = TopicPartition("orders", 0), TopicPartition("clicks", 2)
+PLAN = Plan(
+    5,
+    {
+        CarrierId("west.east", 0): (ORDERS,),
+        CarrierId("west.east", 1): (CLICKS,),
+        CarrierId("west.east", 2): (),
+    },
+)
+TERM = Term(4000, 1)
+
+
+@pytest.fixture
+def postings(tmp_path):
+    return PostingFile(tmp_path / "posting.json")
+
+
+@pytest.fixture
+def reader(tmp_path, postings):
+    return EpochReader(tmp_path / "appliance.toml", postings, slots=2)
+
+
+def test_each_bin_carries_all_that_its_executor_needs_to_know():
+    posting = Posting(PLAN, 2, TERM, {"orders": 2048, "other": 1})
+    first, second = binned(APPLIANCE, posting, now=1000.0)
+    (assignment,) = first.assignments
+    assert assignment.route == WEST
+    assert assignment.partitions == (ORDERS,)
+    assert (assignment.term, assignment.plan_version) == (TERM, 5)
+    assert assignment.deadline == first.deadline == 1600.0
+    assert assignment.max_message_bytes == (("orders", 2048),)
+    assert second.assignments[0].max_message_bytes == ()
+
+
+def test_carriers_share_a_task_when_slots_are_few():
+    (only,) = binned(APPLIANCE, Posting(PLAN, 1, TERM), now=0.0)
+    assert [assignment.number for assignment in only.assignments] == [0, 1]
+
+
+def test_the_first_epoch_waits_for_nothing_and_carries_nothing(reader):
+    assert reader.latestOffset({"epoch": 0}, None) == {"epoch": 1}
+    tasks = reader.partitions({"epoch": 0}, {"epoch": 1})
+    assert [task.value for task in tasks] == [None, None]
+
+
+def test_the_next_epoch_waits_for_a_plan_with_partitions(reader, postings):
+    postings.write(Posting(Plan(1), 2, TERM))
+    threading.Timer(0.3, postings.write, [Posting(PLAN, 2, TERM)]).start()
+    began = time.monotonic()
+    assert reader.latestOffset({"epoch": 1}, None) == {"epoch": 2}
+    assert time.monotonic() - began > 0.2
+
+
+def test_after_a_stop_no_epoch_begins(reader, postings):
+    postings.write(Posting(PLAN, 2, TERM, stop=True))
+    assert reader.partitions({"epoch": 1}, {"epoch": 2}) == []
+
+
+def test_a_task_past_its_deadline_yields_nothing_at_once(reader):
+    task = InputPartition(Bin(APPLIANCE, (), deadline=time.time() - 1))
+    assert list(reader.read(task)) == []
