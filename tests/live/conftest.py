@@ -29,9 +29,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def clusters(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
-    """The shared pair, started at the same time. Never stop, kill or pause these two."""
+    """The shared pair, started at the same time. Never stop, kill or pause these two.
+
+    They keep records of any age: by their own default they would delete those that a test dated
+    years back, at a moment of their choice.
+    """
     directory = tmp_path_factory.mktemp("clusters")
-    pair = KafkaCluster("regional", directory), KafkaCluster("aggregate", directory)
+    keep = {"log.retention.ms": -1}
+    pair = (
+        KafkaCluster("regional", directory, properties=keep),
+        KafkaCluster("aggregate", directory, properties=keep),
+    )
     try:
         for cluster in pair:
             cluster.start()

@@ -117,7 +117,7 @@ class Hand:
 
     def cut(self, connection: Any) -> None:
         """Its connection is gone, as after a broker's idle timeout; works on a frozen one."""
-        connection._writer.transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        connection._writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def thaw(self) -> None:
         self._thaw.set()

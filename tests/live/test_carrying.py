@@ -134,7 +134,7 @@ def test_records_keep_their_own_times_old_new_and_out_of_order(
     carry_west: Carry,
     batch_records: int,
 ) -> None:
-    topic = make_topic(regional, aggregate, config=KEEP)
+    topic = make_topic(regional, aggregate)
     now_ms = int(time.time() * 1000)
     times_ms = (1, OLD_MS, now_ms, now_ms + 1_800_000, now_ms - 1, 2**31, 2**32 + 1, OLD_MS - 1)
     traffic = [
@@ -347,7 +347,7 @@ def test_start_latest_carries_what_comes_after_it_was_taken(
 def test_start_at_a_time_begins_with_its_record_even_inside_a_batch(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry_west: Carry, codec: Any
 ) -> None:
-    topic = make_topic(regional, aggregate, config=KEEP)
+    topic = make_topic(regional, aggregate)
     traffic = (
         TrafficRecord(0, b"k", b"%d" % number, timestamp_ms=OLD_MS + number)
         for number in range(3000)
