@@ -1,7 +1,7 @@
 """What a system costs and how fast it is: whole process trees, and the target's log ends.
 
-Brokers and the bench itself are never counted, only the system under test: Spark's JVM, its Python
-workers and the daemon, or MirrorMaker's JVM.
+The system under test is Spark's JVM, its Python workers and the daemon, or MirrorMaker's JVM. What
+the brokers spend on it is told apart: on one machine it bounds the rate. The bench does not count.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Window:
     seconds: float
     cpu_seconds: float
     peak_rss_mb: float
+    brokers_cpu_seconds: float = 0.0
+    """Of both clusters; it comes on top."""
 
     @property
     def records_per_second(self) -> float:
@@ -46,6 +48,10 @@ class Window:
     @property
     def cpu_seconds_per_million(self) -> float:
         return self.cpu_seconds / self.records * 1e6
+
+    @property
+    def brokers_cpu_seconds_per_million(self) -> float:
+        return self.brokers_cpu_seconds / self.records * 1e6
 
 
 class Tree:
@@ -88,6 +94,7 @@ class _Mark:
     at: float
     records: int
     cpu_seconds: float
+    brokers_cpu_seconds: float
 
 
 def throughput(
@@ -99,6 +106,16 @@ def throughput(
     seconds_max. With markers, log ends are corrected by the share of records in the log.
     """
     tree = Tree(mirror.process.pid)
+    brokers = [
+        Tree(process.pid)
+        for cluster in (ground.source, ground.target)
+        for process in cluster.processes.values()
+    ]
+
+    def mark() -> _Mark:
+        spent = sum(broker.cpu_seconds() for broker in brokers)
+        return _Mark(now, arrived, tree.cpu_seconds(), spent)
+
     watch = Watch(ground, mirror)
     began_at, said_at = time.monotonic(), 0.0
     first_at = None
@@ -114,14 +131,14 @@ def throughput(
             first_at is not None and now - first_at > WARM_SECONDS_MAX
         )
         if begin is None and is_warm:
-            begin = _Mark(now, arrived, tree.cpu_seconds())
+            begin = mark()
         if arrived >= expected or (begin and now - begin.at >= seconds_max):
             break
         if now - said_at > SAY_SECONDS and arrived:
             say(f"  {arrived:,} of {expected:,}")
             said_at = now
         time.sleep(LOOK_SECONDS)
-    end = _Mark(now, arrived, tree.cpu_seconds())
+    end = mark()
     if begin is None or end.records <= begin.records:
         raise NothingArrives("too few records to measure anything: load more")
     share = record_share(ground, mirror.target_topic) if has_markers else 1.0
@@ -130,6 +147,7 @@ def throughput(
         end.at - begin.at,
         end.cpu_seconds - begin.cpu_seconds,
         tree.peak_rss_mb,
+        end.brokers_cpu_seconds - begin.brokers_cpu_seconds,
     )
 
 

@@ -33,7 +33,8 @@ def measured(
         mirror.stop()
     say(
         f"  {window.records_per_second:,.0f} records/s,"
-        f" {window.cpu_seconds_per_million:.2f} CPU s per million,"
+        f" {window.cpu_seconds_per_million:.2f} CPU s per million"
+        f" (brokers {window.brokers_cpu_seconds_per_million:.2f}),"
         f" {window.seconds:.1f} s, {window.peak_rss_mb:.0f} MB"
     )
     return window

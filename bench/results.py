@@ -26,6 +26,7 @@ class Result:
     system: str
     records_per_second: float | None = None
     cpu_seconds_per_million: float | None = None
+    brokers_cpu_seconds_per_million: float | None = None
     latency_ms: Mapping[str, float] | None = None
     peak_rss_mb: float | None = None
     duplicates_uncommitted: int | None = None
@@ -60,6 +61,7 @@ def median(rounds: Sequence[Result]) -> Result:
         system=first.system,
         records_per_second=middle("records_per_second"),
         cpu_seconds_per_million=middle("cpu_seconds_per_million"),
+        brokers_cpu_seconds_per_million=middle("brokers_cpu_seconds_per_million"),
         latency_ms=latency_ms,
         peak_rss_mb=middle("peak_rss_mb"),
         duplicates_uncommitted=first.duplicates_uncommitted,

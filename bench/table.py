@@ -61,8 +61,11 @@ def tables(found: Mapping[str, Any]) -> str:
 
 
 def _throughput(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
-    yield "| case | system | records/s | to MM2 | CPU s per million | to MM2 | peak RSS MB |"
-    yield "|---|---|--:|--:|--:|--:|--:|"
+    yield (
+        "| case | system | records/s | to MM2 | CPU s per million | to MM2"
+        " | brokers' CPU s per million | peak RSS MB |"
+    )
+    yield "|---|---|--:|--:|--:|--:|--:|--:|"
     for (case, system), row in rows.items():
         if row["records_per_second"] is None or row["latency_ms"] is not None:
             continue
@@ -71,7 +74,8 @@ def _throughput(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
             f"| {case} | {system} | {_number(row['records_per_second'])}"
             f" | {_times(row, peer, 'records_per_second')}"
             f" | {_number(row['cpu_seconds_per_million'])}"
-            f" | {_part(row, peer)} | {_number(row['peak_rss_mb'])} |"
+            f" | {_part(row, peer)} | {_number(row.get('brokers_cpu_seconds_per_million'))}"
+            f" | {_number(row['peak_rss_mb'])} |"
         )
 
 
