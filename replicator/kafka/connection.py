@@ -20,6 +20,8 @@ from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import CorrelationIdError, KafkaConnectionError
 
 _LENGTH = struct.Struct(">i")
+FRAME_BYTES_MAX = 256 << 20
+"""Far more than we ask for. A TLS alert or an HTTP answer, read as a length, is larger still."""
 KEPT_SHARE = 8
 """A part of a frame keeps all of it in memory: one smaller than this share of it is copied."""
 
@@ -76,8 +78,13 @@ class Frames(asyncio.BufferedProtocol):
             return
         whole, self._filled = self._into, 0
         if whole is self._length:
-            # Not zeroed first, as a bytearray would be.
-            self._into = np.empty(_LENGTH.unpack(whole)[0], dtype=np.uint8).data
+            (size,) = _LENGTH.unpack(whole)
+            if 0 < size <= FRAME_BYTES_MAX:
+                # Not zeroed first, as a bytearray would be.
+                self._into = np.empty(size, dtype=np.uint8).data
+            else:
+                self._is_over = True
+                self._lost(KafkaConnectionError(f"a frame of {size} bytes: this is not Kafka"))
         else:
             self._into = self._length
             self._received(whole)
@@ -152,14 +159,23 @@ class Connection(AIOKafkaConnection):
                     raise CorrelationIdError(f"sent {number}, the answer is to {found}")
                 answer.set_result(request.RESPONSE_TYPE.decode(frame))
         except Exception as error:
-            self.close(reason=CloseReason.OUT_OF_SYNC, exc=error)
+            self._end(CloseReason.OUT_OF_SYNC, str(error), error)
             return
         self._last_action = time.monotonic()
         self._requests.popleft()
 
+    def _end(self, reason: CloseReason, why: str, cause: Exception | None) -> None:
+        for _, _, answer in self._requests:
+            if not answer.done():
+                error = KafkaConnectionError(f"{self.host}:{self.port}: {why}")
+                error.__cause__ = cause
+                answer.set_exception(error)
+        self.close(reason=reason, exc=cause)
+
     def _lost(self, error: Exception | None) -> None:
         if self._reader is not None:
-            self.close(reason=CloseReason.CONNECTION_BROKEN, exc=error)
+            why = str(error or "the broker ended the connection")
+            self._end(CloseReason.CONNECTION_BROKEN, why, error)
         if not self._closed_fut.done():
             self._closed_fut.set_result(None)
 
