@@ -1,0 +1,1 @@
+"""Where a consumer group goes on in another region: planned, applied, verified."""

@@ -1,0 +1,146 @@
+"""A group's progress, as offsets of the sources, and where in another aggregate it goes on.
+
+A committed offset is the next record to read. In an aggregate it means, for each source region, the
+first source offset whose record the group has not read: that vector is the group's progress, and it
+means the same in every aggregate, in whatever order records arrived there. Where something is not
+known every answer is lower than the truth: a group may read again, and skips nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from replicator.offsets.offset_map import Basis, OffsetMap, Place
+
+Vector = Mapping[str, int]
+"""Source region -> the first source offset that was not read."""
+
+
+class Passed(NamedTuple):
+    """A ledger entry's offsets: everything before the one is in the aggregate before the other, and
+    what follows stands at or behind it."""
+
+    source_offset: int
+    target_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one source region's records in a partition of an aggregate.
+
+    passed is None where the ledger has no entry, or could not be read.
+    """
+
+    runs: OffsetMap
+    passed: Passed | None = None
+
+    @property
+    def is_untouched(self) -> bool:
+        """Nothing of this region has ever landed below where the ledger stands."""
+        return (
+            not len(self.runs)
+            and self.runs.trimmed is None
+            and self.passed is not None
+            and self.runs.knows(0, self.passed.source_offset)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One partition of a region's aggregate: by source region, what is known of its records.
+
+    log_end was asked for before runs and ledger were read; None when it could not be.
+    """
+
+    known: Mapping[str, Known]
+    log_end: int | None = None
+
+    def unread(self, region: str, committed: int) -> Place | None:
+        """The first source offset of a region that a group at `committed` has not read.
+
+        None: nothing is known of what it has read.
+        """
+        runs, passed = self.known[region].runs, self.known[region].passed
+        found = runs.source_floor(committed)
+        if found and found.basis == "exact":
+            return found
+        if found is None and self.known[region].is_untouched:
+            found = Place(0, "floor")
+        untold = runs.target_end
+        if passed and passed.target_offset <= committed:
+            untold = max(untold, passed.target_offset)
+            if found is None or found.offset < passed.source_offset:
+                found = Place(passed.source_offset, "floor")
+        if found is None or committed < runs.target_end:
+            return found
+        is_told = passed and (
+            passed.target_offset >= committed and runs.knows(found.offset, passed.source_offset)
+        )
+        if is_told or self._first_untold(region, untold) >= committed:
+            return Place(found.offset, "exact")
+        return found
+
+    def place(self, region: str, source_offset: int) -> Place | None:
+        """From where to read, to meet every record of a region from source_offset on.
+
+        None: nothing is known.
+        """
+        runs, passed = self.known[region].runs, self.known[region].passed
+        found = runs.target_floor(source_offset)
+        if found and found.basis == "exact":
+            return found
+        floors = [found.offset] if found else []
+        is_beyond = source_offset >= runs.source_end
+        if passed and (
+            passed.source_offset <= source_offset
+            or (is_beyond and runs.knows(source_offset, passed.source_offset))
+        ):
+            floors.append(passed.target_offset)
+        if not floors:
+            return None
+        place = max(floors)
+        if is_beyond:
+            # Not mirrored yet, as far as was told: it can only stand where nobody else's does.
+            place = self._first_untold(region, place)
+        is_end = is_beyond and self.log_end is not None and place >= self.log_end
+        return Place(place, "exact" if is_end else "floor")
+
+    def resume(self, vector: Vector) -> Place | None:
+        """From where to read on with this progress, skipping nothing; None: too little is known."""
+        places = [self.place(region, unread) for region, unread in vector.items()]
+        if not places or None in places:
+            return None
+        # The lowest decides: where it is exact, the others being higher or floors changes nothing.
+        return min(filter(None, places), key=lambda place: (place.offset, place.basis == "floor"))
+
+    def read_again(self, vector: Vector, resume: int) -> int:
+        """How many records at or behind `resume` were read before, as far as runs tell."""
+        return sum(
+            self.known[region].runs.records_between(resume, unread)
+            for region, unread in vector.items()
+        )
+
+    def _first_untold(self, region: str, at: int) -> int:
+        """The first offset from `at` on that no other region's record is known to stand at."""
+        others = [known.runs for name, known in self.known.items() if name != region]
+        while run := next(filter(None, (runs.run_at(at) for runs in others)), None):
+            at = run.target_end
+        return at
+
+
+def progress(here: Aggregate, committed: int) -> dict[str, Place] | None:
+    """What a group has read, region by region; None where nothing is known of one of them."""
+    found = {region: here.unread(region, committed) for region in here.known}
+    whole = {region: place for region, place in found.items() if place is not None}
+    return whole if len(whole) == len(found) else None
+
+
+def vector_of(places: Mapping[str, Place]) -> dict[str, int]:
+    return {region: place.offset for region, place in places.items()}
+
+
+def basis_of(places: Mapping[str, Place]) -> Basis:
+    """Exact only where all of it is."""
+    return "exact" if all(place.basis == "exact" for place in places.values()) else "floor"
