@@ -1,6 +1,6 @@
 """`make bench`: every case, every system in turn, and what came out of it.
 
-python -m bench [--case bytes200 ...] [--system sluice ...] [--rounds 2] [--quick]
+python -m bench [--case bytes200 ...] [--system sluice ...] [--rounds 3] [--quick]
 """
 
 from __future__ import annotations

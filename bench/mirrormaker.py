@@ -1,4 +1,4 @@
-"""MirrorMaker 2 from Kafka's own jars, at its best (DESIGN section 11).
+"""MirrorMaker 2 from Kafka's own jars, set up as bench/README.md says.
 
 tasks.max is the number of cores (more is slower); its own bookkeeping topics (heartbeats,
 checkpoints, offset syncs, topic configs) are off, so that nothing else costs anything.

@@ -6,6 +6,7 @@ python -m bench.table
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What issue 3 asks of Sluice in a case, as ratios to MirrorMaker 2."""
+    """What Sluice aims at in a case, as ratios to MirrorMaker 2."""
 
     rate_times: float
     cpu_part: float
@@ -36,6 +37,8 @@ AIMS = {
 
 
 def main() -> None:
+    if not FILE.exists():
+        sys.exit(f"{FILE} is not there: run `make bench` first")
     write(FILE, README)
 
 

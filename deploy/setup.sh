@@ -24,6 +24,27 @@ missing_packages() {
     command -v setpriv >/dev/null || echo util-linux
 }
 
+# The lab starts Redis by itself. Debian's package would start a service, now and at every boot: the
+# policy below keeps apt from starting it (an operator's own policy stays), then it is disabled.
+POLICY=/usr/sbin/policy-rc.d
+
+apt_install() {
+    local wants_redis=no
+    case " $* " in *" redis-server "*) wants_redis=yes ;; esac
+    if [ "$wants_redis" = yes ] && ! [ -e "$POLICY" ]; then
+        trap '"${as_root[@]}" rm -f "$POLICY"' EXIT
+        printf '%s\n' '#!/bin/sh' '# Of deploy/setup.sh of Sluice, while it installs Redis.' \
+            'case "$*" in *redis*) exit 101 ;; esac' | "${as_root[@]}" tee "$POLICY" >/dev/null
+        "${as_root[@]}" chmod 755 "$POLICY"
+    fi
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "$@"
+    if [ "$wants_redis" = yes ]; then
+        "${as_root[@]}" update-rc.d redis-server disable >/dev/null \
+            || say "the service redis-server could not be disabled; it may start at the next boot"
+    fi
+}
+
 install_packages() {
     local packages as_root=()
     mapfile -t packages < <(missing_packages)
@@ -31,23 +52,25 @@ install_packages() {
     [ "$(id -u)" -eq 0 ] || as_root=(sudo)
     say "installing ${packages[*]}"
     "${as_root[@]}" apt-get update -qq
-    # The lab starts its own Redis; the system's needs no service for it.
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "${packages[@]}"
+    (apt_install "${packages[@]}")
     has_java || { say "Java 17 or newer is needed; JAVA_HOME or PATH leads to another"; exit 1; }
     has_python || { say "python3 must be 3.11 or newer"; exit 1; }
+}
+
+pip_install() {
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir "$@"
 }
 
 install_python_packages() {
     [ -x .venv/bin/python ] || python3 -m venv .venv
     if ! [ .venv/lock.stamp -nt requirements.lock ]; then
         say "Python packages from requirements.lock"
-        .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+        pip_install --require-hashes -r requirements.lock
         touch .venv/lock.stamp
     fi
     if ! [ .venv/project.stamp -nt pyproject.toml ]; then
         say "the project itself, editable"
-        .venv/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+        pip_install --no-deps -e .
         touch .venv/project.stamp
     fi
 }
@@ -57,7 +80,7 @@ install_kafka() {
         say "Kafka and its tools"
         rm -rf .lab/kafka
         mkdir -p .lab/kafka
-        mvn --batch-mode --quiet --file deploy/lab/pom.xml \
+        mvn --batch-mode --quiet --file deploy/lab/pom.xml "-Dmaven.repo.local=$PWD/.lab/m2" \
             dependency:copy-dependencies "-DoutputDirectory=$PWD/.lab/kafka/libs"
         touch .lab/kafka/libs.stamp
     fi

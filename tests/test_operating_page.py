@@ -1,0 +1,81 @@
+"""docs/operating.md names every metric and every event of warning or above, and no others."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from replicator.driver import metrics
+
+CHECKOUT = Path(__file__).parents[1]
+PAGE = (CHECKOUT / "docs" / "operating.md").read_text()
+SOURCES = sorted((CHECKOUT / "replicator").rglob("*.py"))
+QUIET = {"debug", "info"}
+LOUD = {"warning", "error", "exception", "critical"}
+LOUD_LEVEL = re.compile(r"logging\.(WARNING|ERROR|CRITICAL)|\blevel\b")
+EVENT = re.compile(r"event=([a-z][a-z-]*[a-z])")
+
+
+def said_in(call: ast.Call) -> set[str]:
+    """The events in a call's own texts, not in those of calls within it."""
+    parts = [part for each in call.args for part in getattr(each, "values", [each])]
+    texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
+    return {event for text in texts for event in EVENT.findall(text)}
+
+
+def is_loud(call: ast.Call) -> bool:
+    """Whether it may log at warning or above; a helper does when it is given such a level."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name in QUIET | LOUD:
+        return name in LOUD
+    given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+    return any(LOUD_LEVEL.search(ast.unparse(each)) for each in given)
+
+
+def events(source: str) -> Iterator[tuple[str, bool]]:
+    """Each event that is logged, and whether it is loud."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            yield from ((event, is_loud(node)) for event in said_in(node))
+
+
+LOGGED = [found for path in SOURCES for found in events(path.read_text())]
+
+
+def test_every_event_in_the_sources_is_understood() -> None:
+    written = {event for path in SOURCES for event in EVENT.findall(path.read_text())}
+    assert written == {event for event, _ in LOGGED}
+
+
+def test_every_event_of_warning_or_above_is_on_the_page() -> None:
+    loud = {event for event, loud in LOGGED if loud}
+    assert len(loud) > 15
+    assert loud <= set(EVENT.findall(PAGE))
+
+
+def test_the_page_names_no_event_that_is_never_logged() -> None:
+    assert set(EVENT.findall(PAGE)) <= {event for event, _ in LOGGED}
+
+
+def test_metrics_are_the_ones_on_the_page() -> None:
+    exported = {gauge.name for gauge in metrics.GAUGES}
+    exported |= set(re.findall(r'"(sluice_[a-z_]+)"', Path(metrics.__file__).read_text()))
+    assert exported == set(re.findall(r"\bsluice_[a-z_]+\b", PAGE))
+
+
+def test_events_are_told_apart_by_level() -> None:
+    source = """
+log.info("event=a")
+log.error("event=b %s", 1)
+self._say_once(name, f"event=c {error}", logging.ERROR)
+self._say_once(name, f"event=d {name}")
+self._say_once(name, f"event=e {name}", level)
+"""
+    source = source.replace("event=", "event=x-")
+    assert dict(events(source)) == {
+        "x-a": False,
+        "x-b": True,
+        "x-c": True,
+        "x-d": False,
+        "x-e": True,
+    }
