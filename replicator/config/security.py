@@ -1,7 +1,10 @@
 """How one Kafka cluster is spoken to: plaintext or TLS, with or without SASL.
 
-Secrets stand in files of their own, never in the configuration; a password is read when a
-connection is made, so that a changed file is picked up without a restart of the configuration.
+Secrets stand in files of their own, never in the configuration. Questions to clusters
+(replicator.kafka) read passwords and certificates whenever a connection is made, so a changed file
+counts from the next one on. Clients with connections of their own (aiokafka's producer of runs,
+librdkafka) keep what they read when they were made: a carrier's are made anew with each epoch, the
+daemon's Admin and OffsetKeeper need a restart.
 """
 
 import os
@@ -31,7 +34,11 @@ def beside_the_file(path: Path, info: ValidationInfo) -> Path:
 def readable(path: Path, info: ValidationInfo) -> Path:
     """The same path, made absolute against the file's directory; refused when unreadable."""
     path = beside_the_file(path, info)
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise ValueError(f"cannot be looked at: {path} ({error.strerror})") from None
+    if not exists:
         raise ValueError(f"no such file: {path}")
     if not path.is_file():
         raise ValueError(f"not a file: {path}")
@@ -43,7 +50,11 @@ def readable(path: Path, info: ValidationInfo) -> Path:
 def holding_a_secret(path: Path, info: ValidationInfo) -> Path:
     """A readable file with something in it."""
     path = readable(path, info)
-    if not read_secret(path):
+    try:
+        secret = read_secret(path)
+    except UnicodeDecodeError:
+        raise ValueError(f"the file is not UTF-8 text: {path}") from None
+    if not secret:
         raise ValueError(f"the file is empty: {path}")
     return path
 
@@ -153,6 +164,8 @@ def contradictions(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if protocol not in LIBRDKAFKA_PROTOCOLS:
         return
     is_tls, is_sasl = protocol in ("tls", "sasl_tls"), protocol in ("sasl_plaintext", "sasl_tls")
+    if is_sasl and table.get("username") == "":
+        yield "username", "is empty"
     for key in ("mechanism", "username", "password_file"):
         if is_sasl and key not in table:
             yield key, f"is missing; protocol {protocol!r} needs it"

@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
@@ -26,7 +26,7 @@ from pathlib import Path
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
 from replicator.driver.aside import aside
-from replicator.driver.metrics import PortTaken, serve
+from replicator.driver.metrics import PortTaken, reports_into, serve
 from replicator.driver.office import Office
 from replicator.driver.planner import EvenPlanner, Planner
 from replicator.driver.run_folder import run_folder
@@ -34,10 +34,8 @@ from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Fenced
 from replicator.ledger.word import OtherTerm
 from replicator.offsets.offset_keeper import OffsetKeeper
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.reports import PartitionReport
 from replicator.spark.logs import log_to_stderr
-from replicator.spark.posting import PostingFile
+from replicator.spark.posting import ApplianceFile, PostingFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import MASTER, Session, SparkGone
 from replicator.spark.stream import Stream
@@ -89,20 +87,19 @@ def run(
             them: the operator's word that this route never mirrored them.
     """
     log_to_stderr()
-    config = Path(config).resolve()
     try:
         appliance = load(config)
         if not appliance.routes_into(region):
             raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
         trusted = frozenset(map(appliance.route, adopt))
     except (ConfigMistakes, UnknownRegion) as error:
-        print(error, file=sys.stderr)
+        print(f"sluice: {error}", file=sys.stderr)
         return Exit.MISCONFIGURED
     settings = appliance.replicator
     try:
         with run_folder(settings.state_dir / "replicate" / region) as folder:
             planner = planner or EvenPlanner(settings.carriers_per_route)
-            daemon = Daemon(config, appliance, region, folder, planner, trusted)
+            daemon = Daemon(appliance, region, folder, planner, trusted)
             return asyncio.run(daemon.live(master, conf or {}))
     except OSError as error:
         log.error("event=failed replicator.state_dir %s: %s", settings.state_dir, error)
@@ -114,19 +111,19 @@ class Daemon:
 
     def __init__(
         self,
-        config: Path,
         appliance: Appliance,
         region: str,
         folder: Path,
         planner: Planner,
         trusted: Collection[Route],
     ):
-        self._config = config
         self._appliance = appliance
         self._region = region
         self._folder = folder
         self._trusted = trusted
         self._postings = PostingFile(folder / "posting.json")
+        self._loaded = ApplianceFile(folder / "appliance.pickle")
+        self._loaded.write(appliance)
         self._office = Office(appliance, region, planner, self._postings)
         self._session: Session | None = None
         self._stream: Stream | None = None
@@ -196,7 +193,7 @@ class Daemon:
     def _streamed(self, session: Session, number: int) -> Stream:
         return Stream(
             session.spark,
-            config=self._config,
+            appliance=self._loaded.path,
             posting=self._postings.path,
             checkpoint=self._folder / f"checkpoint-{number}",
             slots=session.count_slots(),
@@ -207,18 +204,18 @@ class Daemon:
         """The offset maps in Redis, and metrics from the reports there; neither is ever vital."""
         region = self._appliance.region(self._region)
         routes = self._appliance.routes_into(self._region)
-        stores = [OffsetStore(region.redis_url(), route.key) for route in routes]
-
-        def reports() -> list[PartitionReport]:
-            return [report for store in stores for report in store.reports().values()]
-
         try:
+            reports = reports_into(self._appliance, self._region)
             self._stop_metrics = serve(self._appliance.metrics, reports)
         except PortTaken as error:
             log.error("event=no-metrics %s", error)
-        keeper = OffsetKeeper(region, routes)
+        except Exception:
+            log.exception("event=no-metrics")
+        keeper: OffsetKeeper | None = None
         while True:
             try:
+                # Not before: its password's file may be away for a moment.
+                keeper = keeper or OffsetKeeper(region, routes)
                 await aside(keeper.keep)
             except Exception:
                 log.exception("event=runs-not-kept")
@@ -278,9 +275,9 @@ class Daemon:
 
 def verdict(work: asyncio.Future[None]) -> Exit:
     """What ended the work, logged so that an operator knows what to do."""
-    error = work.exception()
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    found = list(leaves(work.exception()))
+    # Fenced beside anything else is fenced: a restart would take the region back.
+    error = next((each for each in found if isinstance(each, Fenced | OtherTerm)), found[0])
     match error:
         case Fenced() | OtherTerm():
             log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
@@ -293,3 +290,12 @@ def verdict(work: asyncio.Future[None]) -> Exit:
         case _:
             log.error("event=failed", exc_info=error)
     return Exit.FAILED
+
+
+def leaves(error: BaseException | None) -> Iterator[BaseException | None]:
+    """The errors of a group, and of the groups in it; any other error is its own only one."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from leaves(each)
+    else:
+        yield error

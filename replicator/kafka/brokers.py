@@ -46,7 +46,8 @@ class Brokers:
     Args:
         name: how people know the cluster, such as "west regional".
         settings: where its first brokers are found.
-        options: of aiokafka's connections.
+        options: of aiokafka's connections, beside the security settings. Those are made anew for
+            each connection, so that a changed password or certificate needs no restart.
     """
 
     def __init__(self, name: str, settings: KafkaCluster, options: Mapping[str, Any]):
@@ -75,7 +76,7 @@ class Brokers:
         for address in self._settings.bootstrap:
             host, _, port = address.rpartition(":")
             try:
-                connection = await connect(host.strip("[]"), int(port), **self._options)
+                connection = await connect(host.strip("[]"), int(port), **self._all_options())
             except SaslAuthenticationFailed as error:
                 raise Unreachable(
                     f"{self.name}: {address} refuses the credentials ({error}); "
@@ -106,7 +107,10 @@ class Brokers:
         if node not in self._brokers:
             await self.refresh()
         host, port = self._brokers[node]
-        return await connect(host, port, **self._options)
+        return await connect(host, port, **self._all_options())
+
+    def _all_options(self) -> dict[str, Any]:
+        return self._settings.security.aiokafka_options() | dict(self._options)
 
     async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
         """One request over the kept connection of this purpose; raises what the network raises."""

@@ -99,8 +99,7 @@ class Cluster(Brokers):
         super().__init__(
             name,
             settings,
-            settings.security.aiokafka_options()
-            | {
+            {
                 "client_id": client_id,
                 "request_timeout_ms": request_timeout_ms,
                 "max_idle_ms": int(idle_seconds * 1000),

@@ -48,7 +48,7 @@ def make() -> Path:
         session = Session("local[2,8]", folder, {}, dumping)
         stream = Stream(
             session.spark,
-            config=folder / "none",
+            appliance=folder / "none",
             posting=PostingFile(folder / "none").path,
             checkpoint=folder / "checkpoint",
             slots=2,

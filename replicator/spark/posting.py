@@ -1,16 +1,20 @@
 """What the daemon posts for the stream reader, which runs in a process of its own on the same host.
 
 One small file, replaced as a whole: the plan in force, the task slots, the driver's term, stop.
+Beside it, written once, the appliance: what the operator makes of its file meanwhile counts at the
+next start.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from balancer.plan import Plan
+from replicator.config.topology import Appliance
 from replicator.ledger.word import Term
 
 
@@ -62,3 +66,18 @@ class PostingFile:
             return Posting.from_json(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplianceFile:
+    """The appliance as the daemon loaded it, for as long as the daemon runs."""
+
+    path: Path
+
+    def write(self, appliance: Appliance) -> None:
+        self.path.write_bytes(pickle.dumps(appliance))
+
+    def read(self) -> Appliance:
+        found = pickle.loads(self.path.read_bytes())
+        assert isinstance(found, Appliance)
+        return found

@@ -22,10 +22,10 @@ from typing_extensions import override
 
 from balancer.plan import CarrierId, bins
 from replicator.carrier.receipts import Receipt, spark_schema, to_arrow
-from replicator.config.topology import Appliance, load
+from replicator.config.topology import Appliance
 from replicator.ledger.word import OtherTerm
 from replicator.spark.logs import log_to_stderr
-from replicator.spark.posting import Posting, PostingFile
+from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry: what carriers are
 # made of takes a second to import, and waits for them.
@@ -54,8 +54,8 @@ class Bin:
 
 
 class SluiceSource(DataSource):
-    """Options: config (the appliance's file) and posting (the daemon's), both on this host; slots
-    (how many tasks the first epoch has)."""
+    """Options: appliance and posting (the daemon's files, on this host); slots (how many tasks the
+    first epoch has)."""
 
     @classmethod
     def name(cls) -> str:
@@ -68,7 +68,7 @@ class SluiceSource(DataSource):
     @override
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         return EpochReader(
-            Path(self.options["config"]),
+            ApplianceFile(Path(self.options["appliance"])),
             PostingFile(Path(self.options["posting"])),
             int(self.options["slots"]),
         )
@@ -81,8 +81,8 @@ class EpochReader(DataSourceStreamReader):
     which takes seconds. A driver waits for it before it takes the region over from another.
     """
 
-    def __init__(self, config: Path, postings: PostingFile, slots: int):
-        self._config = config
+    def __init__(self, appliance: ApplianceFile, postings: PostingFile, slots: int):
+        self._appliance = appliance
         self._postings = postings
         self._slots = slots
 
@@ -111,7 +111,8 @@ class EpochReader(DataSourceStreamReader):
         posting = self._postings.read()
         if posting is None or posting.stop:
             return []
-        return [InputPartition(each) for each in binned(load(self._config), posting, time.time())]
+        appliance = self._appliance.read()
+        return [InputPartition(each) for each in binned(appliance, posting, time.time())]
 
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

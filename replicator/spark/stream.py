@@ -23,7 +23,7 @@ class Stream:
 
     Args:
         spark: the session.
-        config: the appliance's file; posting: the daemon's. The stream's reader reads both.
+        appliance, posting: the daemon's files. The stream's reader reads both.
         checkpoint: a folder for Spark's own notes. Never the truth: use a new one each time.
         slots: how many tasks can run at once.
         receipts: where they are kept.
@@ -33,7 +33,7 @@ class Stream:
         self,
         spark: SparkSession,
         *,
-        config: Path,
+        appliance: Path,
         posting: Path,
         checkpoint: Path,
         slots: int,
@@ -48,7 +48,7 @@ class Stream:
         spark.dataSource.register(SluiceSource)
         frame = (
             spark.readStream.format(SluiceSource.name())
-            .option("config", str(config))
+            .option("appliance", str(appliance))
             .option("posting", str(posting))
             .option("slots", slots)
             .load()

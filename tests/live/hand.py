@@ -134,7 +134,7 @@ class Hand:
         if self._running and not self.has_ended:
             self.kill()
         # TLS says goodbye in the background.
-        uses_tls = any(end._options.get("ssl_context") for end in (self.source, self.target))
+        uses_tls = any(end._settings.security.is_tls for end in (self.source, self.target))
         self.call(_wind_up(0.5 if uses_tls else 0.02))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_SECONDS)

@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from replicator.config.mistakes import ConfigMistakes, Mistake
+from replicator.driver.daemon import Exit
 from replicator.topics.admin_error import NotLetIn, Refused, Unreachable
 from tui.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
 
@@ -33,3 +34,9 @@ def test_errors_have_the_code_of_their_nearest_kind() -> None:
     assert answer(NotLetIn("west", "wrong password")) is ExitCode.UNREACHABLE
     assert answer(Refused("west", "no")) is ExitCode.FAILED
     assert answer(ValueError("a surprise")) is None
+
+
+def test_the_daemon_ends_with_the_same_codes() -> None:
+    own = {"STOPPED": ExitCode.DONE, "MISCONFIGURED": ExitCode.USAGE}
+    for code in Exit:
+        assert own.get(code.name, getattr(ExitCode, code.name, None)) == code, code

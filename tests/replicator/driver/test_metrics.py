@@ -1,6 +1,5 @@
 """Metrics: what is known is served, what is not has no sample."""
 
-import socket
 from collections.abc import Iterable
 from dataclasses import replace
 from urllib.request import urlopen
@@ -8,6 +7,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from deploy.lab.process import free_port
 from replicator.config.settings import MetricsSettings
 from replicator.driver.metrics import PortTaken, ReportCollector, serve
 from replicator.offsets.reports import PartitionReport
@@ -65,14 +65,6 @@ def test_reports_that_cannot_be_read_are_said_and_harm_nothing() -> None:
     text = generate_latest(registry).decode()
     assert "sluice_reports_up 0.0" in text
     assert "sluice_lag" not in text
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    assert isinstance(port, int)
-    return port
 
 
 def test_it_serves_on_its_port_until_stopped() -> None:

@@ -9,8 +9,8 @@ from pyspark.sql.datasource import InputPartition
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
 from replicator.ledger.word import Term
-from replicator.spark.posting import Posting, PostingFile
-from replicator.spark.source import Bin, EpochReader, binned
+from replicator.spark.posting import ApplianceFile, Posting, PostingFile
+from replicator.spark.source import Bin, EpochReader, SluiceSource, binned
 
 
 def cluster(port):
@@ -44,7 +44,9 @@ def postings(tmp_path):
 
 @pytest.fixture
 def reader(tmp_path, postings):
-    return EpochReader(tmp_path / "appliance.toml", postings, slots=2)
+    appliance = ApplianceFile(tmp_path / "appliance.pickle")
+    appliance.write(APPLIANCE)
+    return EpochReader(appliance, postings, slots=2)
 
 
 def test_each_bin_carries_all_that_its_executor_needs_to_know():
@@ -81,6 +83,22 @@ def test_the_next_epoch_waits_for_a_plan_with_partitions(reader, postings):
 def test_after_a_stop_no_epoch_begins(reader, postings):
     postings.write(Posting(PLAN, 2, TERM, stop=True))
     assert reader.partitions({"epoch": 1}, {"epoch": 2}) == []
+
+
+def test_an_epoch_is_made_of_what_the_daemon_loaded_not_of_what_the_file_says_by_now(
+    tmp_path, reader, postings
+):
+    (tmp_path / "appliance.toml").write_text("a typo saved while the daemon runs")
+    postings.write(Posting(PLAN, 2, TERM))
+    options = {
+        "appliance": str(tmp_path / "appliance.pickle"),
+        "posting": str(postings.path),
+        "slots": "2",
+    }
+    found = SluiceSource(options).streamReader(None)
+    first, second = found.partitions({"epoch": 1}, {"epoch": 2})
+    assert first.value.appliance == second.value.appliance == APPLIANCE
+    assert [each.value.assignments[0].route for each in (first, second)] == [WEST, WEST]
 
 
 def test_a_task_past_its_deadline_yields_nothing_at_once(reader):

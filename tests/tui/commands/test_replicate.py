@@ -27,9 +27,9 @@ def config(tmp_path):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--region", "north"], "no region 'north'"),
-        (["--region", "west"], "no route leads into 'west'"),
-        (["--region", "east", "--adopt", "east>east"], "no route 'east>east'"),
+        (["--region", "north"], "sluice: no region 'north'"),
+        (["--region", "west"], "sluice: no route leads into 'west'"),
+        (["--region", "east", "--adopt", "east>east"], "sluice: no route 'east>east'"),
         (["--region", "east", "--conf", "spark.executor.memory"], "a setting is KEY=VALUE"),
     ],
 )

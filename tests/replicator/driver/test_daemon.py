@@ -1,0 +1,93 @@
+"""Claims about the daemon that need no server: how it ends, and what never ends it."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from replicator.config.topology import Appliance, KafkaCluster, Region, Route
+from replicator.driver import daemon
+from replicator.driver.daemon import Daemon, Exit, verdict
+from replicator.driver.planner import EvenPlanner
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Fenced
+from replicator.ledger.word import OtherTerm
+from replicator.spark.posting import ApplianceFile
+from replicator.topics.admin_error import Refused
+
+REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90])
+
+
+def ended_by(error):
+    future = asyncio.get_running_loop().create_future()
+    future.set_exception(error)
+    return verdict(future)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (FENCED, Exit.FENCED),
+        (ExceptionGroup("", [REFUSED, FENCED]), Exit.FENCED),
+        (ExceptionGroup("", [REFUSED, ExceptionGroup("", [OtherTerm("x")])]), Exit.FENCED),
+        (ExceptionGroup("", [ExceptionGroup("", [Unreachable("x")])]), Exit.UNREACHABLE),
+        (ExceptionGroup("", [REFUSED, KeyError("x")]), Exit.FAILED),
+    ],
+)
+async def test_a_newer_driver_decides_the_exit_code_whatever_else_failed(error, code):
+    assert ended_by(error) is code
+
+
+def cluster(port):
+    return KafkaCluster(bootstrap=(f"127.0.0.1:{port}",))
+
+
+@pytest.fixture
+def secret(tmp_path):
+    file = tmp_path / "redis-password"
+    file.write_text("sesame")
+    return file
+
+
+@pytest.fixture
+def east(tmp_path, secret):
+    east = Region(
+        name="east",
+        regional=cluster(1),
+        aggregate=cluster(2),
+        redis="redis://127.0.0.1:1",
+        redis_password_file=secret,
+    )
+    appliance = Appliance(regions={"east": east}, routes=(Route("east", "east"),))
+    return Daemon(appliance, "east", tmp_path, EvenPlanner(0), ())
+
+
+async def test_a_redis_without_its_password_never_ends_the_daemon(east, secret, monkeypatch):
+    kept = asyncio.Event()
+
+    class Keeper:
+        def __init__(self, region, routes):
+            region.redis_url()
+
+        def keep(self):
+            kept.set()
+
+    async def aside(function, *arguments):
+        return function(*arguments)
+
+    monkeypatch.setattr(daemon, "OFFSETS_SECONDS", 0.01)
+    monkeypatch.setattr(daemon, "OffsetKeeper", Keeper)
+    monkeypatch.setattr(daemon, "aside", aside)
+    secret.unlink()
+    keeping = asyncio.ensure_future(east._keep_offsets())
+    await asyncio.sleep(0.05)
+    assert not keeping.done()
+    secret.write_text("sesame")
+    await asyncio.wait_for(kept.wait(), 5)
+    keeping.cancel()
+    with suppress(asyncio.CancelledError):
+        await keeping
+
+
+def test_the_daemon_leaves_its_appliance_for_the_streams_reader(east, tmp_path):
+    assert ApplianceFile(tmp_path / "appliance.pickle").read() == east._appliance
