@@ -1,6 +1,5 @@
 """The `sluice` program: finds the command, and turns how it ended into an exit code."""
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -54,7 +53,6 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code; everything there is to say was printed."""
     try:
         ended = program.main(list(arguments), prog_name="sluice", standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.Exit as ending:
         return ending.exit_code
     except click.ClickException as error:
@@ -63,10 +61,6 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (| head). Python would complain about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.FAILED
     except Exception as error:
         return told(error, is_debug="--debug" in arguments)
     return ended if isinstance(ended, int) else ExitCode.DONE

@@ -296,7 +296,7 @@ class Stint:
 
     async def _keep_ledger(self) -> None:
         """Commit entries: at once where a gap waits to be covered, else now and then."""
-        refresh_bytes = self._settings.refresh_mib << 20
+        bytes_max = self._settings.ledger_mib << 20
         last = moved_up = time.monotonic()
         while True:
             with suppress(TimeoutError):
@@ -308,8 +308,8 @@ class Stint:
                 if lane.stopping and lane.is_empty:
                     await self._park(lane, lane.stopping)
             waiting = [lane for lane in self._lanes.busy() if lane.waits_for_cover]
-            is_due = now - last > self._settings.refresh_seconds
-            if is_due or self._pace.bytes_since_commit > refresh_bytes:
+            is_due = now - last > self._settings.ledger_seconds
+            if is_due or self._pace.bytes_since_commit > bytes_max:
                 renew = now - moved_up > MOVE_UP_SECONDS
                 if renew:
                     await self._move_up(lanes)

@@ -7,6 +7,21 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+# By pydantic's type of error.
+WORDS = {
+    "dict_type": "should be a table",
+    "finite_number": "should be a number",
+    "float_type": "should be a number",
+    "greater_than_equal": "should be {ge:g} or more",
+    "int_type": "should be a whole number",
+    "less_than_equal": "should be {le:g} or less",
+    "literal_error": "should be {expected}",
+    "model_type": "should be a table",
+    "path_type": "should be a path, as a text in quotes",
+    "string_type": "should be a text in quotes",
+    "tuple_type": "should be a list: [...]",
+}
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
@@ -63,8 +78,7 @@ def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
         elif item["type"] == "missing":
             mistakes.append(Mistake(dotted(location), "is missing; it has no default"))
         else:
-            text = item["msg"].removeprefix("Value error, ")
-            mistakes.append(Mistake(dotted(location), text + found(item)))
+            mistakes.append(Mistake(dotted(location), worded(item) + found(item)))
     return mistakes
 
 
@@ -102,9 +116,18 @@ def dotted(location: Iterable[str | int]) -> str:
     return path
 
 
+def worded(item: Any) -> str:
+    """What is wrong with one value, in TOML's words where pydantic has Python's."""
+    words = WORDS.get(item["type"])
+    if words is not None:
+        return words.format(**item.get("ctx", {}))
+    text: str = item["msg"]
+    return text.removeprefix("Value error, ")
+
+
 def found(item: Any) -> str:
     """The value found, short enough for one line; never one that may hold a password."""
     text = repr(item.get("input"))
-    if "@" in text:
+    if "@" in text or "password" in text:
         return ""
     return f" (found {text if len(text) <= 60 else text[:57] + '...'})"

@@ -4,7 +4,8 @@ Every default here is documented in deploy/appliance.toml; a test compares the t
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -53,10 +54,12 @@ def start_of(value: Any) -> Any:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("the date-time needs a zone, e.g. 2013-01-01T00:00:00Z")
-        return round(value.timestamp() * 1000)
+        value = round(value.timestamp() * 1000)
     understood = isinstance(value, int | str) and not isinstance(value, bool)
     if not understood:
         raise ValueError('neither "earliest", "latest" nor a date-time with zone')
+    if isinstance(value, int) and not 0 <= value <= START_MAX:
+        raise ValueError("a start is an instant from 1970 to 9999")
     return value
 
 
@@ -66,6 +69,9 @@ def without_duplicates(values: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError(f"listed twice: {', '.join(twice)}")
     return values
 
+
+START_MAX = round(datetime(9999, 12, 31, tzinfo=UTC).timestamp() * 1000)
+"""Milliseconds since 1970; below 0 Kafka's timestamps have meanings of their own."""
 
 Pattern = Annotated[str, AfterValidator(valid_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], AfterValidator(without_duplicates)]
@@ -90,6 +96,34 @@ SYNCED_CONFIGS = (
     "segment.ms",
 )
 
+# All that a topic can be given, by Kafka 3 or 4.
+TOPIC_CONFIGS = (
+    *SYNCED_CONFIGS,
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.type",
+    "compression.zstd.level",
+    "flush.messages",
+    "flush.ms",
+    "follower.replication.throttled.replicas",
+    "index.interval.bytes",
+    "leader.replication.throttled.replicas",
+    "local.retention.bytes",
+    "local.retention.ms",
+    "message.downconversion.enable",
+    "message.format.version",
+    "message.timestamp.difference.max.ms",
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "preallocate",
+    "remote.log.copy.disable",
+    "remote.log.delete.on.disable",
+    "remote.storage.enable",
+    "segment.index.bytes",
+    "segment.jitter.ms",
+    "unclean.leader.election.enable",
+)
+
 
 class Table(BaseModel):
     """A table of the file: unknown keys are mistakes, values never change."""
@@ -112,7 +146,7 @@ class TopicSettings(Table):
     """Where a partition never mirrored before begins: earliest, latest, or milliseconds
     since 1970 (in the file: a date-time with zone)."""
     synced_configs: Names = SYNCED_CONFIGS
-    """Topic configs carried over from the sources (replicator/topics/topic_plan.py says how)."""
+    """Topic configs carried over from the sources (replicator/topics/topic_configs.py: how)."""
     compact_many_sources: Names = ()
     """Compacted topics that several routes may feed: equal keys of two regions overwrite
     each other there, so each such topic needs this explicit yes."""
@@ -130,6 +164,11 @@ class TopicSettings(Table):
         for config in ("compression.type", "message.timestamp.type"):
             if config in self.synced_configs:
                 yield "synced_configs", f"{config} is never synced: the target needs its own value"
+        for config in self.synced_configs:
+            if config not in TOPIC_CONFIGS:
+                near = get_close_matches(config, TOPIC_CONFIGS, n=1, cutoff=0.6)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                yield "synced_configs", f"Kafka knows no topic config {config!r}{hint}"
 
 
 class ReplicatorSettings(Table):
@@ -141,9 +180,9 @@ class ReplicatorSettings(Table):
     """At an epoch's end: how long to wait for outstanding acks."""
     carriers_per_route: Int = Field(default=0, ge=0, le=1024)
     """0 = Spark's task slots are shared out among the routes."""
-    refresh_seconds: Float = Field(default=5.0, ge=0.1, le=600)
+    ledger_seconds: Float = Field(default=5.0, ge=0.1, le=600)
     """A ledger entry is committed at least this often while a partition moves ..."""
-    refresh_mib: Int = Field(default=64, ge=1, le=4096)
+    ledger_mib: Int = Field(default=64, ge=1, le=4096)
     """... and after this much shipped by one carrier: what a takeover has to read."""
     fetch_mib: Int = Field(default=1, ge=1, le=50)
     """Fetched at once per partition."""

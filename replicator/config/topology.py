@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -30,6 +30,8 @@ from replicator.config.security import (
 from replicator.config.settings import MetricsSettings, ReplicatorSettings, Table, TopicSettings
 
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+REGION_NAME_CHARACTERS_MAX = 100
+"""Kafka allows a topic 249, and the topic sluice.runs.<source>.<target> names two regions."""
 ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})")
 ROLES = ("regional", "aggregate")
 
@@ -68,7 +70,9 @@ class Route:
 
 
 def parse_route(value: Any) -> Any:
-    return Route.parse(value) if isinstance(value, str) else value
+    if isinstance(value, Route):
+        return value
+    return Route.parse(value if isinstance(value, str) else "")
 
 
 def valid_address(text: str) -> str:
@@ -90,8 +94,22 @@ def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
 def valid_redis(url: str) -> str:
     if not re.match(r"(rediss?|unix)://.", url):
         raise ValueError("a Redis address starts with redis://, rediss:// (TLS) or unix://")
-    if re.match(r"\w+://[^/@]*:[^/@]+@", url):
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    is_socket = parts.scheme == "unix"
+    # A password with / ? or # in it ends the host, and leaves its @ behind.
+    behind_the_host = f"{'' if is_socket else parts.path}{parts.query}{parts.fragment}"
+    if parts.password is not None or "password" in options or "@" in behind_the_host:
         raise ValueError("no password in the address: put it into redis_password_file")
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    if not is_port:
+        raise ValueError("the port of a Redis address is a number from 1 to 65535")
+    database = options.get("db", "0" if is_socket else parts.path.removeprefix("/") or "0")
+    if not re.fullmatch("[0-9]+", database):
+        raise ValueError("the database of a Redis address is a number: redis://host:6379/0")
     return url
 
 
@@ -133,9 +151,11 @@ class Region(Table):
             password = quote(read_secret(self.redis_password_file), safe="")
             parts = parts._replace(netloc=f"{user}:{password}@{host}")
         if self.redis_ca_file:
-            query = dict(parse_qsl(parts.query)) | {"ssl_ca_certs": str(self.redis_ca_file)}
-            parts = parts._replace(query=urlencode(query))
-        return urlunsplit(parts)
+            options = dict(parse_qsl(parts.query)) | {"ssl_ca_certs": str(self.redis_ca_file)}
+            parts = parts._replace(query=urlencode(options))
+        # urlunsplit() would make unix:/path of unix:///path, which redis does not take.
+        query = f"?{parts.query}" if parts.query else ""
+        return f"{parts.scheme}://{parts.netloc}{parts.path}{query}"
 
 
 class Appliance(Table):
@@ -204,7 +224,11 @@ def load(path: str | Path) -> Appliance:
         raise ConfigMistakes(
             str(path), [Mistake("", f"cannot be read: {error.strerror}")]
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigMistakes(
+            str(path), [Mistake("", f"not UTF-8 text: byte {error.start}")]
+        ) from None
+    except tomllib.TOMLDecodeError as error:
         raise ConfigMistakes(str(path), [Mistake("", f"not TOML: {error}")]) from None
     mistakes = list(names_within(raw))
     try:
@@ -313,6 +337,9 @@ def crossings(
     for name in regions:
         if not REGION_NAME.fullmatch(name):
             yield f"regions.{name}", "a region's name is lower-case letters, digits and -"
+        if len(name) > REGION_NAME_CHARACTERS_MAX:
+            most = f"a region's name has at most {REGION_NAME_CHARACTERS_MAX} characters"
+            yield f"regions.{name}", most
     if regions and not routes:
         yield "routes", "is empty, so nothing would be mirrored; leave it out for every route"
     seen: set[Route] = set()

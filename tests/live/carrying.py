@@ -53,7 +53,7 @@ CHECKOUT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 120.0
 TARGET = "home"
 QUICK: Mapping[str, object] = {
-    "refresh_seconds": 0.2,
+    "ledger_seconds": 0.2,
     "runs_seconds": 0.1,
     "word_poll_seconds": 0.05,
     "drain_seconds": 10.0,

@@ -155,7 +155,7 @@ def make_stage(
     regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
 ) -> Iterator[StageMaker]:
     """`make_stage()`: a topic between the shared clusters; `make_stage(target=another,
-    partitions=2, target_config={...}, refresh_seconds=1.0)`: otherwise."""
+    partitions=2, target_config={...}, ledger_seconds=1.0)`: otherwise."""
     with ExitStack() as stack:
 
         def make(

@@ -29,7 +29,7 @@ from replicator.ledger.entry import Entry
 from tests.live.carrying import Carrying
 from tests.live.hand import Hand
 
-SELDOM: Mapping[str, object] = {"refresh_seconds": 600.0, "runs_seconds": 60.0}
+SELDOM: Mapping[str, object] = {"ledger_seconds": 600.0, "runs_seconds": 60.0}
 """Entries are written when a partition is taken, and then not before it must be."""
 PATIENCE_SECONDS = 60.0
 

@@ -557,7 +557,7 @@ def test_after_a_kill_the_tail_is_found_and_both_maps_are_exact(
 ) -> None:
     topic = make_topic(regional, aggregate, partitions=2)
     # Entries and runs as rarely as they may be: what a takeover finds is all in the tail.
-    carrying = carry_west(refresh_seconds=600.0, runs_seconds=60.0)
+    carrying = carry_west(ledger_seconds=600.0, runs_seconds=60.0)
     carrying.adopt(topic, 2)
     shape = Shape(transaction_records=30, abort_every=4, batch_records=5, linger_ms=1)
     with Sending(regional, topic, 2, shape) as sending:

@@ -264,7 +264,7 @@ def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     """Two that idle, one of them without the rule; the broker keeps offsets for a minute."""
     monkeypatch.setattr("replicator.carrier.stint.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
-    idle = kept.hand(0, refresh_seconds=0.5).start()
+    idle = kept.hand(0, ledger_seconds=0.5).start()
     idle.until_landed(kept.place, kept.send(100))
     kept.until(lambda: kept.entry.source_offset == 100)
     # Later than the last word of the other: without renewal, that one would be gone before.

@@ -42,7 +42,7 @@ STEPS = [
 
 @pytest.fixture
 def carrying(regional, aggregate, redis):
-    with Carrying({"west": regional}, aggregate, redis, refresh_seconds=0.5) as carrying:
+    with Carrying({"west": regional}, aggregate, redis, ledger_seconds=0.5) as carrying:
         topic = new_name("kills")
         make_on_both(regional, aggregate, topic, PARTITIONS)
         carrying.adopt(topic, PARTITIONS)

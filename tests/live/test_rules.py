@@ -316,7 +316,7 @@ def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, i
     stage = make_stage()
     if not in_force:
         monkeypatch.setattr("replicator.ledger.writer.EndTxnRequest", EndTxnV5Request)
-    hand = stage.hand(0, refresh_seconds=0.1).start()
+    hand = stage.hand(0, ledger_seconds=0.1).start()
     if in_force:
         for _ in range(3):
             hand.until_landed(stage.place, end := stage.send(100))

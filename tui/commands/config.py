@@ -19,7 +19,13 @@ def config() -> None:
 @config.command()
 @config_option
 @click.option("--connect", is_flag=True, help="Also reach every cluster it names.")
-@click.option("--timeout", default=5.0, show_default=True, help="Seconds per cluster.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="Seconds per cluster.",
+)
 @output_option
 def check(config: str, connect: bool, timeout: float, output: str) -> int:
     """Name every mistake of a configuration at once, each with its path in the file.

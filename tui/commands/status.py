@@ -11,7 +11,13 @@ from tui.output import config_option, emit, output_option
 @click.option("--region", help="Only routes into this target region.")
 @click.option("--route", "route_name", metavar="SOURCE>TARGET", help="Only this route.")
 @click.option("--partitions", is_flag=True, help="A line for each partition, not each topic.")
-@click.option("--timeout", default=5.0, show_default=True, help="Seconds per server.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="Seconds per server.",
+)
 @output_option
 def status(
     config: str,
@@ -35,7 +41,9 @@ def status(
     routes = appliance.routes if region is None else appliance.routes_into(region)
     if route_name is not None:
         chosen = appliance.route(route_name)
-        routes = tuple(route for route in routes if route == chosen)
+        if chosen not in routes:
+            raise click.UsageError(f"route {chosen} does not lead into region {region}")
+        routes = (chosen,)
     found = Probe(appliance, routes, timeout).look()
     emit(output, as_values(found), lambda: as_text(found, by_partition=partitions))
     return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE

@@ -87,6 +87,15 @@ def test_the_password_is_not_shown_when_the_settings_are(files: Path) -> None:
         ({"protocol": "sasl_tls"}, {"mechanism", "username", "password_file"}),
         ({"protocol": "sasl_plaintext", "mechanism": "PLAIN", "password_file": "p"}, {"username"}),
         ({"username": "u"}, {"username"}),
+        (
+            {
+                "protocol": "sasl_tls",
+                "mechanism": "PLAIN",
+                "username": "",
+                "password_file": "p",
+            },
+            {"username"},
+        ),
         ({"ca_file": "c"}, {"ca_file"}),
         ({"protocol": "tls", "certificate_file": "c"}, {"key_file"}),
         ({"protocol": "tls", "key_file": "c"}, {"certificate_file"}),
@@ -104,6 +113,7 @@ def test_each_missing_or_idle_key_is_named(table: dict[str, str], keys: set[str]
         ("password_file", "none", "no such file"),
         ("password_file", ".", "not a file"),
         ("password_file", "empty", "the file is empty"),
+        ("password_file", "x" * 300, "cannot be looked at"),
     ],
 )
 def test_an_unusable_secret_is_refused(files: Path, key: str, file: str, text: str) -> None:

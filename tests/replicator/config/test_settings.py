@@ -8,10 +8,12 @@ from pydantic import ValidationError
 
 from replicator.config.settings import (
     SYNCED_CONFIGS,
+    TOPIC_CONFIGS,
     MetricsSettings,
     ReplicatorSettings,
     TopicSettings,
 )
+from replicator.topics.topic_configs import LARGEST
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,12 @@ def test_a_start_without_a_definite_instant_is_refused(value: Any) -> None:
         TopicSettings(start=value)
 
 
+@pytest.mark.parametrize("value", [-1, 99999999999999999999, "0001-01-01T00:00:00Z"])
+def test_a_start_that_is_no_timestamp_of_kafkas_is_refused(value: Any) -> None:
+    with pytest.raises(ValidationError, match="an instant from 1970 to 9999"):
+        TopicSettings(start=value)
+
+
 @pytest.mark.parametrize("pattern", ["(a", "(?=a)", r"(.)\1"])
 def test_a_pattern_re2_does_not_know_is_refused(pattern: str) -> None:
     with pytest.raises(ValidationError, match="not an RE2 pattern"):
@@ -52,6 +60,13 @@ def test_configs_the_target_decides_itself_are_never_synced() -> None:
     for config in ("compression.type", "message.timestamp.type"):
         with pytest.raises(ValidationError, match="never synced"):
             TopicSettings(synced_configs=(config,))
+
+
+def test_a_config_that_kafka_does_not_know_is_refused() -> None:
+    with pytest.raises(ValidationError, match="'retention.mss'; did you mean 'retention.ms'?"):
+        TopicSettings(synced_configs=("retention.mss",))
+    assert set(TOPIC_CONFIGS) >= LARGEST
+    assert TopicSettings(synced_configs=("min.insync.replicas",))
 
 
 @pytest.mark.parametrize(

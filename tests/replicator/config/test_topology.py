@@ -8,7 +8,16 @@ import redis
 from pydantic import ValidationError
 
 from replicator.config.mistakes import ConfigMistakes
-from replicator.config.topology import Appliance, KafkaCluster, Region, Route, UnknownRegion, load
+from replicator.config.topology import (
+    REGION_NAME_CHARACTERS_MAX,
+    Appliance,
+    KafkaCluster,
+    Region,
+    Route,
+    UnknownRegion,
+    load,
+)
+from replicator.offsets.runs_topic import runs_topic
 
 SOUND = """
 [regions.west]
@@ -180,3 +189,112 @@ def test_redis_secrets_come_from_files(tmp_path: Path) -> None:
     assert (options["password"], options["host"], options["db"]) == ("p@ss/word", "127.0.0.1", 1)
     assert options["ssl_ca_certs"] == str(tmp_path / "ca.pem")
     assert appliance.region("east").redis_url() == "redis://127.0.0.1:6380"
+
+
+def with_redis(url: str) -> str:
+    return SOUND.replace("redis://127.0.0.1:6379", url)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://h:notaport/0", "the port"),
+        ("redis://h:0/0", "the port"),
+        ("redis://h:65536/0", "the port"),
+        ("redis://h/zero", "the database"),
+        ("redis://h?db=x", "the database"),
+        ("redis://:sesame@h", "no password"),
+        ("redis://user:sesame@h", "no password"),
+        ("redis://:se/same@h", "no password"),
+        ("redis://:1/sesame@h", "no password"),
+        ("redis://:1?sesame@h", "no password"),
+        ("redis://:1#sesame@h", "no password"),
+        ("redis://h?password=sesame", "no password"),
+        ("unix:///run/redis.sock?db=0&password=sesame", "no password"),
+    ],
+)
+def test_a_redis_address_that_no_client_takes_or_with_a_password_is_refused(
+    tmp_path: Path, url: str, told: str
+) -> None:
+    found = mistakes(tmp_path, with_redis(url))
+    assert told in found["regions.west.redis"]
+    assert "sesame" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://h",
+        "rediss://h:6380/3?ssl_cert_reqs=none",
+        "redis://user@h:6379",
+        "redis://[::1]:6379/0",
+        "unix:///run/redis@1.sock?db=2",
+    ],
+)
+def test_a_redis_address_is_one_that_its_client_takes(tmp_path: Path, url: str) -> None:
+    found = loaded(tmp_path, with_redis(url)).region("west").redis_url()
+    assert redis.ConnectionPool.from_url(found)
+
+
+def test_the_topic_named_after_two_regions_stays_within_kafkas_249_characters(
+    tmp_path: Path,
+) -> None:
+    longest = "w" * REGION_NAME_CHARACTERS_MAX
+    route = loaded(tmp_path, SOUND.replace("west", longest)).route(f"{longest}>{longest}")
+    assert len(runs_topic(route.key).name) <= 249
+    found = mistakes(tmp_path, SOUND.replace("west", longest + "w"))
+    assert found[f"regions.{longest}w"] == "a region's name has at most 100 characters"
+
+
+def test_values_of_another_kind_are_named_in_the_words_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"\xff\xfe")
+    found = mistakes(
+        tmp_path,
+        """
+        routes = [5]
+        [regions.west]
+        redis = 5
+        redis_password_file = "secret"
+        redis_ca_file = 5
+        regional = "a:1"
+        aggregate.bootstrap = "b:1"
+        aggregate.security.protocol = "pigeon"
+        [topics]
+        allow = ".*"
+        synced_configs = [5]
+        [replicator]
+        window = 6
+        epoch_seconds = "long"
+        drain_seconds = nan
+        fetch_mib = 0.5
+        state_dir = 5
+        [metrics]
+        port = -1
+        """,
+    )
+    assert found == {
+        "routes[0]": """a route is "<source region>><target region>", e.g. "west>east" (found 5)""",
+        "regions.west.redis": "should be a text in quotes (found 5)",
+        "regions.west.redis_password_file": f"the file is not UTF-8 text: {tmp_path / 'secret'}"
+        " (found 'secret')",
+        "regions.west.redis_ca_file": "should be a path, as a text in quotes (found 5)",
+        "regions.west.regional": "should be a table (found 'a:1')",
+        "regions.west.aggregate.bootstrap": "should be a list: [...] (found 'b:1')",
+        "regions.west.aggregate.security.protocol": "should be 'plaintext', 'tls', "
+        "'sasl_plaintext' or 'sasl_tls' (found 'pigeon')",
+        "topics.allow": "should be a list: [...] (found '.*')",
+        "topics.synced_configs[0]": "should be a text in quotes (found 5)",
+        "replicator.window": "should be 5 or less (found 6)",
+        "replicator.epoch_seconds": "should be a number (found 'long')",
+        "replicator.drain_seconds": "should be a number (found nan)",
+        "replicator.fetch_mib": "should be a whole number (found 0.5)",
+        "replicator.state_dir": "should be a path, as a text in quotes (found 5)",
+        "metrics.port": "should be 0 or more (found -1)",
+    }
+
+
+def test_a_file_that_is_not_text_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "appliance.toml"
+    path.write_bytes(b"# \xff")
+    with pytest.raises(ConfigMistakes, match="not UTF-8 text: byte 2"):
+        load(path)
