@@ -38,7 +38,7 @@ from replicator.config.topology import Appliance, Route
 from replicator.driver.adoption import merged
 from replicator.driver.own_topics import make_own_topics
 from replicator.kafka.cluster import Cluster
-from replicator.ledger.entry import Entry
+from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.takeover import virgin
 from replicator.ledger.word import Driver
@@ -99,6 +99,8 @@ class Carrying:
         self._ledgers = {name: Ledger(self._cluster, route) for name, route in self.routes.items()}
         self._running: list[Future[list[Receipt]]] = []
         self._processes: list[Process] = []
+        self._carriers: set[object] = set()
+        self._writers_before: set[tuple[int, int]] = set()
         make_own_topics(
             Admin(self._home, self.appliance.region(self._home).aggregate),
             self.routes.values(),
@@ -153,10 +155,26 @@ class Carrying:
         self.plan_version += 1
         self._await(self._driver.say(self.plan_version))
         for assignment in self._assignments(carriers):
-            self._running.append(self._spawn(carry(self.appliance, assignment)))
+            self._running.append(self._spawn(self._carried(assignment)))
+
+    async def _carried(self, assignment: Assignment) -> list[Receipt]:
+        carrier = object()
+        self._carriers.add(carrier)
+        try:
+            return await carry(self.appliance, assignment)
+        finally:
+            self._carriers.discard(carrier)
+
+    def cut_off(self) -> None:
+        """Its carriers end where they stand, without a release: others take over."""
+        carriers, self._running = self._running, []
+        for carrier in carriers:
+            carrier.cancel()
+        assert until(lambda: not self._carriers, PATIENCE_SECONDS)
 
     def begin_process(self, program: str = "tests.live.carrying", *arguments: str) -> Process:
         """The next plan, carried by a process of its own, which is yours to kill."""
+        self._writers_before = {(e.producer_id, e.epoch) for e in self.entries().values()}
         self.plan_version += 1
         self._await(self._driver.say(self.plan_version))
         directory = self.target.directory
@@ -171,6 +189,22 @@ class Carrying:
         )
         self._processes.append(process)
         return process
+
+    def until_held_by(self, process: Process) -> None:
+        """Until the process begun last holds all that was adopted: its writer is in every entry."""
+        (route,) = self.routes.values()
+        own_id = f"sluice.{route.key}.0"
+
+        def is_held() -> bool:
+            assert process.is_running(), process.failure("ended before it held anything")
+            return all(
+                entry.custody is Custody.HELD
+                and entry.transactional_id == own_id
+                and (entry.producer_id, entry.epoch) not in self._writers_before
+                for entry in self.entries().values()
+            )
+
+        assert until(is_held, PATIENCE_SECONDS), self.entries()
 
     def next_plan(self, *, carriers: int = 1) -> list[Receipt]:
         """A newer plan: the carriers end their epoch by themselves, and new ones begin."""

@@ -7,7 +7,8 @@ import struct
 import threading
 from contextlib import suppress
 
-PRODUCE, END_TXN = 0, 26
+HEAD_BYTES = struct.calcsize(">hhih")
+"""Of a request before its client id: API key and version, correlation id, the client id's size."""
 
 
 class Proxy:
@@ -19,15 +20,15 @@ class Proxy:
     def __init__(self, port: int, broker_port: int) -> None:
         self.lost = 0
         self._broker_port = broker_port
-        self._to_lose: list[int] = []
+        self._to_lose: list[tuple[int, str]] = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def lose_answer(self, api_key: int) -> None:
-        """The next request of this kind reaches the broker; its answer goes nowhere."""
+    def lose_answer(self, api_key: int, client_id: str) -> None:
+        """The next request of this kind and client reaches the broker; its answer goes nowhere."""
         with self._lock:
-            self._to_lose.append(api_key)
+            self._to_lose.append((api_key, client_id))
 
     def close(self) -> None:
         with suppress(OSError):
@@ -43,11 +44,11 @@ class Proxy:
                 for work in (line.requests, line.answers):
                     threading.Thread(target=work, daemon=True).start()
 
-    def _must_lose(self, api_key: int) -> bool:
+    def _must_lose(self, request: tuple[int, str]) -> bool:
         with self._lock:
-            if api_key not in self._to_lose:
+            if request not in self._to_lose:
                 return False
-            self._to_lose.remove(api_key)
+            self._to_lose.remove(request)
             return True
 
 
@@ -65,8 +66,9 @@ class _Line:
         self._pass_on(self._broker, self._client, self._is_kept)
 
     def _note(self, frame: bytes) -> bool:
-        api_key, _, correlation = struct.unpack_from(">hhi", frame)
-        if self._proxy._must_lose(api_key):
+        api_key, _, correlation, size = struct.unpack_from(">hhih", frame)
+        client_id = frame[HEAD_BYTES : HEAD_BYTES + max(0, size)].decode()
+        if self._proxy._must_lose((api_key, client_id)):
             self._doomed.add(correlation)
         return True
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import NewTopic
 
-from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
-from deploy.lab.traffic import Shape, records, send
+from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
-from tests.live.carrying import Carrying
+from tests.live.carrying import Carrying, Sending
 from tests.live.proxy import Proxy
 
 PARTITIONS = 6
 PATIENCE_SECONDS = 60.0
 QUICK = {"request_timeout_ms": 3000, "drain_seconds": 2.0}
+LZ4 = Shape(codec="lz4")
+MORE = 1000
+"""Records that the source takes between one disturbance and the next, and after the last."""
 
 
 @pytest.fixture(scope="module")
@@ -44,29 +44,6 @@ def wide(three_brokers: KafkaCluster) -> Iterator[KafkaCluster]:
         if number not in three_brokers.processes:
             three_brokers.restart(number)
     three_brokers.wait_ready()
-
-
-@contextmanager
-def traffic(cluster: KafkaCluster, topic: str, rounds: int) -> Iterator[None]:
-    """Records all the while, in rounds of 2 000."""
-    failures: list[BaseException] = []
-
-    def flow() -> None:
-        try:
-            for number in range(rounds):
-                origin = f"round {number}"
-                made = records(2000, partitions=PARTITIONS, seed=number, origin=origin)
-                send(cluster, topic, made, Shape(batch_records=100, codec="lz4"))
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=flow)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert not failures, failures
 
 
 def fresh(name: str) -> str:
@@ -111,82 +88,35 @@ def test_killed_stopped_and_restarted_brokers_lose_and_repeat_nothing(
     with Carrying({"west": source}, target, redis, **QUICK) as carrying:
         carrying.adopt(topic, PARTITIONS)
         carrying.begin(carriers=2)
-        with traffic(source, topic, rounds=20):
+        with Sending(source, topic, PARTITIONS, LZ4) as sending:
+            sending.until_sent(MORE)
             wide.kill(1)
             wide.restart(1)
             wide.wait_ready()
             until_in_sync(wide, topic)
+            sending.until_sent(MORE)
             wide.pause(2)
             assert until(lambda: 2 not in leaders(wide, topic).values(), PATIENCE_SECONDS)
             wide.resume(2)
             until_in_sync(wide, topic)
+            sending.until_sent(MORE)
             wide.restart(3)
             wide.wait_ready()
             until_in_sync(wide, topic)
+            sending.until_sent(MORE)
             moved = leaders(wide, topic)
             admin = wide.admin()
             admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
             assert until(lambda: leaders(wide, topic) != moved, PATIENCE_SECONDS)
+            sending.until_sent(MORE)
         carrying.until_carried()
         carrying.stop()
         carrying.assert_exact()
 
 
-@pytest.mark.parametrize("end", ["target", "source"])
-def test_an_unclean_election_is_a_loss_with_a_name(
-    regional: KafkaCluster,
-    aggregate: KafkaCluster,
-    redis: RedisServer,
-    wide: KafkaCluster,
-    end: str,
-) -> None:
-    source, target = (regional, wide) if end == "target" else (wide, aggregate)
-    topic = fresh("unclean")
-    place = TopicPartition(topic, 0)
-    other = source if end == "target" else target
-    admin = other.admin()
-    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
-    config = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-    new = NewTopic(topic, 1, replica_assignment=[[1, 2]], config=config)
-    admin = wide.admin()
-    admin.create_topics([new])[topic].result(30)
-    # Our own topics outlive any one broker: what stands still without them is not at stake here.
-    factor = 3 if end == "target" else 1
-    with Carrying({"west": source}, target, redis, replication_factor=factor, **QUICK) as carrying:
-        carrying.adopt(topic)
-        carrying.begin()
-        send(source, topic, records(1000))
-        carrying.until_carried()
-        wide.kill(2)
-        # Acknowledged by one broker alone: what it holds by itself, an unclean election loses.
-        send(source, topic, records(500, seed=1, origin="alone"))
-        carrying.until_carried()
-        wide.kill(1)
-        wide.restart(2)
-        assert until(lambda: leaders(wide, topic) == {0: 2}, PATIENCE_SECONDS)
-        if end == "source":
-            reason = carrying.until_parked(place)
-            assert reason.startswith("source log was truncated: source offsets [1000, 1500)")
-        else:
-            send(source, topic, records(100, seed=2, origin="after"))
-            reason = carrying.until_parked(place)
-            assert reason.startswith("target lost acknowledged records: target offsets [")
-        wide.restart(1)
-        wide.wait_ready()
-        until_in_sync(wide, topic)
-        assert carrying.entries()[place].parked is not None
-        carrying.stop()
-
-
-def end_without_release(carrying: Carrying) -> None:
-    """Its carriers end where they stand: others take over."""
-    carriers, carrying._running = carrying._running, []
-    for carrier in carriers:
-        carrier.cancel()
-
-
 API_KEYS = {"Produce": 0, "InitProducerId": 22, "AddPartitionsToTxn": 24, "AddOffsetsToTxn": 25}
 API_KEYS |= {"EndTxn": 26, "TxnOffsetCommit": 28, "OffsetFetch": 9, "DescribeProducers": 61}
+WHILE_IT_CARRIES = ("Produce", "EndTxn", "Produce", "TxnOffsetCommit")
 
 
 def test_a_lost_answer_of_any_kind_loses_and_repeats_nothing(
@@ -205,14 +135,28 @@ def test_a_lost_answer_of_any_kind_loses_and_repeats_nothing(
             make_topic(topic, regional, cluster)
             with Carrying({"west": regional}, cluster, redis, **QUICK) as carrying:
                 carrying.adopt(topic, PARTITIONS)
+                (route,) = carrying.routes.values()
+                carrier = f"sluice.{route.key}.0"
+
+                def lose_answer(name: str) -> None:
+                    proxy.lose_answer(API_KEYS[name], carrier)
+
+                def until_lost(count: int) -> None:
+                    assert until(lambda: proxy.lost == count, PATIENCE_SECONDS)
+                    sending.until_sent(MORE)
+
                 carrying.begin()
-                with traffic(regional, topic, rounds=20):
-                    for count, key in enumerate([*API_KEYS.values(), 0, 26, 0, 28], 1):
-                        proxy.lose_answer(key)
+                with Sending(regional, topic, PARTITIONS, LZ4) as sending:
+                    sending.until_sent(MORE)
+                    for count, name in enumerate(API_KEYS, 1):
                         # A carrier that dies leaves a takeover to the next.
-                        end_without_release(carrying)
+                        carrying.cut_off()
+                        lose_answer(name)
                         carrying.begin()
-                        assert until(lambda count=count: proxy.lost >= count, PATIENCE_SECONDS)
+                        until_lost(count)
+                    for count, name in enumerate(WHILE_IT_CARRIES, len(API_KEYS) + 1):
+                        lose_answer(name)
+                        until_lost(count)
                 carrying.until_carried()
                 carrying.stop()
                 carrying.assert_exact()

@@ -16,19 +16,22 @@ from tests.live.stage import make_on_both
 PARTITIONS = 4
 TRANSACTIONS = Shape(transaction_records=50, abort_every=3)
 
-STEPS = [
+FIRST_STEPS = [
     ("OffsetFetch", 2, "after"),  # the entries were read, nothing is held
     ("InitProducerId", 1, "after"),  # the carrier's own writer
-    ("InitProducerId", 2, "after"),  # custody of an entry
+    ("InitProducerId", 2, "after"),  # custody of an entry that names another id
+]
+"""Of a carrier that takes what nobody has carried yet."""
+STEPS = [
     ("DescribeProducers", 1, "after"),
     ("AddPartitionsToTxn", 1, "before"),  # the fence
     ("AddPartitionsToTxn", 1, "after"),
-    ("EndTxn", 1, "before"),  # the fence's marker, or the new entries
+    ("EndTxn", 1, "before"),  # the fence's marker
     ("EndTxn", 1, "after"),
     ("AddOffsetsToTxn", 1, "after"),
     ("TxnOffsetCommit", 1, "before"),
     ("TxnOffsetCommit", 1, "after"),
-    ("EndTxn", 2, "before"),
+    ("EndTxn", 2, "before"),  # the new entries
     ("EndTxn", 2, "after"),
     ("Fetch", 3, "after"),
     ("Produce", 1, "before"),
@@ -38,6 +41,8 @@ STEPS = [
     ("EndTxn", 4, "before"),
     ("EndTxn", 4, "after"),
 ]
+"""Of a carrier that takes over from one that was killed while it held everything."""
+DEATH_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -53,15 +58,27 @@ def carrying(regional, aggregate, redis):
 def test_death_at_any_step_loses_and_repeats_nothing(carrying, regional, shape):
     (topic,) = carrying.topics
     with Sending(regional, topic, PARTITIONS, shape) as sending:
-        for name, nth, when in STEPS:
-            process = carrying.begin_process("tests.live.dying", name, str(nth), when)
-            # A request that this run never makes (nothing to fence after a clean end) leaves it
-            # alive; then it is killed like any other.
-            until(lambda process=process: not process.is_running(), 8.0)
-            process.kill()
+        reached = [step for step in FIRST_STEPS if dies_at(carrying, *step)]
+        holder = carrying.begin_process()
+        carrying.until_held_by(holder)
+        sending.until_sent(200)
+        holder.kill()
+        for step in STEPS:
             sending.until_sent(200)
+            if dies_at(carrying, *step):
+                reached.append(step)
+    assert reached == FIRST_STEPS + STEPS
     carrying.carry_all()
     assert carrying.assert_exact(redis_may_lack=True) > 0
+
+
+def dies_at(carrying: Carrying, name: str, nth: int, when: str) -> bool:
+    """Whether a carrier came to the step at which it kills itself; in the end it is dead."""
+    process = carrying.begin_process("tests.live.dying", name, str(nth), when)
+    if not until(lambda: not process.is_running(), DEATH_SECONDS):
+        process.kill()
+        return False
+    return process.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("shape", [PLAIN, TRANSACTIONS], ids=["plain", "transactions"])
@@ -73,7 +90,8 @@ def test_kills_at_random_moments_lose_and_repeat_nothing(carrying, regional, sha
     with Sending(regional, topic, PARTITIONS, shape) as sending:
         for _ in range(kills):
             process = carrying.begin_process()
-            sending.until_sent(chance.randrange(400, 6000))
+            carrying.until_held_by(process)
+            sending.until_sent(chance.randrange(0, 4000))
             process.kill()
     carrying.carry_all()
     assert carrying.assert_exact(redis_may_lack=True) > 0
@@ -87,16 +105,18 @@ def test_a_stopped_carrier_that_wakes_up_finds_its_partitions_gone(carrying, reg
     with Sending(regional, topic, PARTITIONS) as sending:
         for number in range(zombies):
             process = carrying.begin_process()
-            sending.until_sent(2000 + 400 * (number % 5))
+            carrying.until_held_by(process)
+            sending.until_sent(400 * (number % 5))
             process.send(signal.SIGSTOP)
             stopped.append(process)
         successor = carrying.begin_process()
-        sending.until_sent(2000)
+        carrying.until_held_by(successor)
         for process in stopped:
             process.send(signal.SIGCONT)
         # Each hears of the newer plan, or of its fence, and ends by itself.
         for process in stopped:
             assert until(lambda process=process: not process.is_running(), 60.0)
+        carrying.until_held_by(successor)
         sending.until_sent(2000)
         successor.kill()
     carrying.carry_all()
