@@ -1,0 +1,94 @@
+"""The file map in docs/ARCHITECTURE.md is complete, and tests stand where their modules do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[1]
+TESTS = CHECKOUT / "tests"
+PACKAGES = ("balancer", "replicator", "tui")
+PROSE_COLUMN = 41
+"""In a line that begins a package, what stands from there on is for people."""
+
+ONLY_LIVE = """
+    replicator/carrier/: accept_loss assignment carrier lanes reader scribe sender stint
+    replicator/driver/: daemon office own_topics
+    replicator/failover/: checkpoints commit_record
+    replicator/kafka/: brokers cluster
+    replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
+    replicator/ledger/: inspection tail takeover word writer
+    replicator/spark/: session stream
+    tui/: probe
+    tui/commands/: accept_loss
+"""
+"""Modules without a test file of their own name: edges, loops and wire formats, which tests/live
+drives together. Whoever writes such a file takes its module off."""
+
+
+def modules() -> set[str]:
+    """All modules of the packages, as paths from the checkout without their ends."""
+    return {
+        path.relative_to(CHECKOUT).with_suffix("").as_posix()
+        for package in PACKAGES
+        for path in (CHECKOUT / package).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+
+
+def file_map() -> list[str]:
+    """The names in the map, as paths from the checkout; a folder's stands for all in it."""
+    text = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
+    found = re.search(r"^## File map\n+```\n(.*?)^```", text, re.M | re.S)
+    assert found, "docs/ARCHITECTURE.md has no file map"
+    names: list[str] = []
+    package = room = ""
+    for line in found[1].splitlines():
+        heading = re.match(r"( *)(\w+/)(?= |$)", line)
+        rest = line
+        if heading and not heading[1]:
+            package, room = heading[2], ""
+            rest = line[heading.end() : PROSE_COLUMN]
+        elif heading and len(heading[1]) == 2:
+            room, rest = heading[2], line[heading.end() :]
+        if package.rstrip("/") in PACKAGES:
+            rest = re.sub(r"\(.*?\)", "", rest)
+            names += [package + room + name for name in re.findall(r"\w+/?", rest)]
+    return names
+
+
+def test_the_file_map_names_exactly_the_modules_there_are_and_each_once():
+    names = file_map()
+    folders = tuple(name for name in names if name.endswith("/"))
+    assert all(any(module.startswith(folder) for module in modules()) for folder in folders)
+    alone = sorted(name for name in names if name not in folders)
+    assert alone == sorted(module for module in modules() if not module.startswith(folders))
+
+
+def test_every_unit_test_stands_where_its_module_does():
+    places = {
+        (path.parent / path.stem.removeprefix("test_")).relative_to(TESTS)
+        for package in (*PACKAGES, "deploy")
+        for path in (TESTS / package).rglob("test_*.py")
+    }
+    homeless = {
+        place.as_posix()
+        for place in places
+        if not (CHECKOUT / place).with_suffix(".py").exists()
+        # tests/deploy/test_appliance_toml.py is about deploy/appliance.toml.
+        and not (CHECKOUT / place.parent / place.name.replace("_", ".")).exists()
+    }
+    assert not homeless
+
+
+def test_every_module_has_a_test_file_of_its_own_or_is_named_as_driven_by_live_tests():
+    lines = (line.split(":") for line in ONLY_LIVE.split("\n") if line)
+    named = {folder.strip() + name for folder, names in lines for name in names.split()}
+    assert {module for module in modules() if not has_own_test(module)} <= named
+    assert named <= modules()
+
+
+def has_own_test(module: str) -> bool:
+    """At its place, or under its name among the live ones."""
+    folder, _, name = module.rpartition("/")
+    return any((place / f"test_{name}.py").exists() for place in (TESTS / folder, TESTS / "live"))
