@@ -13,6 +13,7 @@ from redis import Redis
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from tests.live.carrying import Carrying
+from tests.live.runs import create_runs_topic
 from tests.live.stage import Stage, make_on_both
 
 HERE = Path(__file__).parent
@@ -131,19 +132,41 @@ def make_topic() -> TopicMaker:
     return make
 
 
+@pytest.fixture
+def route_key(aggregate: KafkaCluster) -> str:
+    """A route of its own with its runs topic."""
+    name = f"west.{uuid.uuid4().hex[:8]}"
+    create_runs_topic(aggregate, name)
+    return name
+
+
+FORGETS_PRODUCERS = {
+    "producer.id.expiration.ms": 1500,
+    "producer.id.expiration.check.interval.ms": 200,
+}
+FORGETS_ALL = {
+    **FORGETS_PRODUCERS,
+    "transactional.id.expiration.ms": 6000,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 300,
+    "offsets.retention.minutes": 1,
+    "offsets.retention.check.interval.ms": 500,
+}
+
+
+@pytest.fixture(scope="session")
+def forgets_producers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker that forgets within moments who wrote what, but no transactional id: however slow
+    the machine, a writer that was fenced is told so."""
+    directory = tmp_path_factory.mktemp("forgets-producers")
+    with KafkaCluster("forgets-producers", directory, properties=FORGETS_PRODUCERS) as cluster:
+        yield cluster
+
+
 @pytest.fixture(scope="session")
 def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A broker that forgets producers, transactional ids and committed offsets within moments."""
-    properties = {
-        "producer.id.expiration.ms": 1500,
-        "producer.id.expiration.check.interval.ms": 200,
-        "transactional.id.expiration.ms": 6000,
-        "transaction.remove.expired.transaction.cleanup.interval.ms": 300,
-        "offsets.retention.minutes": 1,
-        "offsets.retention.check.interval.ms": 500,
-    }
     directory = tmp_path_factory.mktemp("forgetful")
-    with KafkaCluster("forgetful", directory, properties=properties) as cluster:
+    with KafkaCluster("forgetful", directory, properties=FORGETS_ALL) as cluster:
         yield cluster
 
 

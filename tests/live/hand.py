@@ -1,6 +1,6 @@
-"""A carrier's session in a test's hand: frozen as by SIGSTOP, killed, or held before a request.
+"""A carrier's stint in a test's hand: frozen as by SIGSTOP, killed, or held before a request.
 
-Each session runs on an event loop of its own thread. A blocked loop is to the brokers what a
+Each stint runs on an event loop of its own thread. A blocked loop is to the brokers what a
 stopped process is: connections stay open, nothing is answered, and time goes by.
 """
 
@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 60.0
 
 
 class Hand:
-    """One session of one carrier of the only route; `start` it, then do with it what you like.
+    """One stint of one carrier of the only route; `start` it, then do with it what you like.
 
     Args:
         number: of the carrier; two hands of one number share a transactional id.
@@ -61,7 +61,7 @@ class Hand:
         changed = carrying.appliance.replicator.model_copy(update=settings)
         appliance = carrying.appliance.model_copy(update={"replicator": changed})
         self.book = ReceiptBook(assignment)
-        self.session = Stint(appliance, assignment, self.book)
+        self.stint = Stint(appliance, assignment, self.book)
         self._loop = asyncio.new_event_loop()
         self._thaw, self._stands = threading.Event(), threading.Event()
         self._task: asyncio.Task[None] | None = None
@@ -71,20 +71,20 @@ class Hand:
 
     @property
     def source(self) -> Cluster:
-        return self.session._source
+        return self.stint._source
 
     @property
     def target(self) -> Cluster:
-        return self.session._target
+        return self.stint._target
 
     @property
     def lanes(self) -> dict[TopicPartition, Lane]:
-        return self.session._lanes
+        return self.stint._lanes
 
     @property
     def writer(self) -> tuple[int, int]:
         """Producer id and epoch."""
-        return self.session._writer.producer_id, self.session._writer.epoch
+        return self.stint._writer.producer_id, self.stint._writer.epoch
 
     def start(self) -> Hand:
         self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
@@ -92,10 +92,10 @@ class Hand:
 
     async def _run(self) -> None:
         self._task = asyncio.current_task()
-        await self.session.run()
+        await self.stint.run()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """A step of the session's own, on its loop."""
+        """A step of the stint's own, on its loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     # -- what is done to it
@@ -142,7 +142,7 @@ class Hand:
 
     def finish(self) -> list[Receipt]:
         """Its epoch's end: drained and released."""
-        self._loop.call_soon_threadsafe(self.session._over.set)
+        self._loop.call_soon_threadsafe(self.stint._over.set)
         failure = self.failure()
         assert failure is None, failure
         return self.book.receipts(time.time())
@@ -162,8 +162,8 @@ class Hand:
         """Have it acquire what it has released."""
 
         async def want() -> None:
-            self.session._waiting[place] = ""
-            self.session._wanting.set()
+            self.stint._waiting[place] = ""
+            self.stint._wanting.set()
 
         self.call(want())
 
@@ -171,20 +171,20 @@ class Hand:
 
     def reason_of(self, place: TopicPartition) -> str:
         """Why it does not carry a partition, once it says so."""
-        self.until(lambda: place in self.session._stopped)
-        return self.session._stopped[place]
+        self.until(lambda: place in self.stint._stopped)
+        return self.stint._stopped[place]
 
     @property
     def has_ended(self) -> bool:
         return self._running is not None and self._running.done()
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Until true, as long as the session goes on."""
+        """Until true, as long as the stint goes on."""
         assert until(lambda: self._is_true(condition), PATIENCE_SECONDS), self.trouble
 
     def _is_true(self, condition: Callable[[], bool]) -> bool:
         if self.has_ended:
-            raise AssertionError("the session ended") from self.failure()
+            raise AssertionError("the stint ended") from self.failure()
         return condition()
 
     def until_landed(self, place: TopicPartition, source_offset: int) -> None:
@@ -221,7 +221,7 @@ async def _wind_up(seconds: float) -> None:
 
 
 class Gate:
-    """Holds a session where it is about to send a request of this name.
+    """Holds a stint where it is about to send a request of this name.
 
     Args:
         name: of the request, such as "EndTxn".
@@ -245,7 +245,7 @@ class Gate:
         cluster.send = held  # type: ignore[method-assign]
 
     def wait(self) -> None:
-        """Until the session stands before it."""
+        """Until the stint stands before it."""
         assert self._is_reached.wait(PATIENCE_SECONDS)
 
     def open(self) -> None:

@@ -67,11 +67,14 @@ class ReplicateDaemon:
         return [process for process in self._family.values() if is_alive(process)]
 
     def workers(self) -> list[psutil.Process]:
-        """The Python processes that carry."""
-        pids = {
-            int(m[1]) for m in self.said(r"pid=(\d+) from=replicator.spark.source event=epoch ")
-        }
+        """The Python processes that carry, of those that still live."""
+        pids = self.worker_pids()
         return [process for process in self.family() if process.pid in pids]
+
+    def worker_pids(self) -> set[int]:
+        """Of all processes that ever carried, in any epoch."""
+        lines = self.said(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
+        return {int(line[1]) for line in lines}
 
     def signal(self, number: int = signal.SIGTERM) -> None:
         self.family()

@@ -185,7 +185,7 @@ class Stage:
 
     def until_forgotten(self, hand: Hand) -> None:
         """Until the target has forgotten what the carrier's writer sent."""
-        writer, cluster = hand.session._writer, self.carrying._cluster
+        writer, cluster = hand.stint._writer, self.carrying._cluster
 
         def is_forgotten() -> bool:
             states = self.carrying._await(cluster.producer_states(*self.place))
@@ -195,7 +195,7 @@ class Stage:
 
     def until_id_forgotten(self, hand: Hand) -> None:
         """Until the target knows the carrier's transactional id no more."""
-        name, cluster = hand.session._writer.transactional_id, self.carrying._cluster
+        name, cluster = hand.stint._writer.transactional_id, self.carrying._cluster
         request = DescribeTransactionsRequest([name])
 
         def is_forgotten() -> bool:

@@ -43,10 +43,12 @@ class Sent:
 
 @IN_FORCE
 @pytest.mark.parametrize("silent", [False, True], ids=["at the start", "after a long silence"])
-def test_the_first_batch_travels_alone(make_stage, forgetful, monkeypatch, silent, in_force):
+def test_the_first_batch_travels_alone(
+    make_stage, forgets_producers, monkeypatch, silent, in_force
+):
     """The first request is lost, the second arrives: without a memory of the producer the broker
     takes it."""
-    stage = make_stage(target=forgetful) if silent else make_stage()
+    stage = make_stage(target=forgets_producers) if silent else make_stage()
     hand = stage.hand(0, **SELDOM)
     if not in_force:
         always = property(lambda _: False, lambda *_: None)
@@ -72,7 +74,7 @@ def test_the_first_batch_travels_alone(make_stage, forgetful, monkeypatch, silen
         hand.start().until_landed(stage.place, stage.send(100))
         stage.until_forgotten(hand)
         hand.freeze()
-        ((sender, _),) = hand.session._senders.values()
+        ((sender, _),) = hand.stint._senders.values()
         send = sender._connection.send
         sender._connection.send = lambda request: sending(send, request)
         stage.send(200, Shape(batch_records=100))
@@ -96,8 +98,10 @@ def frozen_and_fenced(stage, zombie: Hand) -> None:
 
 
 @IN_FORCE
-def test_a_writer_that_was_silent_must_prove_itself(make_stage, forgetful, monkeypatch, in_force):
-    stage = make_stage(target=forgetful)
+def test_a_writer_that_was_silent_must_prove_itself(
+    make_stage, forgets_producers, monkeypatch, in_force
+):
+    stage = make_stage(target=forgets_producers)
     monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
@@ -113,10 +117,10 @@ def test_a_writer_that_was_silent_must_prove_itself(make_stage, forgetful, monke
 
 @IN_FORCE
 def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
-    make_stage, forgetful, monkeypatch, in_force
+    make_stage, forgets_producers, monkeypatch, in_force
 ):
     """The answer waits in the socket: it is heard after the silence, and says nothing of today."""
-    stage = make_stage(target=forgetful)
+    stage = make_stage(target=forgets_producers)
     monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
     zombie = stage.hand(0, **SELDOM)
 
@@ -142,8 +146,10 @@ def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
 
 
 @IN_FORCE
-def test_a_new_connection_is_preceded_by_a_proof(make_stage, forgetful, monkeypatch, in_force):
-    stage = make_stage(target=forgetful)
+def test_a_new_connection_is_preceded_by_a_proof(
+    make_stage, forgets_producers, monkeypatch, in_force
+):
+    stage = make_stage(target=forgets_producers)
     if not in_force:
 
         async def prove(*_):
@@ -152,7 +158,7 @@ def test_a_new_connection_is_preceded_by_a_proof(make_stage, forgetful, monkeypa
         monkeypatch.setattr("replicator.carrier.stint.Stint._prove", prove)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
-    ((sender, _),) = zombie.session._senders.values()
+    ((sender, _),) = zombie.stint._senders.values()
     frozen_and_fenced(stage, zombie)
     zombie.cut(sender._connection)
     zombie.thaw()
@@ -166,12 +172,14 @@ def test_a_new_connection_is_preceded_by_a_proof(make_stage, forgetful, monkeypa
 
 @IN_FORCE
 def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
-    make_stage, forgetful, monkeypatch, in_force
+    make_stage, forgets_producers, monkeypatch, in_force
 ):
     """A broker forgets a producer by the times of its records: after a lost answer to old ones
     it may take them twice."""
     stage = make_stage(
-        target=forgetful, target_config={"retention.ms": "-1"}, source_config={"retention.ms": "-1"}
+        target=forgets_producers,
+        target_config={"retention.ms": "-1"},
+        source_config={"retention.ms": "-1"},
     )
     if not in_force:
         monkeypatch.setattr("replicator.carrier.sender.REMEMBERED_SECONDS", 1e12)
@@ -225,8 +233,8 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
         monkeypatch.setattr("replicator.carrier.stint.Takeover", AnyProducer)
     taker = stage.hand(1).start()
     if in_force:
-        taker.until(lambda: stage.place in taker.session._stopped)
-        assert "forgot the writer" in taker.session._stopped[stage.place]
+        taker.until(lambda: stage.place in taker.stint._stopped)
+        assert "forgot the writer" in taker.stint._stopped[stage.place]
         assert stage.entry.parked is not None
     else:
         taker.until_carried(stage.place)

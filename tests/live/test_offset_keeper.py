@@ -6,27 +6,17 @@ import uuid
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import NewTopic
 from redis import Redis
 
 from replicator.config.topology import KafkaCluster, Region, Route
-from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.offset_keeper import OffsetKeeper
-from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.runs_publisher import RunsPublisher
-from replicator.offsets.runs_topic import RunsKey, runs_topic
+from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Run, Stretch
 from replicator.topics.admin import Admin
+from tests.live.runs import create_runs_topic, fed, learned, publisher
 
 STRETCH = Stretch(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))
-
-
-def learned(*stretches: Stretch) -> OffsetMap:
-    offset_map = OffsetMap()
-    for stretch in stretches:
-        offset_map.learn(stretch)
-    return offset_map
 
 
 @pytest.fixture
@@ -40,12 +30,6 @@ def region(aggregate, redis, route) -> Region:
     return Region(name=route.target, regional=cluster, aggregate=cluster, redis=redis.url)
 
 
-def create(cluster, route: Route) -> None:
-    topic, admin = runs_topic(route.key), cluster.admin()
-    new = NewTopic(topic.name, topic.partitions, config=dict(topic.configs))
-    admin.create_topics([new])[topic.name].result(30)
-
-
 def id_of(region: Region, topic: str) -> str:
     """The topic's id, once all of the cluster knows it."""
     admin, deadline = Admin("target", region.aggregate), time.monotonic() + 30
@@ -56,37 +40,31 @@ def id_of(region: Region, topic: str) -> str:
     return found[0].topic_id.hex
 
 
-async def tell(region: Region, route: Route, key: RunsKey) -> None:
-    publisher = RunsPublisher(
-        region.aggregate.bootstrap, route.key, region.aggregate.security.aiokafka_options()
-    )
-    await publisher.start()
-    await publisher.publish([(key, STRETCH)])
-    await publisher.flush()
-    await publisher.stop()
-    feed = OffsetFeed(region.redis_url(), route.key, 0)
-    await feed.start()
-    feed.append(key, [STRETCH])
-    await feed.stop(drain_seconds=10)
+async def tell(cluster, redis_url: str, route: Route, key: RunsKey) -> None:
+    telling = await publisher(cluster, route.key)
+    await telling.publish([(key, STRETCH)])
+    await telling.flush()
+    await telling.stop()
+    await fed(redis_url, [STRETCH], key, route_key=route.key)
 
 
 async def test_runs_come_back_after_a_flush_and_are_cut_at_the_targets_log_start(
     aggregate, region, route, make_topic
 ):
-    create(aggregate, route)
+    create_runs_topic(aggregate, route.key)
     topic = make_topic(aggregate)
     key = RunsKey(topic, 0, "5" * 32, id_of(region, topic))
-    await tell(region, route, key)
+    await tell(aggregate, region.redis_url(), route, key)
     keeper = OffsetKeeper(region, [route])
     keeper.keep()
     with OffsetStore(region.redis_url(), route.key) as store:
         assert store.why_not_whole() is None
-        assert store.load(key) == learned(STRETCH)
+        assert store.load(key) == learned([STRETCH])
         with Redis.from_url(region.redis_url()) as client:
             client.flushall()
         keeper.keep()
         assert store.why_not_whole() is None
-        assert store.load(key) == learned(STRETCH)
+        assert store.load(key) == learned([STRETCH])
 
         producer = Producer(aggregate.librdkafka_options())
         for _ in range(100):
@@ -96,7 +74,7 @@ async def test_runs_come_back_after_a_flush_and_are_cut_at_the_targets_log_start
         for deleted in client.delete_records([TopicPartition(topic, 0, 70)]).values():
             deleted.result(30)
         keeper.keep()
-        trimmed = learned(STRETCH)
+        trimmed = learned([STRETCH])
         trimmed.trim(70)
         assert store.load(key) == trimmed
 
@@ -104,12 +82,12 @@ async def test_runs_come_back_after_a_flush_and_are_cut_at_the_targets_log_start
 async def test_runs_of_a_topic_made_anew_are_not_cut_by_the_new_ones_log_start(
     aggregate, region, route, make_topic
 ):
-    create(aggregate, route)
+    create_runs_topic(aggregate, route.key)
     key = RunsKey(make_topic(aggregate), 0, "5" * 32, "0" * 32)
-    await tell(region, route, key)
+    await tell(aggregate, region.redis_url(), route, key)
     OffsetKeeper(region, [route]).keep()
     with OffsetStore(region.redis_url(), route.key) as store:
-        assert store.load(key) == learned(STRETCH)
+        assert store.load(key) == learned([STRETCH])
 
 
 def test_a_trouble_is_said_once_and_so_is_its_end(aggregate, region, route, caplog):
@@ -117,7 +95,7 @@ def test_a_trouble_is_said_once_and_so_is_its_end(aggregate, region, route, capl
     with caplog.at_level(logging.INFO):
         keeper.keep()
         keeper.keep()
-        create(aggregate, route)
+        create_runs_topic(aggregate, route.key)
         keeper.keep()
         keeper.keep()
     said = [record.getMessage() for record in caplog.records if "runs-" in record.getMessage()]

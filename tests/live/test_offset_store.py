@@ -6,45 +6,11 @@ import pytest
 from redis import Redis
 
 from deploy.lab.redis import RedisServer
-from replicator.offsets.offset_feed import OffsetFeed
-from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
-from replicator.offsets.packed_map import pack, pack_stretch, unpack
-from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.packed_map import pack
 from replicator.offsets.spans import Span, Spans
 from replicator.offsets.stretch import Run, Stretch
-
-ROUTE = "west.east"
-KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
-
-
-def stretches(begin: int, end: int) -> list[Stretch]:
-    """Ten records a stretch, in two runs; another region's records between all runs."""
-    return [
-        Stretch(
-            10 * at, 10 * at + 10, (Run(10 * at, 20 * at, 5), Run(10 * at + 5, 20 * at + 10, 5))
-        )
-        for at in range(begin, end)
-    ]
-
-
-def learned(told: list[Stretch]) -> OffsetMap:
-    offset_map = OffsetMap()
-    for stretch in told:
-        offset_map.learn(stretch)
-    return offset_map
-
-
-def told(key: RunsKey, parts: list[Stretch]):
-    """As the runs topic tells them."""
-    return iter([(key, unpack(pack_stretch(stretch))) for stretch in parts])
-
-
-async def fed(url: str, parts: list[Stretch], key: RunsKey = KEY, **options) -> None:
-    feed = OffsetFeed(url, ROUTE, 0, **options)
-    await feed.start()
-    feed.append(key, parts)
-    await feed.stop(drain_seconds=10)
+from tests.live.runs import KEY, ROUTE, fed, learned, stretches, told
 
 
 async def test_routes_and_partitions_never_mix(redis):

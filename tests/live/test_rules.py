@@ -56,7 +56,7 @@ def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_forc
     stage.left_behind(0)
     late = stage.hand(1, **SELDOM)
     if not in_force:
-        late.session._ledger = ReadOnce(late.target, late.session._ledger.route)
+        late.stint._ledger = ReadOnce(late.target, late.stint._ledger.route)
     gate = Gate(late.target, "InitProducerId", lambda r: r._transactional_id.endswith(".0"))
     late.start()
     gate.wait()  # it has read the entry
@@ -86,8 +86,8 @@ def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make
     stage.left_behind(0)
     late = stage.hand(1, **SELDOM)
     if not in_force:
-        ledger = late.session._ledger = OwnCommits(late.target, late.session._ledger.route)
-        ledger.writer = late.session._writer
+        ledger = late.stint._ledger = OwnCommits(late.target, late.stint._ledger.route)
+        ledger.writer = late.stint._writer
     gate = Gate(late.target, "AddOffsetsToTxn")
     late.start()
     gate.wait()  # it has fenced and read the tail
@@ -197,8 +197,8 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     stage = make_stage()
     hand = stage.hand(0).start()
     hand.until_landed(stage.place, stage.send(500))
-    session = hand.session
-    hand.call(session._scribe.release(f"{session._writer.transactional_id}.free"))
+    stint = hand.stint
+    hand.call(stint._scribe.release(f"{stint._writer.transactional_id}.free"))
     if taken_out:
         monkeypatch.setattr(Writer, "next_sequence", lambda *_: 0)
     if "offset" in taken_out:
@@ -211,8 +211,8 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     stage.send(500)
     hand.take_again(stage.place)
     if taken_out == "sequence":
-        hand.until(lambda: stage.place in session._scribe.parked)
-        assert "target lost" in str(session._scribe.parked[stage.place])
+        hand.until(lambda: stage.place in stint._scribe.parked)
+        assert "target lost" in str(stint._scribe.parked[stage.place])
         return
     hand.until_carried(stage.place)
     assert stage.seen().lost == (500 if taken_out else 0)

@@ -1,0 +1,74 @@
+"""Runs as a carrier tells them: to a runs topic on a real cluster, and to Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from confluent_kafka.admin import NewTopic
+
+from deploy.lab.kafka import KafkaCluster
+from replicator.config.security import Security
+from replicator.offsets.offset_feed import OffsetFeed
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.packed_map import Piece, pack_stretch, unpack
+from replicator.offsets.runs_publisher import RunsPublisher
+from replicator.offsets.runs_topic import RunsKey, runs_topic
+from replicator.offsets.stretch import Run, Stretch
+
+ROUTE = "west.east"
+
+
+def keys(partitions: int) -> list[RunsKey]:
+    return [RunsKey("flights", at, "c291cmNl", "dGFyZ2V0") for at in range(partitions)]
+
+
+(KEY,) = keys(1)
+
+
+def stretches(begin: int, end: int) -> list[Stretch]:
+    """Ten records a stretch, in two runs; another region's records between all runs."""
+    return [
+        Stretch(
+            10 * at, 10 * at + 10, (Run(10 * at, 20 * at, 5), Run(10 * at + 5, 20 * at + 10, 5))
+        )
+        for at in range(begin, end)
+    ]
+
+
+def learned(parts: Iterable[Stretch]) -> OffsetMap:
+    """The map that says so much."""
+    offset_map = OffsetMap()
+    for stretch in parts:
+        offset_map.learn(stretch)
+    return offset_map
+
+
+def told(key: RunsKey, parts: Iterable[Stretch]) -> Iterator[tuple[RunsKey, Piece]]:
+    """As the runs topic tells them."""
+    return iter([(key, unpack(pack_stretch(stretch))) for stretch in parts])
+
+
+async def fed(
+    url: str, parts: list[Stretch], key: RunsKey = KEY, *, route_key: str = ROUTE
+) -> None:
+    """Returns once Redis has them."""
+    feed = OffsetFeed(url, route_key, 0)
+    await feed.start()
+    feed.append(key, parts)
+    await feed.stop(drain_seconds=10)
+
+
+def create_runs_topic(cluster: KafkaCluster, route_key: str) -> None:
+    topic, admin = runs_topic(route_key), cluster.admin()
+    new = NewTopic(topic.name, topic.partitions, config=dict(topic.configs))
+    admin.create_topics([new])[topic.name].result(30)
+
+
+async def publisher(cluster: KafkaCluster, route_key: str, **more: Any) -> RunsPublisher:
+    """Started; yours to stop."""
+    security = Security.model_validate(cluster.credentials.security_table())
+    bootstrap = cluster.bootstrap.split(",")
+    made = RunsPublisher(bootstrap, route_key, security.aiokafka_options(), **more)
+    await made.start()
+    return made
