@@ -19,14 +19,14 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.DONE: "done",
-    ExitCode.FAILED: "failed, nothing was changed",
+    ExitCode.FAILED: "failed: the line on stderr says what",
     ExitCode.USAGE: "wrong usage or configuration",
     ExitCode.UNREACHABLE: "a server could not be reached",
     ExitCode.REFUSED: "refused by a check",
     ExitCode.PARTLY_DONE: "partly done: run it again",
     ExitCode.PLAN_STALE: "the plan is stale: make a new one",
     ExitCode.RESULT_UNKNOWN: "the result is unknown: look with `sluice status`",
-    ExitCode.FENCED: "a newer daemon took over: do not restart this one",
+    ExitCode.FENCED: "a newer one took over: do not restart this one",
 }
 
 # Errors that are an answer, not a surprise. By name, so that no module is imported for it.
@@ -35,6 +35,11 @@ ANSWERS = {
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.topics.admin_error.Unreachable": ExitCode.UNREACHABLE,
     "replicator.kafka.brokers.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.kafka.cluster.Forbidden": ExitCode.UNREACHABLE,
+    "replicator.kafka.cluster.Fenced": ExitCode.FENCED,
+    "replicator.kafka.cluster.StartOver": ExitCode.PARTLY_DONE,
+    "replicator.kafka.cluster.Answered": ExitCode.FAILED,
+    "replicator.offsets.runs_topic.RunsTopicMissing": ExitCode.FAILED,
     "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }

@@ -10,22 +10,27 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+
+from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
 from replicator.carrier.scribe import Scribe
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.cluster import Cluster
+from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger, free_id
 from replicator.ledger.loss import LossKind
-from replicator.ledger.takeover import Acquired, Takeover
+from replicator.ledger.takeover import Takeover
 from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
 
 NO_ENTRY = "the ledger has no entry"
+STOP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +62,21 @@ class Accepted:
 
 
 class Acceptance:
-    """Finds what is parked on a route, and lets it go on."""
+    """Finds what is parked on a route, and lets it go on.
+
+    The target is all that is asked what is parked; the source, once something is accepted.
+    """
 
     def __init__(self, appliance: Appliance, route: Route):
         settings = appliance.replicator
+        self.left: dict[TopicPartition, str] = {}
+        """What could not be had when it was to be accepted, and why: it is as it was."""
         self._route = route
         self._timeout_ms = settings.transaction_timeout_ms
         self._start = appliance.topics.start
         self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
         self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
+        self._asked = self._target
         self._ledger = Ledger(self._target, route)
         target = appliance.target_of(route)
         self._publisher = RunsPublisher(
@@ -78,10 +89,21 @@ class Acceptance:
 
     async def open(self, topics: Collection[str]) -> None:
         """Raises Unreachable."""
-        await asyncio.gather(self._source.open(topics), self._target.open(topics))
+        await self._target.open(topics)
 
     async def close(self) -> None:
         await asyncio.gather(self._source.close(), self._target.close())
+
+    @property
+    def trouble(self) -> str:
+        """What does not answer just now."""
+        found = (self._target.trouble, self._source.trouble)
+        return "; ".join(filter(None, found)) or f"{self._asked.name}: no answer yet"
+
+    async def unknown(self, topics: Collection[str]) -> list[str]:
+        """Those that the target has not got and that were never mirrored on this route."""
+        missing = [name for name in sorted(topics) if self._target.topic(name) is None]
+        return [name for name in missing if not await self._ledger.witnessed(name)]
 
     async def parked(self, topics: Collection[str]) -> list[Parked]:
         """What is parked of these topics, or adopted and without an entry."""
@@ -100,12 +122,13 @@ class Acceptance:
         return found
 
     async def accept(self, parked: Collection[Parked], restart_at: int | None) -> list[Accepted]:
-        """Let partitions go on.
+        """Let partitions go on; `left` has those that could not be had.
 
         Args:
             restart_at: source offset for those without an entry; needed when there are any.
         Raises:
             ValueError: restart_at is missing.
+            Unreachable, Fenced, StartOver, Forbidden, Answered.
         """
         lost = [one.partition for one in parked if one.entry is None]
         if lost and restart_at is None:
@@ -113,12 +136,14 @@ class Acceptance:
                 f"the ledger has no entry for {', '.join(map(_shown, lost))}: "
                 "say with --restart-at at which source offset to go on"
             )
+        self._asked = self._source
+        await self._source.open({one.partition.topic for one in parked})
+        self._asked = self._target
         known = [one.partition for one in parked if one.entry]
         accepted = [await self._restart(place, restart_at or 0) for place in lost]
         return accepted + (await self._accept(known) if known else [])
 
     async def _accept(self, places: Collection[TopicPartition]) -> list[Accepted]:
-        await asyncio.gather(self._publisher.start(), self._feed.start(), self._writer.open())
         lanes: dict[TopicPartition, Lane] = {}
         scribe = Scribe(
             ledger=self._ledger,
@@ -139,12 +164,17 @@ class Acceptance:
             accept=places,
         )
         try:
-            acquired: Acquired = await takeover.acquire(places)
+            await together(self._publisher.start(), self._feed.start(), self._writer.open())
+            acquired = await takeover.acquire(places)
+            self.left = acquired.waiting | acquired.parked
             for partition, taken in acquired.taken.items():
                 lanes[partition] = Lane(partition, taken.entry)
             await scribe.release(f"{self._writer.transactional_id}.free")
         finally:
-            await asyncio.gather(self._publisher.stop(), self._feed.stop())
+            for stop in (self._publisher.stop, self._feed.stop):
+                # A cluster that is away shall not hold up the end either.
+                with suppress(TimeoutError, KafkaError, OSError):
+                    await asyncio.wait_for(stop(), STOP_SECONDS)
         return [
             Accepted(partition, tuple(map(str, taken.accepted)), taken.entry.source_offset)
             for partition, taken in acquired.taken.items()

@@ -44,7 +44,6 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
             log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
-        began = stint.began_carrying_at
-        pause = PAUSE_SECONDS[0] if began else min(pause * 2, PAUSE_SECONDS[1])
+        pause = PAUSE_SECONDS[0] if stint.has_taken else min(pause * 2, PAUSE_SECONDS[1])
         await asyncio.sleep(pause * random.uniform(0.5, 1.5))
     return book.receipts(time.time())

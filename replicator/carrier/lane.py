@@ -74,7 +74,7 @@ class Lane:
         self.position = entry.source_offset
         """Source offset to fetch next."""
         self.source_end: int | None = None
-        """The source's high watermark, once a fetch told it."""
+        """The source's last stable offset, once a fetch told it: what can be carried ends there."""
         self.source_epoch = entry.source_epoch
         self.gathering = Gathering(entry.source_offset)
         self.is_settling = False
@@ -204,22 +204,18 @@ class Lane:
         """Whether everything before this batch was acknowledged."""
         return bool(self._flight) and self._flight[0] is unit
 
-    def acknowledge(self, unit: Unit, base_offset: int) -> int:
+    def acknowledge(self, unit: Unit, base_offset: int) -> None:
         """Note where a batch landed (-1: landed, the broker no longer knows where).
 
-        Returns: how many records are acknowledged now that were not before.
         Raises:
             AcknowledgedTooLow: the target has lost acknowledged records.
         """
         if 0 <= base_offset < self._entry.target_offset:
             raise AcknowledgedTooLow(f"{base_offset} < {self._entry.target_offset}")
         unit.base_offset = base_offset
-        count = 0
         while self._flight and self._flight[0].base_offset is not None:
             done = self._flight.popleft()
             self._land(done, done.base_offset or 0)
-            count += done.parcel.count
-        return count
 
     def _land(self, unit: Unit, base_offset: int) -> None:
         parcel = unit.parcel

@@ -15,6 +15,7 @@ HALF_LIFE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class _Seen:
+    lane: Lane
     at: float
     records: int
     bytes: int
@@ -32,15 +33,17 @@ class Pace:
         self._carrier = carrier
         self._seen: dict[TopicPartition, _Seen] = {}
 
-    def shipped(self, records: int, size: int) -> None:
-        """An acknowledgement: its records and bytes."""
+    def shipped(self, size: int) -> None:
+        """A batch of so many bytes was acknowledged."""
         self.bytes_since_commit += size
 
     def reports(
         self, lanes: Iterable[Lane], parked: Mapping[TopicPartition, Loss], now: float
     ) -> list[PartitionReport]:
         """One report per partition; `now` in unix seconds."""
-        found = [self._report(lane, now) for lane in lanes]
+        # Only what is carried now: a lane that was parked shall not be held in memory.
+        self._seen = {lane.partition: self._seen_of(lane, now) for lane in lanes}
+        found = [self._report(seen, now) for seen in self._seen.values()]
         for partition, loss in parked.items():
             found.append(
                 PartitionReport(
@@ -60,8 +63,13 @@ class Pace:
             )
         return found
 
-    def _report(self, lane: Lane, now: float) -> PartitionReport:
-        seen = self._seen.setdefault(lane.partition, _Seen(now, lane.records, lane.bytes))
+    def _seen_of(self, lane: Lane, now: float) -> _Seen:
+        """What was seen of it before; a partition taken again has another lane and starts over."""
+        seen = self._seen.get(lane.partition)
+        return seen if seen and seen.lane is lane else _Seen(lane, now, lane.records, lane.bytes)
+
+    def _report(self, seen: _Seen, now: float) -> PartitionReport:
+        lane = seen.lane
         elapsed = now - seen.at
         if elapsed > 0:
             weight = (

@@ -18,7 +18,7 @@ from replicator.ledger.loss import Loss
 class _Page:
     """One partition's figures so far; a stint's lane is counted once, when it ends."""
 
-    source_begin: int = 0
+    source_begin: int | None = None
     source_end: int | None = None
     target_begin: int | None = None
     target_end: int | None = None
@@ -106,7 +106,7 @@ class ReceiptBook:
             carrier=self._assignment.number,
             plan_version=self._assignment.plan_version,
             source_begin=page.source_begin,
-            source_end=page.source_end or 0,
+            source_end=page.source_end,
             target_begin=page.target_begin,
             target_end=page.target_end,
             records=page.records,

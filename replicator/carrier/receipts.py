@@ -20,8 +20,9 @@ STATES: tuple[State, ...] = ("released", "unreleased", "parked")
 class Receipt:
     """One partition of one route under one carrier, from the epoch's begin to its end.
 
-    Offsets are half open: `source_begin` is the first one looked at, `source_end` the next one.
-    Target offsets are None when nothing was shipped. Times are unix seconds.
+    Offsets are half open: `source_begin` is the first one looked at, `source_end` the next one;
+    None when the carrier never held the partition. Target offsets are None when nothing was
+    shipped. Times are unix seconds.
     """
 
     route: str
@@ -30,8 +31,8 @@ class Receipt:
     partition: int
     carrier: int
     plan_version: int
-    source_begin: int
-    source_end: int
+    source_begin: int | None
+    source_end: int | None
     target_begin: int | None
     target_end: int | None
     records: int
@@ -43,12 +44,15 @@ class Receipt:
     """released: all is acked, the next carrier goes straight on. unreleased: the next one takes
     over. parked: stopped with `reason` until an operator's word."""
     reason: str
+    """Why it is parked, or why it was not to be had; else empty."""
     began_at: float
     ended_at: float
 
     def __str__(self) -> str:
         """For a log line."""
-        shipped = f"[{self.source_begin}, {self.source_end}) {self.records} records"
+        shipped = "never held"
+        if self.source_end is not None:
+            shipped = f"[{self.source_begin}, {self.source_end}) {self.records} records"
         why = f": {self.reason}" if self.reason else ""
         return f"{self.route} {self.topic}-{self.partition} {shipped} {self.state}{why}"
 

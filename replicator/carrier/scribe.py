@@ -29,7 +29,6 @@ class Scribe:
 
     Args:
         lanes: of the carrier; parked ones are taken out of it here.
-        parked: filled with what was parked, and why.
     """
 
     def __init__(
@@ -43,6 +42,7 @@ class Scribe:
         feed: OffsetFeed,
     ):
         self.parked: dict[TopicPartition, Loss] = {}
+        """What was parked while it was carried, and why; who takes it again takes it out."""
         self.publishing: asyncio.Future[None] | None = None
         """The publisher's start, awaited before the first runs are told."""
         self._ledger = ledger

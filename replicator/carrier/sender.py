@@ -19,7 +19,7 @@ from replicator.carrier.lanes import Lanes
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver
 from replicator.kafka.connection import Connection
-from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.verdict import Code, Verdict, named, verdict
 from replicator.kafka.wire.produce import Produced, ProduceRequest
 from replicator.ledger.inspection import inspect_target
 from replicator.ledger.loss import Loss, LossKind
@@ -31,8 +31,7 @@ SILENCE_SECONDS_MAX = 60.0
 REMEMBERED_SECONDS = 3600.0
 """A broker forgets a producer once the newest of its records is older than
 producer.id.expiration.ms: for records younger than this, it surely remembers what it took."""
-OUT_OF_ORDER, DUPLICATE = 45, 46
-MAYBE_APPENDED = (7, 20)
+MAYBE_APPENDED = (Code.REQUEST_TIMED_OUT, Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 Shipment = list[tuple[Lane, Unit]]
 
@@ -50,7 +49,7 @@ class Sender:
             long silence: a zombie whose fence the broker has forgotten gets no further.
         uncovered: called when a lane waits for a gap to be covered by an entry.
         park: called with a lane whose target does not take or no longer holds its records.
-        shipped: called with the records and bytes of each acknowledgement.
+        shipped: called with the bytes of each batch that is acknowledged.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Sender:
         prove: Callable[[list[Lane]], Awaitable[bool]],
         uncovered: Callable[[], None],
         park: Callable[[Lane, Loss], Awaitable[None]],
-        shipped: Callable[[int, int], None],
+        shipped: Callable[[int], None],
     ):
         self.node = node
         self.wake = asyncio.Event()
@@ -210,24 +209,25 @@ class Sender:
                 await self._outcome(lane, unit, code, base_offset)
 
     async def _outcome(self, lane: Lane, unit: Unit, code: int, base_offset: int) -> None:
-        if code in (0, DUPLICATE):
+        is_duplicate = code == Code.DUPLICATE_SEQUENCE_NUMBER
+        if is_duplicate or code == Code.NONE:
             try:
-                count = lane.acknowledge(unit, -1 if code == DUPLICATE else base_offset)
+                lane.acknowledge(unit, -1 if is_duplicate else base_offset)
             except AcknowledgedTooLow:
                 entry = lane.entry
                 await self._park(
                     lane, Loss(LossKind.TARGET_TRUNCATED, base_offset, entry.target_offset)
                 )
             else:
-                self._shipped(count, len(unit.parcel.data))
+                self._shipped(len(unit.parcel.data))
             return
         self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
         answer = verdict(code)
-        if code == OUT_OF_ORDER and not lane.is_head(unit):
+        if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not lane.is_head(unit):
             self._must_rewind = True  # the echo of the trouble of a batch before it
-        elif code == OUT_OF_ORDER:
+        elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             await self._out_of_order(lane, unit)
-        elif answer is Verdict.AGAIN or code == 100:
+        elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
             self._must_rewind = True
             lane.target_leader = -1
             unit.is_in_doubt |= code in MAYBE_APPENDED
@@ -246,7 +246,8 @@ class Sender:
         if state is None or lane.entry.landed_up_to(state.last_sequence):
             # Forgotten, or landed without an answer: a broker that starts again remembers only the
             # last batch, so an earlier one of the window is no duplicate to it. Read the tail.
-            raise StartOver(f"{self._target.name}: Produce {lane.partition}", [OUT_OF_ORDER])
+            question = f"{self._target.name}: Produce {lane.partition}"
+            raise StartOver(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
         found = await inspect_target(self._target, lane.partition, lane.entry)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
@@ -273,7 +274,10 @@ class Sender:
             if lane.sender == self.node:
                 if lane.newest_in_doubt_ms < forgotten_before_ms:
                     # Sent again, they might be taken again: let a takeover see what has landed.
-                    raise StartOver(f"{self._target.name}: old records of {lane.partition}", [7])
+                    raise StartOver(
+                        f"{self._target.name}: Produce {lane.partition}: not answered, and the "
+                        "records are so old that the broker may have forgotten them"
+                    )
                 lane.rewind()
                 self._lanes.stir([lane])
         self._must_rewind = False

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 from aiokafka.errors import KafkaError
 
@@ -56,7 +57,8 @@ class Stint:
 
     def __init__(self, appliance: Appliance, assignment: Assignment, book: ReceiptBook):
         settings = appliance.replicator
-        self.began_carrying_at = 0.0
+        self.has_taken = False
+        """Whether it has come to hold any partition."""
         self._assignment = assignment
         self._settings = settings
         self._start = appliance.topics.start
@@ -149,17 +151,17 @@ class Stint:
 
     async def _live(self) -> None:
         self._waiting = dict.fromkeys(self._assignment.partitions, "")
-        loops = [
-            self._keep_taking(),
-            self._reader.run(),
+        filling = _started(self._keep_taking(), self._reader.run())
+        emptying = _started(
             self._keep_senders(),
             self._keep_ledger(),
+            self._every(LEDGER_TICK_SECONDS, self._watch_target),
             self._every(self._settings.runs_seconds, self._scribe.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
             self._every(1.0, self._report),
             self._every(METADATA_SECONDS, self._look_around),
-        ]
-        tasks = [asyncio.create_task(loop) for loop in loops]
+        )
+        tasks = filling + emptying
         ending = asyncio.create_task(self._over.wait())
         try:
             timeout = max(0.0, self._assignment.deadline - time.time())
@@ -168,7 +170,7 @@ class Stint:
             )
             for task in done:
                 task.result()
-            await self._drain(tasks)
+            await self._drain(filling, emptying)
         finally:
             for task in (ending, *tasks):
                 task.cancel()
@@ -177,19 +179,25 @@ class Stint:
                 task.cancel()
             await asyncio.gather(ending, *tasks, *senders, return_exceptions=True)
 
-    async def _drain(self, tasks: list[asyncio.Task[None]]) -> None:
-        """Let what may have landed be acknowledged, then release what is clear."""
-        taking, reading = tasks[:2]
-        for task in (taking, reading):
+    async def _drain(
+        self, filling: Sequence[asyncio.Task[None]], emptying: Sequence[asyncio.Task[None]]
+    ) -> None:
+        """Let what may have landed be acknowledged, then release what is clear.
+
+        Args:
+            filling: bring more; ended at once.
+            emptying: send, commit and watch; needed to the end.
+        """
+        for task in filling:
             task.cancel()
-        await asyncio.gather(taking, reading, return_exceptions=True)
+        await asyncio.gather(*filling, return_exceptions=True)
         for lane in self._lanes.values():
             lane.settle()
         deadline = time.monotonic() + self._settings.drain_seconds
         while time.monotonic() < deadline and any(
             not lane.is_empty for lane in self._lanes.values()
         ):
-            for task in tasks[2:]:
+            for task in emptying:
                 if task.done():
                     task.result()
             await asyncio.sleep(TICK_SECONDS)
@@ -245,6 +253,7 @@ class Stint:
                 self._scribe.parked.pop(partition, None)
                 self._book.resumed(partition)
             if acquired.taken:
+                self.has_taken = True
                 self._reader.changed.set()
                 self._took.set()
             for partition, reason in acquired.parked.items():
@@ -254,7 +263,6 @@ class Stint:
             self._waiting = acquired.waiting
             # Others may have been parked meanwhile.
             self._stopped = acquired.parked | self._scribe.shown_parked()
-            self.began_carrying_at = self.began_carrying_at or time.time()
             if not (self._waiting or self._stopped):
                 self._wanting.clear()
             # What is parked is asked for again too: an operator's word shall not wait for the
@@ -289,7 +297,6 @@ class Stint:
             for _, task in self._senders.values():
                 if task.done():
                     task.result()
-            await self._watch_target()
             self._took.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._took.wait(), LEDGER_TICK_SECONDS)
@@ -399,3 +406,7 @@ class Stint:
                 TARGET_DELETED_AFTER_SECONDS
             ):
                 await self._park(lane, Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset))
+
+
+def _started(*loops: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+    return [asyncio.create_task(loop) for loop in loops]

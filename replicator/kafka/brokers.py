@@ -16,6 +16,7 @@ from aiokafka.errors import KafkaError, SaslAuthenticationFailed
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.connection import Connection, connect
+from replicator.kafka.verdict import Code
 from replicator.kafka.wire.metadata import MetadataRequest
 from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
@@ -162,7 +163,7 @@ class Brokers:
         if response.brokers:
             self._brokers = {row[0]: (row[1], row[2]) for row in response.brokers}
         for code, name, topic_id, _, partitions, *_ in response.topics:
-            if code == 3:
+            if code == Code.UNKNOWN_TOPIC_OR_PARTITION:
                 self._topics.pop(name, None)
             elif topic_id != NO_TOPIC_ID:
                 self._topics[name] = Topic(

@@ -19,24 +19,25 @@ from aiokafka.protocol.offset import OffsetRequest
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.brokers import Brokers, Unreachable
-from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.verdict import Code, Verdict, named, verdict
 from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
 from replicator.kafka.wire.leader_epoch import LeaderEpochRequest
 from replicator.kafka.wire.producers import DescribeProducersRequest
 
 GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1
-UNKNOWN_TOPIC = 3
+UNKNOWN_TOPIC = Code.UNKNOWN_TOPIC_OR_PARTITION
 MISSING_SECONDS_MAX = 10.0
 """A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
 BACKOFF_SECONDS_MAX = 0.5
 
 
 class Answered(Exception):
-    """A broker said no, and asking again would not help. Carries the error codes."""
+    """A broker said no, and asking again would not help. Carries its error codes, if any."""
 
-    def __init__(self, question: str, codes: Sequence[int]):
-        super().__init__(f"{question}: {', '.join(named(code) for code in codes)}")
+    def __init__(self, question: str, codes: Sequence[int] = ()):
+        answer = ", ".join(named(code) for code in codes)
+        super().__init__(f"{question}: {answer}" if codes else question)
         self.codes = tuple(codes)
 
 
@@ -150,7 +151,7 @@ class Cluster(Brokers):
                     if answer is not Verdict.AGAIN or code in never:
                         raise _RAISED.get(answer, Answered)(f"{self.name}: {question}", bad)
                 self.trouble = f"{self.name}: {question}: {named(bad[0])}"
-                if any(code != 51 for code in bad):
+                if any(code != Code.CONCURRENT_TRANSACTIONS for code in bad):
                     forget()
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 1.6, BACKOFF_SECONDS_MAX)

@@ -1,8 +1,53 @@
-"""What an error code of Kafka means for a carrier. Three answers: try again, start over, stop."""
+"""Kafka's error codes by name, and what each means for the one who gets it: one verdict a code."""
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
+
+
+class Code(IntEnum):
+    """The codes that something here depends on, or that people may come to read."""
+
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    MESSAGE_TOO_LARGE = 10
+    OFFSET_METADATA_TOO_LARGE = 12
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_COMMIT_OFFSET_SIZE = 28
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    INVALID_TIMESTAMP = 32
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    KAFKA_STORAGE_ERROR = 56
+    UNKNOWN_PRODUCER_ID = 59
+    LISTENER_NOT_FOUND = 72
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    OFFSET_NOT_AVAILABLE = 78
+    INVALID_RECORD = 87
+    PRODUCER_FENCED = 90
+    UNKNOWN_TOPIC_ID = 100
 
 
 class Verdict(Enum):
@@ -24,73 +69,59 @@ class Verdict(Enum):
     """Anything else: nothing is known to help; stop and show the code."""
 
 
-_AGAIN = frozenset({3, 5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20, 51, 56, 72, 74, 75, 78})
-_FENCED = frozenset({47, 90})
-_START_OVER = frozenset({45, 48, 49, 59})
-_FORBIDDEN = frozenset({29, 30, 31, 53})
-_POISON = frozenset({2, 10, 12, 18, 32, 76, 87})
+VERDICTS: dict[int, Verdict] = {
+    Code.NONE: Verdict.FINE,
+    Code.UNKNOWN_TOPIC_OR_PARTITION: Verdict.AGAIN,
+    Code.LEADER_NOT_AVAILABLE: Verdict.AGAIN,
+    Code.NOT_LEADER_OR_FOLLOWER: Verdict.AGAIN,
+    Code.REQUEST_TIMED_OUT: Verdict.AGAIN,
+    Code.BROKER_NOT_AVAILABLE: Verdict.AGAIN,
+    Code.REPLICA_NOT_AVAILABLE: Verdict.AGAIN,
+    Code.NETWORK_EXCEPTION: Verdict.AGAIN,
+    Code.COORDINATOR_LOAD_IN_PROGRESS: Verdict.AGAIN,
+    Code.COORDINATOR_NOT_AVAILABLE: Verdict.AGAIN,
+    Code.NOT_COORDINATOR: Verdict.AGAIN,
+    Code.NOT_ENOUGH_REPLICAS: Verdict.AGAIN,
+    Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Verdict.AGAIN,
+    Code.CONCURRENT_TRANSACTIONS: Verdict.AGAIN,
+    Code.KAFKA_STORAGE_ERROR: Verdict.AGAIN,
+    Code.LISTENER_NOT_FOUND: Verdict.AGAIN,
+    Code.FENCED_LEADER_EPOCH: Verdict.AGAIN,
+    Code.UNKNOWN_LEADER_EPOCH: Verdict.AGAIN,
+    Code.OFFSET_NOT_AVAILABLE: Verdict.AGAIN,
+    Code.INVALID_PRODUCER_EPOCH: Verdict.FENCED,
+    Code.PRODUCER_FENCED: Verdict.FENCED,
+    Code.OUT_OF_ORDER_SEQUENCE_NUMBER: Verdict.START_OVER,
+    Code.INVALID_TXN_STATE: Verdict.START_OVER,
+    Code.INVALID_PRODUCER_ID_MAPPING: Verdict.START_OVER,
+    Code.UNKNOWN_PRODUCER_ID: Verdict.START_OVER,
+    Code.TOPIC_AUTHORIZATION_FAILED: Verdict.FORBIDDEN,
+    Code.GROUP_AUTHORIZATION_FAILED: Verdict.FORBIDDEN,
+    Code.CLUSTER_AUTHORIZATION_FAILED: Verdict.FORBIDDEN,
+    Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Verdict.FORBIDDEN,
+    Code.CORRUPT_MESSAGE: Verdict.POISON,
+    Code.MESSAGE_TOO_LARGE: Verdict.POISON,
+    Code.OFFSET_METADATA_TOO_LARGE: Verdict.POISON,
+    Code.RECORD_LIST_TOO_LARGE: Verdict.POISON,
+    Code.INVALID_TIMESTAMP: Verdict.POISON,
+    Code.UNSUPPORTED_COMPRESSION_TYPE: Verdict.POISON,
+    Code.INVALID_RECORD: Verdict.POISON,
+}
+"""Of all other codes: REFUSED."""
 
 
 def verdict(code: int) -> Verdict:
     """The verdict on one Kafka error code.
 
-    45 (OUT_OF_ORDER_SEQUENCE_NUMBER) reads START_OVER here; behind an unanswered batch it is only
-    the echo of that batch's trouble, which the sender knows and this table does not.
+    OUT_OF_ORDER_SEQUENCE_NUMBER reads START_OVER here; behind an unanswered batch it is only the
+    echo of that batch's trouble, which the sender knows and this table does not.
     """
-    if code == 0:
-        return Verdict.FINE
-    if code in _AGAIN:
-        return Verdict.AGAIN
-    if code in _FENCED:
-        return Verdict.FENCED
-    if code in _START_OVER:
-        return Verdict.START_OVER
-    if code in _FORBIDDEN:
-        return Verdict.FORBIDDEN
-    if code in _POISON:
-        return Verdict.POISON
-    return Verdict.REFUSED
-
-
-NAMES = {
-    1: "OFFSET_OUT_OF_RANGE",
-    2: "CORRUPT_MESSAGE",
-    3: "UNKNOWN_TOPIC_OR_PARTITION",
-    5: "LEADER_NOT_AVAILABLE",
-    6: "NOT_LEADER_OR_FOLLOWER",
-    7: "REQUEST_TIMED_OUT",
-    10: "MESSAGE_TOO_LARGE",
-    12: "OFFSET_METADATA_TOO_LARGE",
-    14: "COORDINATOR_LOAD_IN_PROGRESS",
-    15: "COORDINATOR_NOT_AVAILABLE",
-    16: "NOT_COORDINATOR",
-    18: "RECORD_LIST_TOO_LARGE",
-    19: "NOT_ENOUGH_REPLICAS",
-    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-    28: "INVALID_COMMIT_OFFSET_SIZE",
-    29: "TOPIC_AUTHORIZATION_FAILED",
-    30: "GROUP_AUTHORIZATION_FAILED",
-    31: "CLUSTER_AUTHORIZATION_FAILED",
-    32: "INVALID_TIMESTAMP",
-    45: "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    46: "DUPLICATE_SEQUENCE_NUMBER",
-    47: "INVALID_PRODUCER_EPOCH",
-    48: "INVALID_TXN_STATE",
-    49: "INVALID_PRODUCER_ID_MAPPING",
-    51: "CONCURRENT_TRANSACTIONS",
-    53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-    56: "KAFKA_STORAGE_ERROR",
-    59: "UNKNOWN_PRODUCER_ID",
-    74: "FENCED_LEADER_EPOCH",
-    75: "UNKNOWN_LEADER_EPOCH",
-    76: "UNSUPPORTED_COMPRESSION_TYPE",
-    78: "OFFSET_NOT_AVAILABLE",
-    87: "INVALID_RECORD",
-    90: "PRODUCER_FENCED",
-    100: "UNKNOWN_TOPIC_ID",
-}
+    return VERDICTS.get(code, Verdict.REFUSED)
 
 
 def named(code: int) -> str:
     """The protocol's name of a code, for people."""
-    return NAMES.get(code, f"error {code}")
+    try:
+        return Code(code).name
+    except ValueError:
+        return f"error {code}"

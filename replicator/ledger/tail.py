@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.batches.batch import Header, scan
 from replicator.kafka.cluster import Answered, Cluster
+from replicator.kafka.verdict import Code
 from replicator.ledger.entry import SEQUENCE_MASK, Entry, Mark
 from replicator.offsets.stretch import Run
 
 READ_BYTES = 8 << 20
-OFFSET_OUT_OF_RANGE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ async def mark_holds(cluster: Cluster, partition: TopicPartition, mark: Mark | N
     try:
         data = await cluster.read(*partition, mark.offset, 1)
     except Answered as answer:
-        if OFFSET_OUT_OF_RANGE not in answer.codes:
+        if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
             raise
         return None if await cluster.log_start(*partition) > mark.offset else False
     return _holds(mark, [header for _, header in scan(data)])

@@ -45,7 +45,7 @@ class Taken:
         entry: as committed.
         was_virgin: nothing of it had ever been carried.
         source_leader, target_leader: leader epochs under which both logs were checked.
-        accepted: losses that were stepped over, at an operator's word.
+        accepted: every loss that was stepped over, at an operator's word, named once.
     """
 
     entry: Entry
@@ -304,10 +304,11 @@ class Takeover:
         tail: Tail | Loss | None,
     ) -> Taken | Loss:
         accepted = partition in self._accept
+        unread: Loss | None = None
         if isinstance(tail, Loss):
             if not accepted:
                 return tail
-            tail = None
+            unread, tail = tail, None
         is_own, was_virgin = self._is_own(entry), entry.custody is Custody.VIRGIN
         position = await self._first_offset(partition) if was_virgin else entry.source_offset
         target_offset = entry.target_offset if is_own else found.end
@@ -336,7 +337,7 @@ class Takeover:
             was_virgin,
             source_found.leader,
             found.leader,
-            tuple(loss for loss in (entry.parked, found.loss, source_found.loss) if loss),
+            _named(entry.parked, found.loss, unread, source_found.loss),
         )
 
     async def _first_offset(self, partition: TopicPartition) -> int:
@@ -364,6 +365,11 @@ def _behind(position: int, parked: Loss | None, found: SourceFindings) -> int:
         # Records written anew behind the cut were never carried.
         return max(found.start, min(loss.begin, position))
     return max(position, found.start)
+
+
+def _named(*losses: Loss | None) -> tuple[Loss, ...]:
+    """What a partition was parked for is often found once more while it is taken."""
+    return tuple(dict.fromkeys(loss for loss in losses if loss))
 
 
 def _runs(tail: Tail | Loss | None) -> tuple[Run, ...]:

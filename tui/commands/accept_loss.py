@@ -1,7 +1,7 @@
 """sluice accept-loss: what is parked, and the operator's word that it goes on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +10,8 @@ from tui.exit_codes import ExitCode
 from tui.output import config_option, emit, output_option, table
 
 if TYPE_CHECKING:
-    from replicator.carrier.accept_loss import Accepted, Parked
+    from balancer.plan import TopicPartition
+    from replicator.carrier.accept_loss import Acceptance, Accepted, Parked
 
 
 @click.command("accept-loss")
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     help="Where to go on with partitions whose ledger entry is gone.",
 )
 @click.option("--yes", is_flag=True, help="Accept. Without it nothing is changed.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    help="Seconds until it gives up on clusters that do not answer.",
+)
 @output_option
 def accept_loss(
     config: str,
@@ -33,40 +41,58 @@ def accept_loss(
     numbers: Sequence[int],
     restart_at: int | None,
     yes: bool,
+    timeout: float,
     output: str,
 ) -> int:
     """Show the partitions that were stopped because records are lost, or let them go on.
 
     Without --yes it shows what is parked, and why, and ends with 4 when anything is. With --yes
     those partitions go on behind the loss; a running `sluice replicate` takes them up by itself.
+    Ends with 3 when a cluster does not answer in time: the target, and with --yes the source too.
     """
+    from replicator.carrier.accept_loss import Acceptance
     from replicator.config.topology import load
+    from replicator.topics.admin import Admin
 
     appliance = load(config)
     route = appliance.route(route_name)
+    names = frozenset(topics)
+    if not names:
+        target = Admin(f"{route.target} aggregate", appliance.target_of(route), timeout)
+        names = frozenset(topic.name for topic in target.topics())
+    acceptance = Acceptance(appliance, route)
     return asyncio.run(
-        _run(appliance, route, frozenset(topics), frozenset(numbers), restart_at, yes, output)
+        _within(timeout, acceptance, names, frozenset(numbers), restart_at, yes, output)
     )
 
 
+async def _within(seconds: float, acceptance: "Acceptance", *what: Any) -> int:
+    from replicator.kafka.brokers import Unreachable
+
+    try:
+        async with asyncio.timeout(seconds):
+            return await _run(acceptance, *what)
+    except TimeoutError as error:
+        raise Unreachable(
+            f"given up after {seconds:g} s: {acceptance.trouble}; look again with `sluice "
+            "accept-loss`: what was not accepted is parked as before"
+        ) from error
+
+
 async def _run(
-    appliance: Any,
-    route: Any,
+    acceptance: "Acceptance",
     topics: frozenset[str],
     numbers: frozenset[int],
     restart_at: int | None,
     yes: bool,
     output: str,
 ) -> int:
-    from replicator.carrier.accept_loss import Acceptance
-    from replicator.topics.admin import Admin
-
-    if not topics:
-        target = Admin(f"{route.target} aggregate", appliance.target_of(route))
-        topics = frozenset(topic.name for topic in target.topics())
-    acceptance = Acceptance(appliance, route)
     try:
         await acceptance.open(topics)
+        if unknown := await acceptance.unknown(topics):
+            raise click.UsageError(
+                f"neither in the target nor ever mirrored on this route: {', '.join(unknown)}"
+            )
         found = [
             one
             for one in await acceptance.parked(topics)
@@ -81,8 +107,10 @@ async def _run(
             raise click.UsageError(str(error)) from error
     finally:
         await acceptance.close()
-    emit(output, [_accepted(one) for one in accepted], lambda: _told(accepted))
-    return ExitCode.DONE if len(accepted) == len(found) else ExitCode.PARTLY_DONE
+    left = acceptance.left
+    rows = [_accepted(one) for one in accepted] + [_left(*each) for each in left.items()]
+    emit(output, rows, lambda: _told(accepted, left))
+    return ExitCode.PARTLY_DONE if left else ExitCode.DONE
 
 
 def _parked(one: "Parked") -> dict[str, Any]:
@@ -94,6 +122,16 @@ def _accepted(one: "Accepted") -> dict[str, Any]:
         **one.partition._asdict(),
         "accepted": list(one.losses),
         "goes_on_at_source_offset": one.source_offset,
+        "left_because": None,
+    }
+
+
+def _left(partition: "TopicPartition", reason: str) -> dict[str, Any]:
+    return {
+        **partition._asdict(),
+        "accepted": [],
+        "goes_on_at_source_offset": None,
+        "left_because": reason,
     }
 
 
@@ -103,8 +141,9 @@ def _shown(found: Sequence["Parked"]) -> str:
     return table(["TOPIC", "PARTITION", "REASON"], [(*one.partition, one.reason) for one in found])
 
 
-def _told(accepted: Sequence["Accepted"]) -> str:
-    return table(
-        ["TOPIC", "PARTITION", "GOES ON AT", "ACCEPTED"],
-        [(*one.partition, one.source_offset, "; ".join(one.losses)) for one in accepted],
-    )
+def _told(accepted: Sequence["Accepted"], left: Mapping["TopicPartition", str]) -> str:
+    rows: list[tuple[Any, ...]] = [
+        (*one.partition, one.source_offset, "; ".join(one.losses)) for one in accepted
+    ]
+    rows += [(*partition, None, f"left as it is: {reason}") for partition, reason in left.items()]
+    return table(["TOPIC", "PARTITION", "GOES ON AT", "ACCEPTED"], rows)

@@ -1,5 +1,7 @@
 """Rates follow what is acknowledged; what is not known is None and never 0."""
 
+from weakref import ref
+
 import pytest
 
 from balancer.plan import TopicPartition
@@ -10,8 +12,8 @@ from tests.replicator.carrier.test_receipt_book import ONE, lane_that_carried
 
 def test_bytes_shipped_are_counted_until_the_ledger_takes_note():
     pace = Pace("west>east", 0)
-    pace.shipped(10, 400)
-    pace.shipped(1, 2)
+    pace.shipped(400)
+    pace.shipped(2)
     assert pace.bytes_since_commit == 402
 
 
@@ -31,6 +33,28 @@ def test_a_rate_is_taken_from_the_first_interval_and_fades():
     assert report.records_per_second == 10.0
     (report,) = pace.reports([lane], {}, 110.0 + HALF_LIFE_SECONDS)
     assert report.records_per_second == pytest.approx(5.0)
+
+
+def test_a_partition_taken_again_starts_over_and_its_rate_is_never_negative():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 500)
+    pace.reports([lane], {}, 100.0)
+    lane.records += 100
+    pace.reports([lane], {}, 110.0)
+    again = lane_that_carried(500, 500, 3)
+    (report,) = pace.reports([again], {}, 120.0)
+    assert report.records_per_second is None and report.bytes_per_second is None
+    again.records += 20
+    (report,) = pace.reports([again], {}, 130.0)
+    assert report.records_per_second == 2.0
+
+
+def test_a_lane_that_was_parked_is_not_held_in_memory():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace.reports([lane], {}, 100.0)
+    pace.reports([], {ONE: Loss(LossKind.TARGET_REFUSES, 3, 4)}, 101.0)
+    known = ref(lane)
+    del lane
+    assert known() is None
 
 
 def test_lag_counts_from_when_it_began():

@@ -42,6 +42,8 @@ def test_a_partition_never_held_has_an_unreleased_receipt_with_nothing_in_it():
     one, two = book().receipts(5.0)
     assert (one.partition, two.partition) == (0, 1)
     assert (one.records, one.target_begin, one.state) == (0, None, "unreleased")
+    assert (one.source_begin, one.source_end) == (None, None)
+    assert str(one) == "west>east topic-0 never held unreleased"
     assert (one.route, one.carrier, one.plan_version, one.ended_at) == ("west>east", 3, 7, 5.0)
 
 

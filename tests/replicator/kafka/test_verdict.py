@@ -1,8 +1,14 @@
 """Every error code has one answer, and the answers are those of the design."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from replicator.kafka.verdict import Verdict, named, verdict
+from replicator.kafka.cluster import StartOver
+from replicator.kafka.verdict import Code, Verdict, named, verdict
+
+ROOT = Path(__file__).parents[3] / "replicator"
 
 
 @pytest.mark.parametrize(
@@ -28,3 +34,18 @@ def test_what_nobody_knows_to_help_stops(code):
 def test_a_code_has_its_protocol_name():
     assert named(47) == "INVALID_PRODUCER_EPOCH"
     assert named(999) == "error 999"
+
+
+def test_a_code_is_written_by_its_name_and_answered_by_its_number():
+    assert verdict(Code.NOT_LEADER_OR_FOLLOWER) is verdict(6) is Verdict.AGAIN
+    assert named(Code.UNKNOWN_TOPIC_ID) == named(100) == "UNKNOWN_TOPIC_ID"
+
+
+def test_no_other_module_compares_a_code_with_a_bare_number():
+    bare = re.compile(r"\bcode (?:==|!=|in) \(?\d")
+    assert [path.name for path in ROOT.rglob("*.py") if bare.search(path.read_text())] == []
+
+
+def test_an_error_without_a_code_says_only_its_own_words():
+    assert str(StartOver("records are too old")) == "records are too old"
+    assert str(StartOver("Produce", [45])) == "Produce: OUT_OF_ORDER_SEQUENCE_NUMBER"
