@@ -170,7 +170,7 @@ class Reader:
                 if code:
                     is_odd = True
                     self._answered_oddly(lane, code)
-                elif session.asked((topic, number)) == lane.position:
+                elif self._is_current(lane, session.asked((topic, number))):
                     lane.source_end = stable_offset
                     if records:
                         filled.append(lane)
@@ -178,6 +178,13 @@ class Reader:
         if filled:
             self._filled(filled)
         return is_odd
+
+    def _is_current(self, lane: Lane, asked: FetchPosition | None) -> bool:
+        """Not the late answer of a former leader, whose records the present one may not have."""
+        return asked is not None and (asked.offset, asked.leader_epoch) == (
+            lane.position,
+            lane.source_leader,
+        )
 
     def _fill(self, lane: Lane, records: memoryview, aborted: Any) -> None:
         packed = pack(
@@ -243,7 +250,12 @@ class Reader:
             if self._source.leader(*partition) is None:
                 await asyncio.sleep(RETRY_SECONDS)
                 return
-        found = await inspect_source(self._source, partition, lane.checkable, lane.position)
+        position = lane.position
+        found = await inspect_source(self._source, partition, lane.checkable, position)
+        if lane.position != position:
+            return  # what came meanwhile was not checked
         if found.loss:
             lane.stopping = found.loss
+        elif found.leader < 0:
+            await asyncio.sleep(RETRY_SECONDS)
         lane.source_leader = found.leader

@@ -130,8 +130,9 @@ class Scribe:
             # Released meanwhile, it is no longer ours to write of.
             if self._lanes.get(lane.partition) is not lane:
                 return
-            await self._tell([lane])
+            # First: what lands while runs are told is left to whoever reads the tail.
             entry = lane.statement().entry
+            await self._tell([lane])
             del self._lanes[lane.partition]
             self._writer.left_at(lane.partition, lane.entry.sequence)
             self.parked[lane.partition] = loss
@@ -140,9 +141,10 @@ class Scribe:
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         """Release the lanes that are empty, all in one transaction; the others stay HELD."""
         async with self._lock:
-            await self.tell()
+            # First: a lane that becomes empty while runs are told has landed some that were not.
             lanes = [x for x in self._lanes.values() if x.is_empty and not x.stopping]
             entries = {lane.partition: lane.released(transactional_id) for lane in lanes}
+            await self.tell()
             done = await self._commit(entries)
             for lane in lanes:
                 if lane.partition in done:

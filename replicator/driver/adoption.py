@@ -17,11 +17,12 @@ from itertools import takewhile
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.driver.aside import aside
-from replicator.kafka.cluster import Cluster
-from replicator.ledger.ledger import Ledger
+from replicator.kafka.cluster import Cluster, Fenced
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.ledger import Ledger, free_id
 from replicator.ledger.takeover import virgin
 from replicator.ledger.word import Driver
-from replicator.ledger.writer import Offsets
+from replicator.ledger.writer import Offsets, Writer
 from replicator.topics.admin import Admin
 from replicator.topics.topic_plan import Carried
 
@@ -46,7 +47,8 @@ class Claim:
 
 
 class Adoption:
-    """Adopts what is new, and keeps the witnesses of what is old from being forgotten.
+    """Adopts what is new, and keeps from being forgotten what no carrier renews: witnesses, and the
+    entries of partitions that their source does not have yet.
 
     Args:
         cluster, admin: the target.
@@ -64,13 +66,14 @@ class Adoption:
         routes: Iterable[Route],
         trusting: Collection[Route] = (),
     ):
+        self._cluster = cluster
         self._admin = admin
         self._driver = driver
         self._ledgers = {route: Ledger(cluster, route) for route in routes}
         self._trusting = frozenset(trusting)
         self._adopted: dict[tuple[Route, str], int] = {}
         self._refused: set[Claim] = set()
-        self._renewed_at = time.monotonic()
+        self._renewed_at = float("-inf")
 
     async def adopt(self, carried: Iterable[Carried]) -> None:
         """Returns once all that may be carried has its entries.
@@ -79,16 +82,40 @@ class Adoption:
             Fenced: a newer driver acts.
             AdminError: the target does not tell how long its logs are.
         """
+        all_claims = claims(self._ledgers, carried)
         if time.monotonic() - self._renewed_at > RENEW_SECONDS:
             self._adopted.clear()
+            await self._renew(all_claims)
             self._renewed_at = time.monotonic()
         todo = [
             claim
-            for claim in claims(self._ledgers, carried)
+            for claim in all_claims
             if self._adopted.get((claim.route, claim.topic), 0) < claim.partitions
         ]
         for at in range(0, len(todo), TOPICS_PER_TRANSACTION):
             await self._adopt(todo[at : at + TOPICS_PER_TRANSACTION])
+
+    async def _renew(self, some: Sequence[Claim]) -> None:
+        """Commits virgin entries again as they are. Witnesses are renewed by adopting again."""
+        for route, ledger in self._ledgers.items():
+            places = [
+                TopicPartition(claim.topic, number)
+                for claim in some
+                if claim.route == route
+                for number in range(claim.partitions)
+            ]
+            waiting = virgins(route, await ledger.read(places))
+            if not waiting:
+                continue
+            try:
+                # Custody: only its holder may replace them, and only what it reads then.
+                holder = await Writer(self._cluster, free_id(route)).open()
+                waiting = virgins(route, await ledger.read(waiting))
+                if waiting:
+                    await ledger.commit(holder, waiting)
+            except Fenced:
+                # A carrier takes some just now: they are no virgins any more, or are next time.
+                log.info("event=not-renewed route=%s: a carrier was quicker", route)
 
     async def _adopt(self, some: Sequence[Claim]) -> None:
         seen = await asyncio.gather(*(self._look(claim) for claim in some))
@@ -150,6 +177,17 @@ def claims(routes: Iterable[Route], carried: Iterable[Carried]) -> list[Claim]:
         for route in sorted(routes)
         for topic, partitions in sorted(largest.items())
     ]
+
+
+def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[TopicPartition, Entry]:
+    """Those that were adopted and never taken."""
+    return {
+        place: entry
+        for place, entry in entries.items()
+        if entry.custody is Custody.VIRGIN
+        and not entry.parked
+        and entry.transactional_id == free_id(route)
+    }
 
 
 def adoptable(

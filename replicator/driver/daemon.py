@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
@@ -140,7 +141,8 @@ class Daemon:
         began = time.monotonic()
         exit_code = Exit.STOPPED
         if work.done():
-            exit_code = verdict(work)
+            error = decisive(work.exception())
+            exit_code = verdict(error, is_succeeded=await self._is_succeeded(error, stop))
         else:
             log.info("event=stopping region=%s", self._region)
             work.cancel()
@@ -149,6 +151,17 @@ class Daemon:
         seconds = time.monotonic() - began
         log.info("event=stopped exit=%d seconds=%.1f", exit_code, seconds)
         return exit_code
+
+    async def _is_succeeded(self, error: BaseException | None, stop: asyncio.Future[Any]) -> bool:
+        """Whether a fence was another driver's doing. Told to stop, nobody has to know."""
+        if not isinstance(error, Fenced):
+            return isinstance(error, OtherTerm)
+        looking: asyncio.Future[Any] = asyncio.ensure_future(self._office.has_successor())
+        await asyncio.wait({looking, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if looking.done():
+            return bool(looking.result())
+        looking.cancel()
+        return True
 
     async def _work(self, master: str, conf: Mapping[str, str]) -> None:
         names = ",".join(map(str, self._appliance.routes_into(self._region)))
@@ -273,15 +286,25 @@ class Daemon:
             await aside(self._stream.wait_idle, seconds)
 
 
-def verdict(work: asyncio.Future[None]) -> Exit:
-    """What ended the work, logged so that an operator knows what to do."""
-    found = list(leaves(work.exception()))
-    # Fenced beside anything else is fenced: a restart would take the region back.
-    error = next((each for each in found if isinstance(each, Fenced | OtherTerm)), found[0])
+def decisive(error: BaseException | None) -> BaseException | None:
+    """The one error that decides how to end. Fenced beside anything else is fenced: a restart would
+    take the region back."""
+    found = list(leaves(error))
+    return next((each for each in found if isinstance(each, Fenced | OtherTerm)), found[0])
+
+
+def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
+    """What ended the work, logged so that an operator knows what to do.
+
+    Args:
+        is_succeeded: whether another driver of this region has spoken.
+    """
     match error:
-        case Fenced() | OtherTerm():
+        case Fenced() | OtherTerm() if is_succeeded:
             log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
             return Exit.FENCED
+        case Fenced():
+            log.error("event=failed our transaction timed out, no other driver speaks: %s", error)
         case Unreachable() | admin_error.Unreachable():
             log.error("event=failed %s", error)
             return Exit.UNREACHABLE

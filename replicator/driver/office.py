@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from balancer.plan import Plan, bins
@@ -24,9 +25,12 @@ from replicator.topics.topic_sync import TopicSync, by_route
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
+HEAR_SECONDS = 0.2
 COMPLAIN_SECONDS = 5.0
 # Brokers forget ids and commits that are not used for a week.
 SAY_AGAIN_SECONDS = 3600.0
+# A driver that takes office adopts what is new before it speaks.
+SUCCESSOR_SECONDS = 20.0
 
 
 class Office:
@@ -110,6 +114,19 @@ class Office:
 
     async def close(self) -> None:
         await self._target.close()
+
+    async def has_successor(self) -> bool:
+        """Whether another driver has spoken, or does so soon. A transaction of our own that timed
+        out looks like a fence as well: the coordinator aborts it under a newer epoch."""
+        with suppress(TimeoutError, Answered):
+            async with asyncio.timeout(SUCCESSOR_SECONDS):
+                while True:
+                    word = await read_word(self._target, self._region)
+                    ours = self._driver.term
+                    if word and word.term != ours and not word.term.is_before(ours):
+                        return True
+                    await asyncio.sleep(HEAR_SECONDS)
+        return False
 
     async def complain(self) -> None:
         """What the target lets us wait for: once, when it has lasted from one look to the next."""

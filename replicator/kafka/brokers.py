@@ -122,7 +122,12 @@ class Brokers:
                 connection = self._connections.get(key)
                 if connection is None or not connection.connected():
                     connection = self._connections[key] = await self.connect(node)
-        return await connection.send(request)
+        try:
+            return await connection.send(request)
+        except TimeoutError:
+            # A line that swallows packets does not tell: the next request shall find another one.
+            connection.close()
+            raise
 
     # -- metadata
 
@@ -166,10 +171,10 @@ class Brokers:
             if code == Code.UNKNOWN_TOPIC_OR_PARTITION:
                 self._topics.pop(name, None)
             elif topic_id != NO_TOPIC_ID:
-                self._topics[name] = Topic(
-                    topic_id,
-                    {row[1]: Leader(row[2], row[3]) if row[2] >= 0 else None for row in partitions},
-                )
+                leaders = {
+                    row[1]: Leader(row[2], row[3]) if row[2] >= 0 else None for row in partitions
+                }
+                self._topics[name] = Topic(topic_id, _newest(self.topic(name), topic_id, leaders))
 
     def topic(self, name: str) -> Topic | None:
         """None: the cluster has no such topic (as of the last refresh)."""
@@ -178,3 +183,17 @@ class Brokers:
     def leader(self, topic: str, partition: int) -> Leader | None:
         known = self._topics.get(topic)
         return known.leaders.get(partition) if known else None
+
+
+def _newest(
+    known: Topic | None, topic_id: UUID, told: Mapping[int, Leader | None]
+) -> dict[int, Leader | None]:
+    """The leaders as told, but for those of an older election than is known: a broker that is cut
+    off from its quorum goes on telling them."""
+    before = known.leaders if known and known.id == topic_id else {}
+    newest = {}
+    for number, leader in told.items():
+        older = before.get(number)
+        is_stale = leader and older and leader.epoch < older.epoch
+        newest[number] = older if is_stale else leader
+    return newest

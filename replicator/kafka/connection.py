@@ -22,7 +22,7 @@ from aiokafka.errors import CorrelationIdError, KafkaConnectionError
 _LENGTH = struct.Struct(">i")
 FRAME_BYTES_MAX = 256 << 20
 """Far more than we ask for. A TLS alert or an HTTP answer, read as a length, is larger still."""
-KEPT_SHARE = 8
+KEPT_SHARE = 2
 """A part of a frame keeps all of it in memory: one smaller than this share of it is copied."""
 
 

@@ -51,10 +51,9 @@ class FetchSession:
         self._known = dict(wanted)
         return Changes(self._id, self._epoch, positions, forgotten)
 
-    def asked(self, place: Place) -> int | None:
-        """The source offset that the last request asked a partition from."""
-        position = self._known.get(place)
-        return position.offset if position else None
+    def asked(self, place: Place) -> FetchPosition | None:
+        """What the last request asked a partition for."""
+        return self._known.get(place)
 
     def answered(self, session_id: int) -> None:
         """The broker answered without error; session id 0: it keeps no session for us."""

@@ -84,6 +84,9 @@ async def inspect_source(
 ) -> SourceFindings:
     """Whether the source's log can be read on from a position.
 
+    A leader that is older than what was read already knows nothing of it: found under leader -1,
+    as if it had not been asked.
+
     Args:
         entry: gives the topic's id and the leader epoch of the last batch read.
     """
@@ -92,6 +95,8 @@ async def inspect_source(
         return SourceFindings(-1, -1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
     leader = cluster.leader(*partition)
     differs = bool(entry.source_topic and topic.id != entry.source_topic)
+    if leader and not differs and leader.epoch < entry.source_epoch:
+        return SourceFindings(-1, -1, -1, None)
     epoch_end = -1
     if entry.source_epoch >= 0 and not differs:
         epoch_end = await cluster.epoch_end(*partition, entry.source_epoch)

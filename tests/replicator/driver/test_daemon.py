@@ -7,7 +7,7 @@ import pytest
 
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
 from replicator.driver import daemon
-from replicator.driver.daemon import Daemon, Exit, verdict
+from replicator.driver.daemon import Daemon, Exit, decisive, verdict
 from replicator.driver.planner import EvenPlanner
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Fenced
@@ -16,12 +16,6 @@ from replicator.spark.posting import ApplianceFile
 from replicator.topics.admin_error import Refused
 
 REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90])
-
-
-def ended_by(error):
-    future = asyncio.get_running_loop().create_future()
-    future.set_exception(error)
-    return verdict(future)
 
 
 @pytest.mark.parametrize(
@@ -34,8 +28,12 @@ def ended_by(error):
         (ExceptionGroup("", [REFUSED, KeyError("x")]), Exit.FAILED),
     ],
 )
-async def test_a_newer_driver_decides_the_exit_code_whatever_else_failed(error, code):
-    assert ended_by(error) is code
+def test_a_newer_driver_decides_the_exit_code_whatever_else_failed(error, code):
+    assert verdict(decisive(error), is_succeeded=True) is code
+
+
+def test_a_fence_that_is_no_newer_drivers_is_a_failure_that_a_restart_mends():
+    assert verdict(FENCED, is_succeeded=False) is Exit.FAILED
 
 
 def cluster(port):

@@ -1,8 +1,14 @@
 """Claims about connections to brokers that need no broker: what each of them is made with."""
 
+from types import SimpleNamespace
+from uuid import UUID
+
+import pytest
+
 from replicator.config.security import Security
 from replicator.config.topology import KafkaCluster
 from replicator.kafka import brokers
+from replicator.kafka.brokers import Leader
 from replicator.kafka.cluster import Cluster
 
 
@@ -40,3 +46,53 @@ async def test_each_connection_is_made_with_the_password_its_file_holds_by_then(
     password.write_text("new")
     await cluster.connect(0)
     assert made_with == [("old", "me"), ("new", "me")]
+
+
+def told(epoch: int, node: int, topic_id: int = 1) -> SimpleNamespace:
+    """Metadata that names one leader of topic t."""
+    row = (0, 0, node, epoch, [], [], [])
+    return SimpleNamespace(brokers=[], topics=[(0, "t", UUID(int=topic_id), False, [row])])
+
+
+async def test_a_broker_that_missed_an_election_does_not_take_the_newer_leader_away():
+    cluster = Cluster("east", KafkaCluster(bootstrap=("h:1",)))
+    cluster._take_metadata(told(6, node=2))
+    cluster._take_metadata(told(5, node=1))
+    assert cluster.leader("t", 0) == Leader(2, 6)
+    cluster._take_metadata(told(7, node=1))
+    assert cluster.leader("t", 0) == Leader(1, 7)
+
+
+async def test_a_topic_created_again_counts_its_elections_anew():
+    cluster = Cluster("east", KafkaCluster(bootstrap=("h:1",)))
+    cluster._take_metadata(told(6, node=2))
+    cluster._take_metadata(told(0, node=1, topic_id=2))
+    assert cluster.leader("t", 0) == Leader(1, 0)
+
+
+async def test_a_connection_on_which_an_answer_never_came_is_not_asked_again(monkeypatch):
+    class Swallowing(Silent):
+        is_open = True
+
+        async def send(self, request):
+            raise TimeoutError
+
+        def connected(self):
+            return self.is_open
+
+        def close(self):
+            self.is_open = False
+
+    made = []
+
+    async def connect(host, port, **options):
+        made.append(Swallowing())
+        return made[-1]
+
+    monkeypatch.setattr(brokers, "connect", connect)
+    cluster = Cluster("east", KafkaCluster(bootstrap=("h:1",)))
+    cluster._brokers = {0: ("h", 1)}
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            await cluster.send(0, object())
+    assert len(made) == 2

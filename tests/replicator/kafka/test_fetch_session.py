@@ -88,11 +88,11 @@ def test_the_epoch_goes_round_to_1_because_0_would_begin_a_session(monkeypatch):
     assert EPOCH_MAX == 2**31 - 1
 
 
-def test_it_knows_what_the_last_request_asked_from_also_where_that_was_not_named_again():
+def test_it_knows_what_the_last_request_asked_for_also_where_that_was_not_named_again():
     session = begun(position(0, offset=5))
     session.next(wanted(position(0, offset=5), position(1, offset=9)))
-    assert session.asked((TOPIC, 0)) == 5
-    assert session.asked((TOPIC, 1)) == 9
+    assert session.asked((TOPIC, 0)) == position(0, offset=5)
+    assert session.asked((TOPIC, 1)) == position(1, offset=9)
     assert session.asked((TOPIC, 2)) is None
     session.next(wanted(position(1, offset=9)))
     assert session.asked((TOPIC, 0)) is None

@@ -1,0 +1,93 @@
+"""Answers that come late; the source stands here as futures."""
+
+import asyncio
+import struct
+from dataclasses import replace
+from types import SimpleNamespace
+from uuid import UUID
+
+from replicator.batches.packer import PackingRule
+from replicator.carrier.lane import Lane
+from replicator.carrier.lanes import Lanes
+from replicator.carrier.reader import Reader
+from replicator.kafka.brokers import Leader, Topic
+from tests.replicator.batches.source_batches import encoded, one_record
+from tests.replicator.carrier.test_lane import PLACE, held
+
+TOPIC = UUID(int=1)
+STABLE_OFFSET = 200
+
+
+def batch(offset: int, epoch: int) -> bytes:
+    data = bytearray(encoded([one_record(0)]))
+    struct.pack_into(">q", data, 0, offset)
+    struct.pack_into(">i", data, 12, epoch)
+    return bytes(data)
+
+
+class Source:
+    """Elected anew at will; epoch 5 ends at 100 for its successor. Fetches are answered by hand."""
+
+    name, trouble = "west", ""
+
+    def __init__(self) -> None:
+        self.known = Leader(1, 5)
+        self.fetches: asyncio.Queue[tuple[int, asyncio.Future]] = asyncio.Queue()
+
+    def topic(self, name):
+        return Topic(TOPIC, {0: self.known})
+
+    def leader(self, topic, partition):
+        return self.known
+
+    async def try_refresh(self):
+        pass
+
+    async def log_start(self, topic, partition):
+        return 0
+
+    async def log_end(self, topic, partition):
+        return 130
+
+    async def epoch_end(self, topic, partition, epoch):
+        return 100 if epoch == 5 else 130
+
+    async def send(self, node, request, purpose):
+        answer = asyncio.get_running_loop().create_future()
+        self.fetches.put_nowait((node, answer))
+        return await answer
+
+
+def answered(records: bytes) -> SimpleNamespace:
+    row = (0, 0, STABLE_OFFSET, STABLE_OFFSET, 0, None, -1, memoryview(bytearray(records)), {})
+    return SimpleNamespace(error_code=0, session_id=0, topics=[(TOPIC, [row], {})])
+
+
+async def test_what_a_former_leader_answers_late_is_not_taken():
+    source = Source()
+    lane = Lane(PLACE, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5))
+    lane.source_leader = 5
+    lanes = Lanes()
+    lanes[PLACE] = lane
+    reader = Reader(
+        source=source,
+        lanes=lanes,
+        rule_of=lambda topic: PackingRule(max_bytes=1 << 20),
+        fetch_bytes=1 << 20,
+        filled=lambda lanes: None,
+    )
+    reading = asyncio.create_task(reader.run())
+    try:
+        async with asyncio.timeout(10):
+            _, late = await source.fetches.get()
+            source.known = Leader(2, 6)
+            node, present = await source.fetches.get()
+            assert (node, lane.source_leader) == (2, 6)
+            late.set_result(answered(b"".join(batch(100 + n, 5) for n in range(20))))
+            await late
+            present.set_result(answered(batch(100, 6)))
+            await source.fetches.get()
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert (lane.position, lane.queued_bytes) == (101, len(batch(100, 6)))

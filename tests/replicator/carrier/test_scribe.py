@@ -1,0 +1,75 @@
+"""Entries never pass runs that were not told; the clusters stand here as lists."""
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from replicator.carrier.lane import Lane
+from replicator.carrier.lanes import Lanes
+from replicator.carrier.scribe import Scribe
+from replicator.ledger.entry import Entry
+from replicator.ledger.loss import Loss, LossKind
+from tests.replicator.carrier.test_lane import PLACE, held, parcel
+
+
+class Clusters:
+    """A publisher, a feed, a ledger, a target and a writer that take note of what they are told."""
+
+    trouble = ""
+
+    def __init__(self) -> None:
+        self.told_end = 0
+        self.entries: list[Entry] = []
+        self.flushing, self.may_flush = asyncio.Event(), asyncio.Event()
+        self._published: list[int] = []
+
+    async def publish(self, told):
+        self._published += [stretch.source_end for _, stretch in told]
+
+    async def flush(self):
+        self.flushing.set()
+        await self.may_flush.wait()
+        self.told_end = max([self.told_end, *self._published])
+
+    def append(self, key, stretches):
+        pass
+
+    def topic(self, name):
+        return name
+
+    def left_at(self, partition, sequence):
+        pass
+
+    async def commit(self, writer, entries):
+        self.entries += entries.values()
+
+
+@pytest.mark.parametrize("ending", ["release", "park"])
+async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
+    clusters = Clusters()
+    lanes = Lanes()
+    ids = {"source_topic": UUID(int=1), "target_topic": UUID(int=2)}
+    lane = lanes[PLACE] = Lane(PLACE, replace(held(), **ids))
+    lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
+    lane.acknowledge(lane.take(), 1000)
+    in_flight = lane.take()
+    lane.settle()
+    scribe = Scribe(
+        ledger=clusters,
+        writer=clusters,
+        target=clusters,
+        lanes=lanes,
+        publisher=clusters,
+        feed=clusters,
+    )
+    loss = Loss(LossKind.TARGET_DELETED, 0, 1)
+    act = scribe.release("free") if ending == "release" else scribe.park(lane, loss)
+    acting = asyncio.create_task(act)
+    await clusters.flushing.wait()
+    lane.acknowledge(in_flight, 1001)
+    clusters.may_flush.set()
+    await acting
+    assert clusters.told_end == 1
+    assert all(entry.source_offset <= clusters.told_end for entry in clusters.entries)

@@ -1,0 +1,51 @@
+"""What is found at a source, from the answers of a cluster that stand here as values."""
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from replicator.kafka.brokers import Leader, Topic
+from replicator.ledger.inspection import inspect_source
+from replicator.ledger.loss import LossKind
+from tests.replicator.carrier.test_lane import PLACE, held
+
+TOPIC = UUID(int=1)
+ENTRY = replace(held(source_offset=5000), source_topic=TOPIC, source_epoch=6)
+
+
+@dataclass
+class Source:
+    """A source whose partition has this leader, this log end, and this end of epoch 6."""
+
+    known: Leader
+    end: int
+    epoch_6_end: int
+
+    def topic(self, name):
+        return Topic(TOPIC, {0: self.known})
+
+    def leader(self, topic, partition):
+        return self.known
+
+    async def log_start(self, topic, partition):
+        return 0
+
+    async def log_end(self, topic, partition):
+        return self.end
+
+    async def epoch_end(self, topic, partition, epoch):
+        assert epoch == 6
+        return self.epoch_6_end
+
+
+async def test_a_leader_that_missed_an_election_tells_of_no_loss():
+    stale = Source(Leader(1, epoch=5), end=4000, epoch_6_end=-1)
+    found = await inspect_source(stale, PLACE, ENTRY, 5000)
+    assert (found.loss, found.leader) == (None, -1)
+
+
+async def test_a_log_that_ends_before_the_position_was_truncated():
+    cut = Source(Leader(1, epoch=7), end=4000, epoch_6_end=4000)
+    found = await inspect_source(cut, PLACE, ENTRY, 5000)
+    assert found.loss is not None
+    assert found.loss.kind is LossKind.SOURCE_TRUNCATED
+    assert found.leader == 7
