@@ -95,7 +95,10 @@ class OffsetFeed:
         self._wake.set()
 
     async def stop(self, drain_seconds: float = 1.0) -> None:
-        """Writes what is left if that takes no longer than this, withdraws the reports, closes."""
+        """Writes what is left if that takes no longer than this, withdraws the reports, closes.
+
+        What is not written is a hole once runs behind it are; the keeper finds it and fills it.
+        """
         if self._writer is None:
             return
         self._stopping = True
@@ -151,8 +154,8 @@ class OffsetFeed:
     def _failed(self, error: Exception) -> None:
         if self._trouble is None:
             logger.warning(
-                "Redis at %s does not take runs and reports of %s (%s); carrying goes on, and "
-                "what is missed will be read back from the runs topic",
+                "event=runs-not-taken Redis at %s does not take runs and reports of %s (%s); "
+                "carrying goes on, and what is missed will be read back from the runs topic",
                 without_password(self._url),
                 self._route_key,
                 error,
@@ -161,7 +164,10 @@ class OffsetFeed:
 
     def _recovered(self) -> None:
         if self._trouble is not None:
-            logger.warning("Redis at %s takes runs again", without_password(self._url))
+            logger.warning(
+                "event=runs-taken-again Redis at %s takes runs again",
+                without_password(self._url),
+            )
         self._trouble = None
 
 

@@ -2,7 +2,9 @@
 
 One pass: a route whose runs are not all in Redis (flushed, restarted, an outage too long for a
 carrier) is read back from its runs topic; then every map is joined to few pieces, and cut where
-the target's log begins now.
+the target's log begins now. Offsets that a map misses in two passes running (a carrier died or
+stopped with runs that only the topic had) are read back at the next pass, and once only: where
+the topic misses them too, answers stay floors.
 """
 
 import logging
@@ -14,10 +16,14 @@ from replicator.offsets.offset_map import RunsContradict
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
 from replicator.offsets.packed_map import UnknownVersion
 from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
+from replicator.offsets.spans import Spans
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)
+
+# A route's key and a partition.
+Place = tuple[str, RunsKey]
 
 
 class OffsetKeeper:
@@ -32,6 +38,9 @@ class OffsetKeeper:
         self._redis_url = region.redis_url()
         self._routes = tuple(routes)
         self._troubles: dict[str, str] = {}
+        self._missing: dict[Place, Spans] = {}
+        # Of these, what the topic was asked for.
+        self._asked: dict[Place, Spans] = {}
 
     def keep(self) -> None:
         """One pass over all routes; never raises for what a later pass may find mended."""
@@ -66,11 +75,33 @@ class OffsetKeeper:
             place = f"{route.name} {key.topic}-{key.partition}"
             try:
                 # Without a log start (a topic that is gone) there is only joining to do.
-                store.tend(key, starts.get(key, 0))
+                missing = store.tend(key, starts.get(key, 0)).missing
             except RunsContradict as contradiction:
                 self._note(place, f"runs contradict each other: {contradiction}")
             else:
                 self._note(place, None)
+                self._ask_for(missing, store, route, key)
+
+    def _ask_for(self, missing: Spans, store: OffsetStore, route: Route, key: RunsKey) -> None:
+        """Has runs read back that were missing at the last pass and were not asked for yet."""
+        place = route.key, key
+        before = self._missing.get(place, Spans())
+        asked = self._asked.get(place, Spans()).within(missing)
+        # What is only late comes within a pass.
+        lasting = missing.within(before).without(asked)
+        if len(lasting):
+            store.miss()
+            asked = missing
+            logger.info(
+                "event=runs-missing %s %s-%d: in %d places, first at source offset %d; they will "
+                "be read back",
+                route.name,
+                key.topic,
+                key.partition,
+                len(lasting),
+                next(iter(lasting)).begin,
+            )
+        self._missing[place], self._asked[place] = missing, asked
 
     def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
         """Where the target's logs begin, of partitions whose topic is still the one mapped."""

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from replicator.offsets.packed_map import Edge, Piece
-from replicator.offsets.spans import Offsets, Spans
+from replicator.offsets.spans import OFFSETS_END, Offsets, Spans
 from replicator.offsets.stretch import Run, Stretch
 
 Basis = Literal["exact", "floor"]
@@ -100,11 +100,12 @@ class OffsetMap:
     def give_way(self, newer: "OffsetMap") -> None:
         """Takes in a map made after an accepted loss: where the two differ, the newer is right.
 
-        What a truncated end held from the loss on is void, on both sides.
+        What a truncated end held from the loss on is void, on both sides. The newer map begins
+        where the loss was, so its first stretch must have been told; as long as that holds no run,
+        only the source's side of the loss is known.
         """
-        if newer._counts:
-            begin = next(iter(newer._known)).begin
-            self._cut(min(begin, newer._sources[0]), newer._targets[0])
+        if (begin := newer._begin()) is not None:
+            self._cut(begin)
         self.join([newer.piece()])
 
     # What is asked
@@ -347,12 +348,33 @@ class OffsetMap:
         if len(self._thinned):
             self._thinned = self._thinned.without(self._known)
 
-    def _cut(self, source_offset: int, target_offset: int) -> None:
-        """Drops what lies at or past either offset. That nothing else landed there stays known."""
+    def _begin(self) -> Edge | None:
+        """From where on, on either side, all that an older map says is void; None without one."""
+        told = [next(iter(spans)).begin for spans in (self._known, self._thinned) if len(spans)]
+        if self._trimmed is not None:
+            # Retention has passed the first record of this map, so all of an older one.
+            return Edge(0, 0)
+        if not told:
+            return None
+        begin, first = min(told), self._sources[0] if self._counts else self.source_end
+        if not self._known.covers(begin, first):
+            # What is missing may have landed anywhere, also far below where an older map ends.
+            return Edge(0, 0)
+        return Edge(begin, self._targets[0] if self._counts else OFFSETS_END)
+
+    def _cut(self, begin: Edge) -> None:
+        """Forgets what lies at or past either offset, and that anything is known from there on."""
         sources, targets, counts = self._columns()
-        counts = np.minimum(counts, np.minimum(source_offset - sources, target_offset - targets))
+        source_begin, target_begin = begin
+        counts = np.minimum(counts, np.minimum(source_begin - sources, target_begin - targets))
         keep = counts > 0
         self._replace((sources[keep], targets[keep], counts[keep]))
+        self._known.remove(source_begin, OFFSETS_END)
+        self._thinned.remove(source_begin, OFFSETS_END)
+        if self._trimmed is not None:
+            edge = Edge(*map(min, self._trimmed, begin))
+            # One at the very beginning says nothing.
+            self._trimmed = edge if any(edge) else None
 
     def _columns(self) -> Columns:
         return (

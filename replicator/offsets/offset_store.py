@@ -47,8 +47,8 @@ class WholeMark:
     """Values of the key that says whether a route's runs are all in Redis.
 
     A flush deletes the key; a restart changes the server's run id, and may have lost the last
-    writes; a carrier that had to leave pieces out writes MISSED. In all three cases the runs are
-    read back from the topic.
+    writes; a carrier that had to leave pieces out writes MISSED, and so does the keeper where it
+    finds a hole. In all these cases the runs are read back from the topic.
     """
 
     MISSED = "missed"
@@ -68,7 +68,7 @@ class WholeMark:
         if mark is None:
             return "Redis was flushed, or never filled"
         if mark == WholeMark.MISSED:
-            return "a carrier could not write all of its runs"
+            return "a carrier did not write all of its runs"
         if mark.startswith(WholeMark.REBUILDING):
             return "the runs are being read back, or that was broken off"
         return None if mark == WholeMark.whole(run_id) else "Redis was restarted"
@@ -173,6 +173,11 @@ class OffsetStore:
         """Drops a partition's runs: one of its topics is gone for good."""
         with self._reached():
             self._redis.delete(runs_name(self._route_key, key))
+
+    def miss(self) -> None:
+        """Says that runs are missing here, so that they are read back."""
+        with self._reached():
+            self._redis.set(WholeMark.name(self._route_key), WholeMark.MISSED)
 
     def rebuild(self, told: Iterator[tuple[RunsKey, Piece]]) -> bool:
         """Puts everything the runs topic tells into Redis (`told` is runs_topic.read).

@@ -78,6 +78,10 @@ class Spans:
         rest.remove_all(*other.columns())
         return rest
 
+    def within(self, other: "Spans") -> "Spans":
+        """The offsets of this set that are in the other, too."""
+        return self.without(self.without(other))
+
     def columns(self) -> tuple[Offsets, Offsets]:
         """Begins and ends, ascending, as copies."""
         return np.array(self._begins, dtype=np.int64), np.array(self._ends, dtype=np.int64)

@@ -48,8 +48,8 @@ async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, mon
             server.wait_ready()
             await until(lambda: feed.trouble is None)
         said = [record.getMessage() for record in caplog.records]
-        assert sum("carrying goes on" in line for line in said) == 1
-        assert sum("takes runs again" in line for line in said) == 1
+        assert sum("event=runs-not-taken" in line for line in said) == 1
+        assert sum("event=runs-taken-again" in line for line in said) == 1
         await feed.stop(drain_seconds=10)
         with OffsetStore(server.url, ROUTE) as store:
             assert store.load(KEY) == learned(stretches(0, 20))
@@ -72,7 +72,7 @@ async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_to
             # Not yet given a turn: as when Redis does not answer.
             feed.append(KEY, stretches(0, 20))
             await feed.stop(drain_seconds=10)
-            assert store.why_not_whole() == "a carrier could not write all of its runs"
+            assert store.why_not_whole() == "a carrier did not write all of its runs"
             assert 0 < len(store.load(KEY)) < len(learned(stretches(0, 20)))
             assert store.rebuild(told(KEY, stretches(0, 20)))
             assert store.why_not_whole() is None

@@ -12,9 +12,10 @@ from replicator.config.topology import KafkaCluster, Region, Route
 from replicator.offsets.offset_keeper import OffsetKeeper
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.spans import Span, Spans
 from replicator.offsets.stretch import Run, Stretch
 from replicator.topics.admin import Admin
-from tests.live.runs import create_runs_topic, fed, learned, publisher
+from tests.live.runs import create_runs_topic, fed, learned, publisher, stretches
 
 STRETCH = Stretch(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))
 
@@ -40,11 +41,15 @@ def id_of(region: Region, topic: str) -> str:
     return found[0].topic_id.hex
 
 
-async def tell(cluster, redis_url: str, route: Route, key: RunsKey) -> None:
+async def tell_topic(cluster, route: Route, key: RunsKey, parts: list[Stretch]) -> None:
     telling = await publisher(cluster, route.key)
-    await telling.publish([(key, STRETCH)])
+    await telling.publish((key, stretch) for stretch in parts)
     await telling.flush()
     await telling.stop()
+
+
+async def tell(cluster, redis_url: str, route: Route, key: RunsKey) -> None:
+    await tell_topic(cluster, route, key, [STRETCH])
     await fed(redis_url, [STRETCH], key, route_key=route.key)
 
 
@@ -88,6 +93,57 @@ async def test_runs_of_a_topic_made_anew_are_not_cut_by_the_new_ones_log_start(
     OffsetKeeper(region, [route]).keep()
     with OffsetStore(region.redis_url(), route.key) as store:
         assert store.load(key) == learned([STRETCH])
+
+
+async def test_runs_that_only_the_topic_has_come_back_by_themselves(
+    aggregate, region, route, make_topic
+):
+    create_runs_topic(aggregate, route.key)
+    key = RunsKey(make_topic(aggregate), 0, "5" * 32, "0" * 32)
+    keeper = OffsetKeeper(region, [route])
+    keeper.keep()
+    # Three of a carrier that died before Redis had the second.
+    told = stretches(0, 3)
+    await tell_topic(aggregate, route, key, told)
+    await fed(region.redis_url(), [told[0], told[2]], key, route_key=route.key)
+    with OffsetStore(region.redis_url(), route.key) as store:
+        keeper.keep()
+        assert store.load(key).missing == Spans(Span(10, 20))
+        # It may only have been late.
+        assert store.why_not_whole() is None
+        keeper.keep()
+        assert store.why_not_whole() is not None
+        keeper.keep()
+        assert store.why_not_whole() is None
+        assert store.load(key) == learned(told)
+
+
+async def test_runs_that_the_topic_misses_too_are_asked_for_once(
+    aggregate, region, route, make_topic, caplog
+):
+    create_runs_topic(aggregate, route.key)
+    key = RunsKey(make_topic(aggregate), 0, "5" * 32, "0" * 32)
+    keeper = OffsetKeeper(region, [route])
+    keeper.keep()
+    told = stretches(0, 9)
+    await fed(region.redis_url(), [told[0], told[2]], key, route_key=route.key)
+    with caplog.at_level(logging.INFO):
+        for _ in range(6):
+            keeper.keep()
+        assert events(caplog) == ["runs-missing", "runs-read-back"]
+        # Another hole is another question, and the answer may mend the first one as well.
+        await tell_topic(aggregate, route, key, told)
+        await fed(region.redis_url(), [told[4]], key, route_key=route.key)
+        for _ in range(6):
+            keeper.keep()
+    assert events(caplog) == ["runs-missing", "runs-read-back"] * 2
+    with OffsetStore(region.redis_url(), route.key) as store:
+        assert store.load(key) == learned(told)
+
+
+def events(caplog) -> list[str]:
+    said = [record.getMessage() for record in caplog.records]
+    return [line.split()[0].removeprefix("event=") for line in said if line.startswith("event=")]
 
 
 def test_a_trouble_is_said_once_and_so_is_its_end(aggregate, region, route, caplog):

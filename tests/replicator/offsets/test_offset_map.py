@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -291,6 +292,176 @@ def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_th
     assert [asked for asked in ASKED if older.target_of(asked) is None] == [
         asked for asked in ASKED if asked not in held
     ]
+
+
+class Life(NamedTuple):
+    """A partition that went on behind losses: what was told under each, and what holds by now."""
+
+    told: list[list[Stretch]]
+    log: Log
+    # Where the next record would come from, and where it would land.
+    end: tuple[int, int]
+
+    def whole(self, kept: list[list[Stretch]], log_starts: list[int]) -> OffsetMap:
+        """The map of so much of it, each part of it trimmed by itself, as Redis has it."""
+        whole = OffsetMap()
+        for stretches, log_start in zip(kept, log_starts, strict=True):
+            newer = learned(stretches)
+            newer.trim(log_start)
+            whole.give_way(newer)
+        return whole
+
+
+@st.composite
+def lives(draw, *, is_target_cut: bool = False) -> Life:
+    told, log = [], []
+    source = target = source_end = 0
+    for _ in range(draw(st.integers(2, 3))):
+        log = [it for it in log if it[0] < source and it[1] < target]
+        # A loss that is stepped over is told as a stretch without runs; a restart tells nothing.
+        gathering = Gathering(min(source, source_end) if draw(st.booleans()) else source)
+        gathering.pass_over(source)
+        stretches = []
+        for gap, other, records in draw(st.lists(STEPS, max_size=5)):
+            source, target = source + gap, target + other
+            if draw(st.booleans()):
+                gathering.pass_over(source)
+                stretches += gathering.take()
+            for _ in range(records):
+                gathering.land(source, target, 1)
+                log.append((source, target))
+                source, target = source + 1, target + 1
+            if draw(st.booleans()):
+                stretches += gathering.take()
+        # A loss shows once something was told behind it, one of the target once something landed.
+        if is_target_cut:
+            gathering.land(source, target, 1)
+            log.append((source, target))
+            target += 1
+        source += 1
+        gathering.pass_over(source)
+        told.append(stretches + gathering.take())
+        source_end, target_end = source, target
+        source = draw(st.integers(0, source_end + 4))
+        target = draw(st.integers(0, target_end)) if is_target_cut else target_end
+    return Life(told, log, (source_end, target_end))
+
+
+STEPS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4))
+LIVES, CUT_LIVES = lives(), lives(is_target_cut=True)
+
+
+def part_of(stretches: list[Stretch], data) -> list[Stretch]:
+    """Any but the first: that one alone says where the loss was."""
+    return stretches[:1] + [it for it in stretches[1:] if data.draw(st.booleans())]
+
+
+def check_life(whole: OffsetMap, life: Life, log_starts: list[int], *, is_exact: bool) -> None:
+    """As check_floors, with the record that is yet to come, and without those deleted: between
+    the lowest and the highest of the log starts, some may be."""
+    log = [*life.log, life.end]
+    sources, targets = zip(*log, strict=True)
+    for asked in range(-1, max(life.end) + 3):
+        group = whole.source_floor(asked)
+        if group is not None:
+            passed, consumed = bisect_left(sources, group.offset), bisect_left(targets, asked)
+            assert passed <= consumed, f"a group at {asked} never saw a record below {group}"
+            assert not is_exact or group.basis == "floor" or passed == consumed
+        start = whole.target_floor(asked)
+        if start is not None and asked <= life.end[0]:
+            wanted = targets[bisect_left(sources, asked) :]
+            deleted = range(min(log_starts), max(log_starts) + 1)
+            firsts = [next((at for at in wanted if at >= it), life.end[1]) for it in deleted]
+            assert start.offset <= firsts[-1], f"reading from {start} skips source offset {asked}"
+            assert not is_exact or start.basis == "floor" or start.offset in firsts
+
+
+@given(LIVES, st.data())
+def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_is_it(life, data):
+    kept = [part_of(stretches, data) for stretches in life.told]
+    log_starts = [data.draw(st.integers(0, life.end[1] + 2))] * len(kept)
+    if data.draw(st.booleans()):
+        # As when the topic has told some of it again.
+        log_starts = [log_start if data.draw(st.booleans()) else 0 for log_start in log_starts]
+    check_life(life.whole(kept, log_starts), life, log_starts, is_exact=True)
+
+
+@given(CUT_LIVES, st.data())
+def test_after_losses_of_either_end_no_floor_is_past_the_truth(life, data):
+    kept = []
+    for stretches in life.told:
+        # Where the target was cut shows as soon as anything has landed since.
+        landed = [stretch for stretch in stretches if stretch.runs][-1:]
+        part = part_of(stretches, data)
+        kept.append([it for it in stretches if it in part or it in landed])
+    check_life(life.whole(kept, [0] * len(kept)), life, [0], is_exact=False)
+
+
+@given(LIVES)
+def test_a_map_that_was_told_all_answers_exactly_also_after_losses(life):
+    whole = life.whole(life.told, [0] * len(life.told))
+    for source, target in life.log:
+        assert whole.target_floor(source) == (target, "exact")
+        assert whole.source_floor(target + 1) == (source + 1, "exact")
+
+
+def after_a_cut(log_start: int = 0, *newer: Stretch) -> OffsetMap:
+    """Source offsets 0..4999 landed, the source was cut to 4000, what is newer came after."""
+    older, map_since = learned([Stretch(0, 5000, (Run(0, 0, 5000),))]), learned(newer)
+    older.trim(log_start)
+    map_since.trim(log_start)
+    older.give_way(map_since)
+    return older
+
+
+def test_an_older_edge_past_a_loss_is_moved_back_to_it():
+    whole = after_a_cut(4500, Stretch(4000, 4400, (Run(4000, 5001, 400),)))
+    assert whole.target_floor(4100) == (5101, "exact")
+    assert whole.source_floor(4500) == (4000, "exact")
+    assert whole.source_floor(4499) is None
+    assert whole.trimmed == Edge(4000, 4500)
+    assert whole.complete
+
+
+def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_before():
+    newer = (
+        Stretch(4000, 4200, (Run(4000, 5001, 200),)),
+        Stretch(4300, 4400, (Run(4300, 5301, 100),)),
+    )
+    whole = after_a_cut(0, *newer)
+    assert whole.missing == Spans(Span(4200, 4300))
+    assert whole.target_floor(4250) == (5201, "floor")
+
+
+def test_a_loss_holds_before_anything_has_landed_behind_it():
+    whole = after_a_cut(0, Stretch(4000, 4100, ()))
+    assert whole.source_floor(4700) == (4000, "floor")
+    assert whole.target_floor(4700) == (4000, "floor")
+    assert whole.source_end == 4100
+
+
+def test_where_retention_has_passed_the_loss_only_the_newer_runs_count():
+    newer = learned([Stretch(4000, 4400, (Run(4000, 5001, 400),))])
+    newer.trim(5101)
+    older = learned([Stretch(0, 5000, (Run(0, 0, 5000),))])
+    older.give_way(newer)
+    assert older == newer
+
+
+def test_an_edge_of_the_target_before_it_was_cut_trims_nothing_that_landed_since():
+    older = learned([Stretch(0, 5000, (Run(0, 0, 5000),))])
+    older.trim(4500)
+    older.give_way(learned([Stretch(5000, 9000, (Run(5000, 0, 4000),))]))
+    assert older.target_floor(5010) == (10, "exact")
+    assert older.target_floor(4100) == (0, "exact")
+    assert older.source_floor(50) == (5050, "exact")
+
+
+def test_runs_missing_before_the_first_newer_one_put_all_older_ones_in_doubt():
+    newer = (Stretch(5000, 5001, ()), Stretch(5100, 5200, (Run(5100, 4100, 100),)))
+    whole = after_a_cut(0, *newer)
+    assert whole.target_floor(4050) is None
+    assert whole.missing == Spans(Span(0, 5000), Span(5001, 5100))
 
 
 def test_a_group_between_two_runs_has_consumed_the_first_and_nothing_of_the_second():

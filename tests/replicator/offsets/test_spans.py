@@ -35,6 +35,12 @@ def test_what_is_taken_out_is_gone_and_nothing_else(spans, others):
     assert offsets(rest) == offsets(spans) - offsets(others)
 
 
+@given(LISTS, LISTS)
+def test_what_is_in_both_is_in_one_within_the_other(spans, others):
+    both = Spans(*spans).within(Spans(*others))
+    assert offsets(both) == offsets(spans) & offsets(others)
+
+
 @given(LISTS, st.integers(0, 60), st.integers(0, 12))
 def test_a_span_is_covered_when_each_of_its_offsets_is_held(spans, begin, length):
     asked = set(range(begin, begin + length))
