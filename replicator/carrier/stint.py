@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -45,6 +46,7 @@ MAX_MESSAGE_BYTES = 1_048_588
 TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
 WAITING_SECONDS = 1.0
+WAITED_LONG_SECONDS = 5.0
 RELEASE_SECONDS = 3.0
 METADATA_SECONDS = 30.0
 TARGET_DELETED_AFTER_SECONDS = 10.0
@@ -66,6 +68,7 @@ class Stint:
         self._lanes = Lanes()
         self._waiting: dict[TopicPartition, str] = {}
         self._stopped: dict[TopicPartition, str] = {}
+        self._waiting_since: dict[str, float] = {}
         self._over = asyncio.Event()
         self._wanting = asyncio.Event()
         self._uncovered = asyncio.Event()
@@ -261,6 +264,7 @@ class Stint:
                 if not is_told:
                     self._say_parked(partition, reason)
             self._waiting = acquired.waiting
+            self._say_waiting(time.monotonic())
             # Others may have been parked meanwhile.
             self._stopped = acquired.parked | self._scribe.shown_parked()
             if not (self._waiting or self._stopped):
@@ -271,6 +275,21 @@ class Stint:
             await asyncio.sleep(WAITING_SECONDS)
             if self._waiting:
                 await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
+
+    def _say_waiting(self, now: float) -> None:
+        """Each reason once, when it has lasted."""
+        examples = {reason: partition for partition, reason in self._waiting.items() if reason}
+        before = self._waiting_since
+        self._waiting_since = {reason: before.get(reason, now) for reason in examples}
+        for reason, since in self._waiting_since.items():
+            if now - since > WAITED_LONG_SECONDS:
+                log.warning(
+                    "event=waiting route=%s carrier=%d such as %s-%d: %s",
+                    *self._book.who,
+                    *examples[reason],
+                    reason,
+                )
+                self._waiting_since[reason] = inf
 
     def _say_parked(self, partition: TopicPartition, reason: str) -> None:
         log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)

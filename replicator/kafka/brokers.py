@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,8 @@ class Brokers:
         self._options = options
         self._brokers: dict[int, tuple[str, int]] = {}
         self._topics: dict[str, Topic] = {}
+        self._missing: dict[str, tuple[float, float]] = {}  # first and last answer in a row
+        self._refused: set[str] = set()
         self._watched: set[str] = set()
         self._connections: dict[tuple[int, str], Connection] = {}
         self._connecting: dict[tuple[int, str], asyncio.Lock] = {}
@@ -168,9 +171,18 @@ class Brokers:
         if response.brokers:
             self._brokers = {row[0]: (row[1], row[2]) for row in response.brokers}
         for code, name, topic_id, _, partitions, *_ in response.topics:
+            if code == Code.TOPIC_AUTHORIZATION_FAILED:
+                self._refused.add(name)
+            else:
+                self._refused.discard(name)
             if code == Code.UNKNOWN_TOPIC_OR_PARTITION:
                 self._topics.pop(name, None)
-            elif topic_id != NO_TOPIC_ID:
+                now = time.monotonic()
+                first, _ = self._missing.get(name, (now, now))
+                self._missing[name] = first, now
+                continue
+            self._missing.pop(name, None)
+            if topic_id != NO_TOPIC_ID:
                 leaders = {
                     row[1]: Leader(row[2], row[3]) if row[2] >= 0 else None for row in partitions
                 }
@@ -179,6 +191,16 @@ class Brokers:
     def topic(self, name: str) -> Topic | None:
         """None: the cluster has no such topic (as of the last refresh)."""
         return self._topics.get(name)
+
+    def missing_seconds(self, name: str) -> float:
+        """For how long every answer has said that there is no such topic; 0 after the first one: a
+        broker that has just started says so of any."""
+        first, last = self._missing.get(name, (0.0, 0.0))
+        return last - first
+
+    def is_refused(self, name: str) -> bool:
+        """Whether the cluster does not let us describe the topic, be there one or not."""
+        return name in self._refused
 
     def leader(self, topic: str, partition: int) -> Leader | None:
         known = self._topics.get(topic)

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.kafka.cluster import Cluster, Fenced, ProducerState, StartOver
+from replicator.kafka.cluster import (
+    MISSING_SECONDS_MAX,
+    Cluster,
+    Fenced,
+    ProducerState,
+    StartOver,
+)
 from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.inspection import (
@@ -33,6 +39,9 @@ BACKOFF_SECONDS = 0.2
 
 STEPPED_OVER = (LossKind.SOURCE_CORRUPT, LossKind.RECORD_TOO_LARGE)
 """Accepted, these offsets are left out and the reading goes on behind them."""
+
+NOT_SHOWN = "the source does not show the topic"
+REFUSED = "a right is missing in the {}: grant Describe (it comes with {}) on the topic"
 
 T = TypeVar("T")
 
@@ -150,17 +159,29 @@ class Takeover:
                     gone.append(partition)
             elif entry.parked and partition not in self._accept:
                 acquired.parked[partition] = str(entry.parked)
+            elif self._target.is_refused(topic):
+                acquired.waiting[partition] = REFUSED.format("target", "Write")
             elif self._target.leader(*partition) is None:
                 acquired.waiting[partition] = "no leader in the target"
+            elif self._source.is_refused(topic):
+                acquired.waiting[partition] = REFUSED.format("source", "Read")
             elif self._source.topic(topic) and self._source.leader(*partition) is None:
                 acquired.waiting[partition] = "no leader in the source"
             elif entry.source_topic is None and self._source.topic(topic) is None:
                 acquired.waiting[partition] = "no such topic in the source"
+            elif self._source.topic(topic) is None and not self._is_deleted(partition):
+                acquired.waiting[partition] = NOT_SHOWN
             else:
                 continue
             todo.discard(partition)
         if gone:
             await self._look_again(gone, acquired)
+
+    def _is_deleted(self, partition: TopicPartition) -> bool:
+        """Whether a topic that the source does not show was deleted, and is not just unknown to a
+        broker that starts; an operator has seen to that."""
+        seconds = self._source.missing_seconds(partition.topic)
+        return partition in self._accept or seconds >= MISSING_SECONDS_MAX
 
     async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
         """An adoption under way shows its witness before all of its entries."""
@@ -203,6 +224,11 @@ class Takeover:
             }
         )
         lost |= {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
+        for partition in [p for p, loss in lost.items() if loss.kind is LossKind.SOURCE_DELETED]:
+            if not self._is_deleted(partition):
+                # It was shown when the taking began.
+                del lost[partition]
+                acquired.waiting[partition] = NOT_SHOWN
         taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
         parked = {p: entries[p].park(loss) for p, loss in lost.items()}
         stretches = {
@@ -286,9 +312,11 @@ class Takeover:
             begin, known = found.start, replace(entry, mark=None)
         tail = await read_tail(self._target, partition, known, begin, marker)
         remembered = 0
-        if state and state.epoch == entry.epoch and state.last_sequence >= 0:
-            remembered = entry.landed_up_to(state.last_sequence)
-        elif found.start > entry.target_offset and state is None:
+        if state and state.epoch == entry.epoch:
+            if state.last_sequence >= 0:
+                remembered = entry.landed_up_to(state.last_sequence)
+        elif found.start > entry.target_offset and not (tail.landed or _is_older(state, entry)):
+            # Forgotten; or reset by the marker of a taker that fenced and did not come to commit.
             return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, found.start)
         # Retention may have deleted landed records that the leader still remembers, and an append
         # under way may have landed after it was asked: the larger answer is right.
@@ -365,6 +393,11 @@ def _behind(position: int, parked: Loss | None, found: SourceFindings) -> int:
         # Records written anew behind the cut were never carried.
         return max(found.start, min(loss.begin, position))
     return max(position, found.start)
+
+
+def _is_older(state: ProducerState | None, entry: Entry) -> bool:
+    """The leader remembers the producer, and has never seen the entry's epoch of it."""
+    return state is not None and state.epoch < entry.epoch
 
 
 def _named(*losses: Loss | None) -> tuple[Loss, ...]:

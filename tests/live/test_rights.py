@@ -152,6 +152,31 @@ def test_a_missing_right_is_named_and_once_granted_the_route_goes_on(
     assert stage.seen().is_right
 
 
+def test_a_source_topic_that_may_not_be_described_is_no_deleted_one(
+    make_stage: StageMaker,
+    aggregate: KafkaCluster,
+    guarded: KafkaCluster,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = make_stage(source=guarded, target=aggregate)
+    stage.send(100)
+    stage.carrying.carry_all()
+    assert stage.entry.source_topic
+    stage.send(100)
+    deny = _rule(ResourceType.TOPIC, stage.topic, AclPermissionType.DENY, AclOperation.DESCRIBE)
+    keeper = _keeper(guarded)
+    keeper.create_acls([deny])[deny].result(30)
+    stage.carrying.begin()
+    stage.until(lambda: "event=waiting" in caplog.text)
+    assert "grant Describe" in caplog.text and stage.topic in caplog.text
+    assert (stage.entry.source_offset, stage.entry.parked) == (100, None)
+    keeper.delete_acls([_filter(deny)])[_filter(deny)].result(30)
+    stage.until(lambda: stage.entry.source_offset == 200)
+    stage.carrying.stop()
+    assert "event=parked" not in caplog.text
+    assert stage.seen().is_right
+
+
 def _filter(rule: AclBinding) -> AclBindingFilter:
     return AclBindingFilter(
         rule.restype,

@@ -182,9 +182,53 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(make_stage, m
     stage.delete_target_records(1000)
     monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
     stage.send(500)
-    stage.to_the_end(1)
+    hand = stage.hand(1).start()
+    if rule is AsksAfterTheFence:
+        assert "target retention deleted the tail" in hand.reason_of(stage.place)
+        return
+    hand.until_carried(stage.place)
     again = stage.seen().arrived
     assert again == (500 if rule is Takeover else 1500)
+
+
+class OnlyWhereAllIsForgotten(Takeover):
+    """Takes a memory that another taker's marker has reset for one of nothing landed."""
+
+    async def _read_tail(self, partition, entry, found, state, marker):
+        tail = await super()._read_tail(partition, entry, found, state, marker)
+        return tail if state is None or isinstance(tail, Tail) else _nothing(found)
+
+
+def _nothing(found):
+    return Tail(0, found.end, None, (), 0)
+
+
+@pytest.mark.parametrize("rule", [Takeover, OnlyWhereAllIsForgotten])
+def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
+    make_stage, monkeypatch, rule
+):
+    stage = make_stage()
+    stage.left_behind(0)
+    stage.delete_target_records(1000)
+    first = stage.hand(1, **SELDOM)
+    gate = Gate(first.target, "TxnOffsetCommit", lambda r: _names(r, stage.topic))
+    first.start()
+    gate.wait()  # it has fenced, and so reset what the leader remembers
+    first.kill()
+    gate.open()
+    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    second = stage.hand(2, **SELDOM).start()
+    if rule is Takeover:
+        assert "target retention deleted the tail" in second.reason_of(stage.place)
+        assert stage.seen().arrived == 0
+    else:
+        second.until_carried(stage.place)
+        assert stage.seen().arrived == 1000
+
+
+def _names(request, topic):
+    """Whether an entry of this topic is to be committed."""
+    return any(name == topic for name, _ in request._topics)
 
 
 # -- sequences

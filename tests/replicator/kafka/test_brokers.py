@@ -10,6 +10,8 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka import brokers
 from replicator.kafka.brokers import Leader
 from replicator.kafka.cluster import Cluster
+from replicator.kafka.verdict import Code
+from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
 
 class Silent:
@@ -68,6 +70,34 @@ async def test_a_topic_created_again_counts_its_elections_anew():
     cluster._take_metadata(told(6, node=2))
     cluster._take_metadata(told(0, node=1, topic_id=2))
     assert cluster.leader("t", 0) == Leader(1, 0)
+
+
+def refused(code: int) -> SimpleNamespace:
+    """Metadata that has this code for topic t, and no more."""
+    return SimpleNamespace(brokers=[], topics=[(code, "t", NO_TOPIC_ID, False, [])])
+
+
+async def test_a_topic_is_missing_for_as_long_as_all_answers_agree(monkeypatch):
+    clock = iter((100.0, 104.0, 111.0, 120.0))
+    monkeypatch.setattr(brokers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    cluster = Cluster("east", KafkaCluster(bootstrap=("h:1",)))
+    seconds = []
+    for _ in range(3):
+        cluster._take_metadata(refused(Code.UNKNOWN_TOPIC_OR_PARTITION))
+        seconds.append(cluster.missing_seconds("t"))
+    assert seconds == [0, 4, 11]
+    cluster._take_metadata(told(0, node=1))
+    assert cluster.missing_seconds("t") == 0
+    cluster._take_metadata(refused(Code.UNKNOWN_TOPIC_OR_PARTITION))
+    assert cluster.missing_seconds("t") == 0
+
+
+async def test_a_topic_that_may_not_be_described_is_not_one_that_is_missing():
+    cluster = Cluster("east", KafkaCluster(bootstrap=("h:1",)))
+    cluster._take_metadata(refused(Code.TOPIC_AUTHORIZATION_FAILED))
+    assert cluster.is_refused("t") and cluster.missing_seconds("t") == 0
+    cluster._take_metadata(told(0, node=1))
+    assert not cluster.is_refused("t")
 
 
 async def test_a_connection_on_which_an_answer_never_came_is_not_asked_again(monkeypatch):

@@ -1,14 +1,18 @@
 """What an operator accepts is all named: also what is found only while the partition is taken."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from balancer.plan import TopicPartition
+from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.brokers import Leader, Topic
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.cluster import Cluster, ProducerState
+from replicator.ledger import takeover
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.inspection import TargetFindings
 from replicator.ledger.ledger import Ledger
@@ -47,7 +51,7 @@ class Pretend(Cluster):
 
 def gone_on(entry: Entry, tail: Loss, *accept: TopicPartition) -> Any:
     cluster = Pretend()
-    takeover = Takeover(
+    taker = Takeover(
         ledger=Ledger(cluster, ROUTE),
         writer=Writer(cluster, "sluice.west.east.operator", 1000),
         source=cluster,
@@ -56,7 +60,7 @@ def gone_on(entry: Entry, tail: Loss, *accept: TopicPartition) -> Any:
         tell=lambda _: asyncio.sleep(0),
         accept=accept,
     )
-    return asyncio.run(takeover._go_on(ONE, entry, FINE, tail))
+    return asyncio.run(taker._go_on(ONE, entry, FINE, tail))
 
 
 def test_a_deleted_tail_stops_a_taker_without_an_operators_word():
@@ -76,3 +80,162 @@ def test_what_it_was_parked_for_and_is_found_again_is_named_once():
         TAIL_DELETED,
         Loss(LossKind.RETENTION_PASSED, 10, 20),
     )
+
+
+# -- whole takeovers: clusters, ledger and writers that stand here as values
+
+SOURCE, TARGET = UUID(int=1), UUID(int=2)
+HELD = replace(ENTRY, producer_id=7, epoch=3, sequence=50, source_topic=SOURCE, target_topic=TARGET)
+
+
+@dataclass
+class End:
+    """A cluster on either end; the log is given as bytes."""
+
+    topic_id: UUID
+    start: int
+    end: int
+    states: dict[int, ProducerState] = field(default_factory=dict)
+    log: bytes = b""
+    shows: bool = True
+    refuses: bool = False
+    missing: float = 0.0
+
+    def is_refused(self, name):
+        return self.refuses
+
+    def missing_seconds(self, name):
+        return self.missing
+
+    def topic(self, name):
+        if not self.shows or self.refuses:
+            return None
+        return Topic(self.topic_id, dict.fromkeys(range(10), Leader(1, 5)))
+
+    def leader(self, topic, partition):
+        known = self.topic(topic)
+        return known and known.leaders[partition]
+
+    async def try_refresh(self):
+        pass
+
+    async def log_start(self, topic, partition):
+        return self.start
+
+    async def log_end(self, topic, partition):
+        return self.end
+
+    async def producer_states(self, topic, partition):
+        return self.states
+
+    async def read(self, topic, partition, offset, size):
+        return self.log
+
+
+class Pen:
+    """A writer."""
+
+    def __init__(self, cluster, transactional_id, timeout_ms=0, producer_id=7, epoch=5):
+        self.transactional_id = transactional_id
+        self.producer_id, self.epoch = producer_id, epoch
+
+    async def open(self):
+        return self
+
+    async def fence(self, topic, partitions):
+        pass
+
+    def next_sequence(self, partition):
+        return 0
+
+
+class Book(dict[TopicPartition, Entry]):
+    """A ledger."""
+
+    async def read(self, partitions):
+        return {p: self[p] for p in partitions if p in self}
+
+    async def commit(self, writer, entries):
+        self.update(entries)
+
+
+def batch(offset: int, writer: tuple[int, int], sequence: int, count: int) -> bytes:
+    body = b"\0"
+    length = 49 + len(body)
+    fields = (offset, length, 0, 2, 0, 0, count - 1, 0, 0, *writer, sequence, count)
+    return HEADER.pack(*fields) + body
+
+
+def marker(offset: int, writer: tuple[int, int]) -> bytes:
+    body = b"\0" * 17
+    fields = (offset, 49 + len(body), 0, 2, 0, CONTROL | TRANSACTIONAL, 0, 0, 0, *writer, -1, 1)
+    return HEADER.pack(*fields) + body
+
+
+def a_taker(monkeypatch, book: Book, source: Any, target: Any, pen: Any = Pen, **more: Any) -> Any:
+    """A carrier's own writer is (8, 0); every other id is given (7, 5)."""
+    monkeypatch.setattr(takeover, "Writer", pen)
+    own = more.pop("own", None) or pen(target, "sluice.west.east.99", 0, 8, 0)
+    return Takeover(
+        ledger=book,  # type: ignore[arg-type]
+        writer=own,
+        source=source,
+        target=target,
+        start="earliest",
+        tell=lambda _: asyncio.sleep(0),
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "goes_on_at"),
+    [
+        ({7: ProducerState(3, 1049)}, 1010),
+        ({7: ProducerState(3, -1)}, 10),
+        ({7: ProducerState(2, 5)}, 10),
+        ({7: ProducerState(4, -1)}, None),
+        ({}, None),
+    ],
+    ids=["remembered", "sent nothing", "never wrote", "a taker fenced and died", "forgotten"],
+)
+async def test_a_tail_that_retention_deleted_is_known_or_stops(monkeypatch, states, goes_on_at):
+    target = End(TARGET, 2000, 2002, states, marker(2000, (7, 4)) + marker(2001, (7, 5)))
+    book = Book({ONE: HELD})
+    acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
+    if goes_on_at is None:
+        assert "retention deleted the tail" in acquired.parked[ONE]
+        assert book[ONE].parked
+    else:
+        assert acquired.taken[ONE].entry.source_offset == goes_on_at
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (End(SOURCE, 0, 9000, shows=False), "does not show"),
+        (End(SOURCE, 0, 9000, shows=False, missing=9.9), "does not show"),
+        (End(SOURCE, 0, 9000, refuses=True), "grant Describe"),
+        (End(SOURCE, 0, 9000, refuses=True, missing=99), "grant Describe"),
+    ],
+)
+async def test_a_topic_that_a_source_does_not_show_yet_is_waited_for(monkeypatch, source, words):
+    book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
+    before = dict(book)
+    acquired = await a_taker(monkeypatch, book, source, End(TARGET, 0, 100)).acquire([ONE])
+    assert words in acquired.waiting[ONE]
+    assert book == before
+
+
+async def test_a_topic_that_a_source_long_denies_was_deleted(monkeypatch):
+    book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
+    source = End(SOURCE, 0, 9000, shows=False, missing=10.0)
+    acquired = await a_taker(monkeypatch, book, source, End(TARGET, 0, 100)).acquire([ONE])
+    assert "source topic was deleted" in acquired.parked[ONE]
+
+
+async def test_an_operators_word_that_a_topic_was_deleted_is_not_doubted(monkeypatch):
+    book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
+    source = End(SOURCE, 0, 9000, shows=False)
+    taker = a_taker(monkeypatch, book, source, End(TARGET, 0, 100), accept=[ONE])
+    acquired = await taker.acquire([ONE])
+    assert "source topic was deleted" in str(acquired.taken[ONE].accepted)
