@@ -183,7 +183,7 @@ class Acceptance:
     async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
         """A new entry where the ledger has none."""
         holder = await Writer(self._target, free_id(self._route), self._timeout_ms).open()
-        there = (await self._ledger.read([place])).get(place)
+        there = (await self._ledger.read_as_holder(holder, [place])).get(place)
         if there and not _is_unreadable(there):
             raise ValueError(f"{_shown(place)} has an entry by now; look again")
         source, target = (c.topic(place.topic) for c in (self._source, self._target))

@@ -203,7 +203,7 @@ class Takeover:
         # Read again: only what still names the id now that we hold it is ours to replace.
         entries = {
             partition: entry
-            for partition, entry in (await self._ledger.read(partitions)).items()
+            for partition, entry in (await self._ledger.read_as_holder(holder, partitions)).items()
             if entry.transactional_id == transactional_id
             and (not entry.parked or partition in self._accept)
         }

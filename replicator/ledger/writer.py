@@ -88,6 +88,22 @@ class Writer:
             )
             await self._end(commit=True)
 
+    async def knock(self, groups: Mapping[str, Offsets]) -> None:
+        """Have the coordinators of groups write these offsets, and take them back. One that is cut
+        off from its peers goes on answering with what it knew, and cannot write: its successor is
+        found, and asked from here on.
+        """
+        async with self._transaction():
+            for group in groups:
+                await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
+            await together(
+                *(
+                    self._commit_group(group, offsets, never=frozenset())
+                    for group, offsets in groups.items()
+                )
+            )
+            await self._end(commit=False)
+
     async def fence(self, topic: str, partitions: Sequence[int]) -> None:
         """Put an abort marker of this epoch into partitions: from there on, appends of the older
         writers of this id are refused. A transaction that cannot be aborted holds up the whole id,
@@ -115,17 +131,20 @@ class Writer:
     def _identity(self) -> tuple[str, int, int]:
         return self.transactional_id, self.producer_id, self.epoch
 
-    async def _commit_group(self, group: str, offsets: Offsets) -> None:
+    async def _commit_group(
+        self,
+        group: str,
+        offsets: Offsets,
+        # A deleted topic would be asked for forever, and every other entry wait for it.
+        never: frozenset[int] = frozenset({UNKNOWN_TOPIC}),
+    ) -> None:
         topics: dict[str, list[tuple[int, int, str]]] = {}
         for topic, partition, offset, metadata in offsets:
             topics.setdefault(topic, []).append((partition, offset, metadata))
         request = TxnOffsetCommitRequest(
             self.transactional_id, group, self.producer_id, self.epoch, list(topics.items())
         )
-        # A deleted topic would be asked for forever, and every other entry wait for it.
-        await self._cluster.ask_coordinator(
-            GROUP, group, request, _many, never=frozenset({UNKNOWN_TOPIC})
-        )
+        await self._cluster.ask_coordinator(GROUP, group, request, _many, never=never)
 
     async def _end(self, *, commit: bool) -> None:
         # A lost answer may be asked for again within the epoch: the coordinator answers the same.

@@ -71,6 +71,11 @@ def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_forc
         assert stage.seen().duplicated >= 500
 
 
+def _names(request, topic):
+    """Whether an entry of this topic is to be committed."""
+    return any(name == topic for name, _ in request._topics)
+
+
 class OwnCommits(Ledger):
     """Commits in the transactions of whom it likes."""
 
@@ -88,7 +93,7 @@ def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make
     if not in_force:
         ledger = late.stint._ledger = OwnCommits(late.target, late.stint._ledger.route)
         ledger.writer = late.stint._writer
-    gate = Gate(late.target, "AddOffsetsToTxn")
+    gate = Gate(late.target, "TxnOffsetCommit", lambda r: _names(r, stage.topic))
     late.start()
     gate.wait()  # it has fenced and read the tail
     other = stage.to_the_end(2)
@@ -143,7 +148,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(make_stage, monkeyp
     zombie.freeze()
     monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
     taker = stage.hand(1, **SELDOM)
-    gate = Gate(taker.target, "EndTxn")
+    gate = Gate(taker.target, "AddPartitionsToTxn")
     taker.start()
     gate.wait()  # it has looked at the log and asked the leader; the fence is not there yet
     zombie.thaw()
@@ -224,11 +229,6 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
     else:
         second.until_carried(stage.place)
         assert stage.seen().arrived == 1000
-
-
-def _names(request, topic):
-    """Whether an entry of this topic is to be committed."""
-    return any(name == topic for name, _ in request._topics)
 
 
 # -- sequences

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +12,12 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.brokers import Leader, Topic
-from replicator.kafka.cluster import Cluster, ProducerState
+from replicator.kafka.cluster import GROUP, Cluster, ProducerState
+from replicator.kafka.verdict import Code
 from replicator.ledger import takeover
-from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.entry import Custody, Entry, encode
 from replicator.ledger.inspection import TargetFindings
-from replicator.ledger.ledger import Ledger
+from replicator.ledger.ledger import Ledger, groups_of
 from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.takeover import Taken, Takeover
 from replicator.ledger.writer import Writer
@@ -155,6 +157,9 @@ class Book(dict[TopicPartition, Entry]):
     async def read(self, partitions):
         return {p: self[p] for p in partitions if p in self}
 
+    async def read_as_holder(self, holder, partitions):
+        return await self.read(partitions)
+
     async def commit(self, writer, entries):
         self.update(entries)
 
@@ -239,3 +244,54 @@ async def test_an_operators_word_that_a_topic_was_deleted_is_not_doubted(monkeyp
     taker = a_taker(monkeypatch, book, source, End(TARGET, 0, 100), accept=[ONE])
     acquired = await taker.acquire([ONE])
     assert "source topic was deleted" in str(acquired.taken[ONE].accepted)
+
+
+# -- a coordinator that is cut off from its peers
+
+
+class Split(Cluster):
+    """Broker 1 was the coordinator of all groups, and knows not that broker 2 has succeeded it: it
+    answers with what it knew, and cannot write."""
+
+    def __init__(self, stale: Entry, true: Entry) -> None:
+        super().__init__("split", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
+        self._topics = {ONE.topic: Topic(TARGET, {0: Leader(2, 0)})}
+        self._brokers = {1: ("one", 1), 2: ("two", 2)}
+        self._coordinators = dict.fromkeys(((GROUP, group) for group in groups_of(ROUTE)), 1)
+        self._knows = {1: stale, 2: true}
+
+    async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
+        match type(request).__name__:
+            case "FindCoordinatorRequest":
+                return SimpleNamespace(error_code=0, coordinator_id=2)
+            case "OffsetFetchRequest":
+                row = (0, *encode(self._knows[node]), 0)
+                return SimpleNamespace(error_code=0, topics=[(ONE.topic, [row])])
+            case "TxnOffsetCommitRequest":
+                code = Code.COORDINATOR_NOT_AVAILABLE if node == 1 else 0
+                return SimpleNamespace(errors=[(ONE.topic, [(0, code)])])
+            case "InitProducerIdRequest":
+                return SimpleNamespace(error_code=0, producer_id=7, producer_epoch=5)
+        return SimpleNamespace(error_code=0)
+
+    async def log_start(self, topic: str, partition: int) -> int:
+        return 0
+
+    async def log_end(self, topic: str, partition: int) -> int:
+        return 900
+
+
+async def test_an_entry_that_only_a_coordinator_of_yesterday_has_is_not_believed():
+    true = replace(HELD, custody=Custody.RELEASED, source_offset=500, target_offset=800)
+    stale = replace(true, transactional_id="sluice.west.east.2", source_offset=10)
+    target = Split(stale, true)
+    taker = Takeover(
+        ledger=Ledger(target, ROUTE),
+        writer=Writer(target, "sluice.west.east.99"),
+        source=End(SOURCE, 0, 9000),  # type: ignore[arg-type]
+        target=target,
+        start="earliest",
+        tell=lambda _: asyncio.sleep(0),
+    )
+    acquired = await taker.acquire([ONE])
+    assert acquired.taken[ONE].entry.source_offset == 500
