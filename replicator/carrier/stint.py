@@ -46,7 +46,7 @@ MAX_MESSAGE_BYTES = 1_048_588
 TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
 WAITING_SECONDS = 1.0
-WAITED_LONG_SECONDS = 5.0
+WAITED_LONG_SECONDS = COMPLAIN_SECONDS = 5.0
 RELEASE_SECONDS = 3.0
 METADATA_SECONDS = 30.0
 TARGET_DELETED_AFTER_SECONDS = 10.0
@@ -128,10 +128,22 @@ class Stint:
         Raises:
             OtherTerm, Fenced, StartOver, Answered, Unreachable.
         """
+        complaining = _started(
+            self._complain(self._source, "event=source-trouble route=%s carrier=%d: %s"),
+            self._complain(self._target, "event=target-trouble route=%s carrier=%d: %s"),
+        )
+        limit = asyncio.timeout(max(0.0, self._assignment.deadline - time.time()))
         try:
-            await self._open()
+            async with limit:
+                await self._open()
             await self._live()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            # The epoch is over, and nothing was taken.
         finally:
+            for task in complaining:
+                task.cancel()
             await self._close()
 
     async def _open(self) -> None:
@@ -376,6 +388,17 @@ class Stint:
         elif word.stop or word.plan_version > self._assignment.plan_version:
             self._over.set()
         return True
+
+    async def _complain(self, cluster: Cluster, line: str) -> None:
+        """What a cluster lets us wait for: once, when it has lasted from one look to the next."""
+        before = said = ""
+        while True:
+            await asyncio.sleep(COMPLAIN_SECONDS)
+            trouble = cluster.trouble
+            if trouble and trouble == before != said:
+                log.warning(line, *self._book.who, trouble)
+                said = trouble
+            before = trouble
 
     async def _report(self) -> None:
         self._feed.report(

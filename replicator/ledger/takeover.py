@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -36,6 +37,11 @@ from replicator.offsets.stretch import Run, Stretch
 
 # Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
 BACKOFF_SECONDS = 0.2
+
+ID_SECONDS = 15.0
+"""For taking over what one transactional id holds, the first time; what was taken waits so long."""
+ID_DOUBLINGS_MAX = 4
+"""A long tail is read in the end."""
 
 STEPPED_OVER = (LossKind.SOURCE_CORRUPT, LossKind.RECORD_TOO_LARGE)
 """Accepted, these offsets are left out and the reading goes on behind them."""
@@ -111,9 +117,11 @@ class Takeover:
         self._tell = tell
         self._timeout_ms = timeout_ms
         self._accept = frozenset(accept)
+        self._overdue: Counter[str] = Counter()  # transactional ids, by how often they were
 
     async def acquire(self, partitions: Iterable[TopicPartition]) -> Acquired:
-        """Take all that can be taken; returns when each partition is taken, parked or waiting.
+        """Take all that can be taken; returns when each partition is taken, parked or waiting, and
+        no later than ID_SECONDS after something was taken that waits for something else.
 
         Raises:
             Fenced: this carrier's own writer has a successor.
@@ -126,17 +134,45 @@ class Takeover:
             for partition in todo:
                 by_id.setdefault(entries[partition].transactional_id, []).append(partition)
             ids = list(by_id)
-            # Takers of the same ids shall not meet at each of them in turn.
+            # Takers of the same ids shall not meet at each of them in turn; and those that did not
+            # answer before are not to hold up the others.
             random.shuffle(ids)
+            ids.sort(key=lambda each: self._overdue[each])
             for transactional_id in ids:
-                try:
-                    await self._take(transactional_id, by_id[transactional_id], acquired)
-                except (Fenced, StartOver):
-                    if transactional_id == self._writer.transactional_id:
-                        raise
-                    await asyncio.sleep(BACKOFF_SECONDS * random.uniform(0.5, 1.5))
+                is_held_up = bool(acquired.taken and self._overdue[transactional_id])
+                if is_held_up or not await self._take_in_time(
+                    transactional_id, by_id[transactional_id], acquired
+                ):
+                    reason = f"transactional id {transactional_id} gets no answer from the target"
+                    left = todo - acquired.taken.keys() - acquired.parked.keys()
+                    acquired.waiting = dict.fromkeys(left, reason) | acquired.waiting
+                    return acquired
             todo -= acquired.taken.keys() | acquired.parked.keys() | acquired.waiting.keys()
         return acquired
+
+    async def _take_in_time(
+        self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
+    ) -> bool:
+        """Whether it came to an end.
+
+        A commit that is cut short may have happened: then the entries are found as our own.
+        """
+        seconds = ID_SECONDS * 2 ** min(self._overdue[transactional_id], ID_DOUBLINGS_MAX)
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                await self._take(transactional_id, partitions, acquired)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self._overdue[transactional_id] += 1
+            return False
+        except (Fenced, StartOver):
+            if transactional_id == self._writer.transactional_id:
+                raise
+            await asyncio.sleep(BACKOFF_SECONDS * random.uniform(0.5, 1.5))
+        del self._overdue[transactional_id]
+        return True
 
     async def _set_aside(
         self,

@@ -7,7 +7,9 @@ import pytest
 
 from replicator.carrier import carrier
 from replicator.carrier.assignment import Assignment
-from replicator.config.topology import Route
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.stint import Stint
+from replicator.config.topology import Appliance, Route
 from replicator.kafka.cluster import StartOver
 from replicator.ledger.word import Term
 
@@ -40,3 +42,30 @@ def test_only_a_stint_that_held_partitions_is_followed_by_the_next_at_once(
     assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 60)
     asyncio.run(carrier.carry(None, assignment))  # type: ignore[arg-type]
     assert waited == pytest.approx(pauses)
+
+
+def region(port: int) -> dict[str, object]:
+    """Servers that do not exist."""
+    return {
+        "regional": {"bootstrap": [f"127.0.0.1:{port}"]},
+        "aggregate": {"bootstrap": [f"127.0.0.1:{port + 1}"]},
+        "redis": f"redis://127.0.0.1:{port + 2}/0",
+    }
+
+
+async def test_a_stint_that_gets_no_answer_ends_with_its_epoch(monkeypatch):
+    appliance = Appliance.model_validate(
+        {"regions": {"west": region(1), "east": region(4)}, "routes": ["west>east"]}
+    )
+    assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 0.1)
+    stint = Stint(appliance, assignment, ReceiptBook(assignment))
+
+    async def unanswered():
+        await asyncio.Event().wait()
+
+    async def closed():
+        pass
+
+    monkeypatch.setattr(stint, "_open", unanswered)
+    monkeypatch.setattr(stint, "_close", closed)
+    await asyncio.wait_for(stint.run(), 5)

@@ -246,6 +246,67 @@ async def test_an_operators_word_that_a_topic_was_deleted_is_not_doubted(monkeyp
     assert "source topic was deleted" in str(acquired.taken[ONE].accepted)
 
 
+# -- ids that do not answer
+
+PLACES = [TopicPartition("flights", number) for number in range(10)]
+SILENT = "sluice.west.east.3.free"
+
+
+class Muted(Pen):
+    """Of one transactional id nothing is heard."""
+
+    async def open(self):
+        if self.transactional_id == SILENT:
+            await asyncio.Event().wait()
+        return self
+
+
+def ten_ids() -> Book:
+    free = replace(HELD, custody=Custody.RELEASED)
+    return Book(
+        {p: replace(free, transactional_id=f"sluice.west.east.{p.partition}.free") for p in PLACES}
+    )
+
+
+async def test_an_id_that_does_not_answer_keeps_nothing_else_from_being_carried(monkeypatch):
+    monkeypatch.setattr(takeover, "ID_SECONDS", 0.02)
+    monkeypatch.setattr(takeover.random, "shuffle", lambda ids: ids.sort())
+    book = ten_ids()
+    taker = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), End(TARGET, 0, 100), Muted)
+    first = await taker.acquire(PLACES)
+    assert set(first.taken) == set(PLACES[:3])
+    assert set(first.waiting) == set(PLACES[3:])
+    assert all(SILENT in reason for reason in first.waiting.values())
+    second = await asyncio.wait_for(taker.acquire(first.waiting), 0.02)
+    assert set(second.taken) == set(PLACES[4:])
+    assert set(second.waiting) == {PLACES[3]}
+    third = await taker.acquire(second.waiting)
+    assert set(third.waiting) == {PLACES[3]}
+    assert {p for p, entry in book.items() if entry.custody is Custody.HELD} == (
+        first.taken.keys() | second.taken.keys()
+    )
+
+
+async def test_a_commit_whose_answer_never_came_is_found_as_our_own(monkeypatch):
+    monkeypatch.setattr(takeover, "ID_SECONDS", 0.02)
+    book = Book({ONE: replace(HELD, transactional_id="sluice.west.east.99", producer_id=8)})
+    own = Pen(None, "sluice.west.east.99", 0, 8, 4)
+
+    class Unanswered(Book):
+        async def commit(self, writer, entries):
+            book.update(entries)
+            await asyncio.Event().wait()
+
+    target = End(TARGET, 0, 161, log=marker(160, (8, 4)))
+    lost = a_taker(monkeypatch, Unanswered(book), End(SOURCE, 0, 9000), target, own=own)
+    assert "sluice.west.east.99" in (await lost.acquire([ONE])).waiting[ONE]
+    fences: list[object] = []
+    monkeypatch.setattr(own, "fence", fences.append, raising=False)
+    again = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target, own=own)
+    assert (await again.acquire([ONE])).taken[ONE].entry == book[ONE]
+    assert not fences
+
+
 # -- a coordinator that is cut off from its peers
 
 
