@@ -37,6 +37,7 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
     pause = PAUSE_SECONDS[0]
     while time.time() < assignment.deadline:
         stint = Stint(appliance, assignment, book)
+        began = time.monotonic()
         try:
             await stint.run()
             break
@@ -44,6 +45,9 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
             log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
-        pause = PAUSE_SECONDS[0] if stint.has_taken else min(pause * 2, PAUSE_SECONDS[1])
+        # What fails every stint within moments, such as a missing right, is not to be met again and
+        # again at once: each stint fences what the one before it held.
+        has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
+        pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
         await asyncio.sleep(pause * random.uniform(0.5, 1.5))
     return book.receipts(time.time())

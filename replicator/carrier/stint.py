@@ -59,8 +59,6 @@ class Stint:
 
     def __init__(self, appliance: Appliance, assignment: Assignment, book: ReceiptBook):
         settings = appliance.replicator
-        self.has_taken = False
-        """Whether it has come to hold any partition."""
         self._assignment = assignment
         self._settings = settings
         self._start = appliance.topics.start
@@ -268,7 +266,6 @@ class Stint:
                 self._scribe.parked.pop(partition, None)
                 self._book.resumed(partition)
             if acquired.taken:
-                self.has_taken = True
                 self._reader.changed.set()
                 self._took.set()
             for partition, reason in acquired.parked.items():

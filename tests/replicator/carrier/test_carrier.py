@@ -1,7 +1,8 @@
-"""Between two stints a carrier waits: briefly after one that held partitions, else ever longer."""
+"""Between two stints a carrier waits: briefly after one that lasted, else ever longer."""
 
 import asyncio
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,27 +16,28 @@ from replicator.ledger.word import Term
 
 
 @pytest.mark.parametrize(
-    ("has_taken", "pauses"),
-    [(True, [0.05, 0.05, 0.05]), (False, [0.1, 0.2, 0.4])],
-    ids=["held partitions", "held none"],
+    ("lasted", "pauses"),
+    [(5.1, [0.05, 0.05, 0.05]), (4.9, [0.1, 0.2, 0.4])],
+    ids=["long", "briefly"],
 )
-def test_only_a_stint_that_held_partitions_is_followed_by_the_next_at_once(
-    monkeypatch, has_taken, pauses
-):
+def test_only_a_stint_that_has_lasted_is_followed_by_the_next_at_once(monkeypatch, lasted, pauses):
     stints, waited = [], []
+    now = [0.0]
 
     class Failing:
         def __init__(self, *_):
-            self.has_taken = has_taken
             stints.append(self)
 
         async def run(self):
+            now[0] += lasted
             if len(stints) <= len(pauses):
                 raise StartOver("west>east")
 
     async def sleep(seconds):
         waited.append(seconds)
 
+    clock = SimpleNamespace(time=time.time, monotonic=lambda: now[0])
+    monkeypatch.setattr(carrier, "time", clock)
     monkeypatch.setattr(carrier, "Stint", Failing)
     monkeypatch.setattr(carrier.random, "uniform", lambda *_: 1.0)
     monkeypatch.setattr(carrier.asyncio, "sleep", sleep)
