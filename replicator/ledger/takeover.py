@@ -249,15 +249,11 @@ class Takeover:
             {p: self._examine(p, entry, holder) for p, entry in entries.items()}
         )
         lost = {p: one.loss for p, one in found.items() if one.loss and p not in self._accept}
-        tails = await self._read_tails(
-            {p: e for p, e in entries.items() if p not in lost}, found, holder
-        )
+        left = {p: entry for p, entry in entries.items() if p not in lost}
+        self._shun_given_up(left)
+        tails = await self._read_tails(left, found, holder)
         outcomes = await _gathered(
-            {
-                p: self._go_on(p, entry, found[p], tails.get(p))
-                for p, entry in entries.items()
-                if p not in lost
-            }
+            {p: self._go_on(p, entry, found[p], tails.get(p)) for p, entry in left.items()}
         )
         lost |= {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
         for partition in [p for p, loss in lost.items() if loss.kind is LossKind.SOURCE_DELETED]:
@@ -284,6 +280,16 @@ class Takeover:
         """Committed by this very writer: only the answer was lost."""
         writer = (self._writer.producer_id, self._writer.epoch)
         return entry.custody is Custody.HELD and (entry.producer_id, entry.epoch) == writer
+
+    def _shun_given_up(self, entries: Mapping[TopicPartition, Entry]) -> None:
+        """Our own entry of a partition that we gave up: records that were under way then may have
+        landed behind it, and no writer can fence itself."""
+        for partition, entry in entries.items():
+            if self._is_own(entry) and self._writer.has_left(partition):
+                raise StartOver(
+                    f"{partition.topic}-{partition.partition} was given up while the ledger could "
+                    "not be told; only another writer can find how far it came"
+                )
 
     def _must_fence(self, entry: Entry) -> bool:
         return entry.custody is Custody.HELD and not self._is_own(entry)

@@ -74,6 +74,10 @@ class Writer:
         """A partition is given up; `sequence` would have been its next."""
         self._sequences[partition] = sequence
 
+    def has_left(self, partition: TopicPartition) -> bool:
+        """Whether a partition was given up at least once."""
+        return partition in self._sequences
+
     async def commit(self, groups: Mapping[str, Offsets]) -> None:
         """Offsets of any number of groups, all or none."""
         async with self._transaction():

@@ -12,7 +12,7 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.brokers import Leader, Topic
-from replicator.kafka.cluster import GROUP, Cluster, ProducerState
+from replicator.kafka.cluster import GROUP, Cluster, ProducerState, StartOver
 from replicator.kafka.verdict import Code
 from replicator.ledger import takeover
 from replicator.ledger.entry import Custody, Entry, encode
@@ -149,6 +149,9 @@ class Pen:
 
     def next_sequence(self, partition):
         return 0
+
+    def has_left(self, partition):
+        return False
 
 
 class Book(dict[TopicPartition, Entry]):
@@ -305,6 +308,19 @@ async def test_a_commit_whose_answer_never_came_is_found_as_our_own(monkeypatch)
     again = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target, own=own)
     assert (await again.acquire([ONE])).taken[ONE].entry == book[ONE]
     assert not fences
+
+
+async def test_what_this_writer_gave_up_is_not_taken_again_without_a_fence(monkeypatch):
+    own = Writer(Pretend(), "sluice.west.east.99")
+    own.producer_id, own.epoch = 8, 4
+    held = {"transactional_id": "sluice.west.east.99", "producer_id": 8, "epoch": 4}
+    book = Book({ONE: replace(HELD, **held)})
+    source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 161)
+    taker = a_taker(monkeypatch, book, source, target, own=own)
+    assert (await taker.acquire([ONE])).taken[ONE].entry.sequence == 50
+    own.left_at(ONE, 70)  # parked, and the ledger did not take it
+    with pytest.raises(StartOver, match="flights-0 was given up"):
+        await taker.acquire([ONE])
 
 
 # -- a coordinator that is cut off from its peers
