@@ -183,8 +183,11 @@ class Lane:
         return unit
 
     def rewind(self) -> None:
-        """What is in flight goes back to the front: the same bytes, in the same order."""
+        """What is in flight goes back to the front: the same bytes, in the same order. Also what
+        was acknowledged behind a batch that was not: it is acknowledged once more."""
         if self._flight:
+            for unit in self._flight:
+                unit.base_offset = None
             self._queue.extendleft(reversed(self._flight))
             self._flight.clear()
         self.is_alone = True

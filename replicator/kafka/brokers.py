@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,9 @@ from replicator.kafka.connection import Connection, connect
 from replicator.kafka.verdict import Code
 from replicator.kafka.wire.metadata import MetadataRequest
 from replicator.kafka.wire.topic_id import NO_TOPIC_ID
+
+EACH_SECONDS_MAX = 5.0
+"""For a broker's answer where any of the others' would do."""
 
 
 class Unreachable(Exception):
@@ -150,6 +154,19 @@ class Brokers:
             await self.refresh()
         except Unreachable as error:
             self.trouble = str(error)
+
+    async def refresh_everywhere(self) -> None:
+        """Ask every broker, so that one which missed an election does not have the only word."""
+
+        async def ask(node: int) -> None:
+            with suppress(OSError, KafkaError, TimeoutError):
+                async with asyncio.timeout(EACH_SECONDS_MAX):
+                    self._take_metadata(
+                        await self.send(node, MetadataRequest(sorted(self._watched)))
+                    )
+
+        await self.try_refresh()
+        await asyncio.gather(*map(ask, list(self._brokers)))
 
     async def _refresh(self) -> None:
         nodes = list(self._brokers)

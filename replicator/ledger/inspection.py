@@ -5,6 +5,7 @@ Done whenever a partition is taken, and again whenever a leader changes or a log
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
@@ -13,6 +14,9 @@ from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
 from replicator.ledger.tail import mark_holds
+
+LOOK_AGAIN_SECONDS = 1.0
+"""A broker that wakes hears of its successor within a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,14 @@ async def inspect_target(
         found = await _look_at_target(cluster, partition, entry)
         if found.loss is None:
             return found
-        # A loss stops the partition for good, so it must not be two leaders that disagree.
-        await cluster.try_refresh()
+        # A loss stops the partition for good, so it must not be a leader that was stopped and has
+        # not heard yet of its successor: all brokers shall name it, and it shall say so again.
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        await cluster.refresh_everywhere()
         if cluster.leader(*partition) == leader:
-            return found
+            again = await _look_at_target(cluster, partition, entry)
+            if again.loss:
+                return again
 
 
 async def _look_at_target(

@@ -224,6 +224,22 @@ def test_what_may_have_landed_is_sent_again_byte_for_byte():
     assert lane.take() is sent and bytes(sent.parcel.data) == data
 
 
+def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_loss():
+    """A leader whose followers are slow: the first request times out, the next are answered."""
+    lane = Lane(PLACE, held())
+    lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    lane.acknowledge(lane.take(), 10)
+    unanswered, answered = lane.take(), lane.take()
+    lane.acknowledge(answered, 12)
+    lane.rewind()
+    assert lane.take() is unanswered
+    lane.acknowledge(unanswered, 11)
+    assert lane.entry.source_offset == 2
+    assert lane.take() is answered
+    lane.acknowledge(answered, 12)
+    assert (lane.entry.source_offset, lane.entry.target_offset) == (3, 13)
+
+
 def test_an_answer_below_what_was_acknowledged_is_a_loss():
     lane = Lane(PLACE, held(target_offset=50))
     lane.add([parcel((0, 1))], 1, 0)
