@@ -352,7 +352,8 @@ class Takeover:
         known = entry
         if found.loss:
             begin, known = found.start, replace(entry, mark=None)
-        tail = await read_tail(self._target, partition, known, begin, marker)
+        is_whole = found.loss is None and found.start <= entry.target_offset
+        tail = await read_tail(self._target, partition, known, begin, marker, is_whole=is_whole)
         remembered = 0
         if state and state.epoch == entry.epoch:
             if state.last_sequence >= 0:
@@ -379,6 +380,10 @@ class Takeover:
             if not accepted:
                 return tail
             unread, tail = tail, None
+        if tail and tail.missing:
+            if not accepted:
+                return tail.missing
+            unread = tail.missing
         is_own, was_virgin = self._is_own(entry), entry.custody is Custody.VIRGIN
         position = await self._first_offset(partition) if was_virgin else entry.source_offset
         target_offset = entry.target_offset if is_own else found.end

@@ -358,9 +358,10 @@ class EndTxnV5Request(Request[EndTxnV5Struct]):
 @IN_FORCE
 def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, in_force):
     stage = make_stage()
+    hand = stage.hand(0, ledger_seconds=0.1).start()
+    hand.until(lambda: stage.place in hand.lanes)
     if not in_force:
         monkeypatch.setattr("replicator.ledger.writer.EndTxnRequest", EndTxnV5Request)
-    hand = stage.hand(0, ledger_seconds=0.1).start()
     if in_force:
         for _ in range(3):
             hand.until_landed(stage.place, end := stage.send(100))

@@ -217,6 +217,22 @@ async def test_a_tail_that_retention_deleted_is_known_or_stops(monkeypatch, stat
         assert acquired.taken[ONE].entry.source_offset == goes_on_at
 
 
+@pytest.mark.parametrize("accept", [(), (ONE,)], ids=["", "accepted"])
+async def test_records_that_the_target_never_took_stop_and_are_stepped_over(monkeypatch, accept):
+    log = batch(100, (7, 3), 50, 10) + batch(110, (7, 3), 65, 5) + marker(115, (7, 5))
+    book = Book({ONE: HELD})
+    target = End(TARGET, 0, 116, {7: ProducerState(3, 69)}, log)
+    taker = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target, accept=accept)
+    acquired = await taker.acquire([ONE])
+    if accept:
+        assert acquired.taken[ONE].entry.source_offset == 30
+        (loss,) = acquired.taken[ONE].accepted
+        assert (loss.kind, loss.begin, loss.end) == (LossKind.BATCH_MISSING, 20, 25)
+    else:
+        assert "source offsets [20, 25)" in acquired.parked[ONE]
+        assert book[ONE].parked
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
