@@ -37,6 +37,9 @@ from replicator.offsets.stretch import Run, Stretch
 
 # Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
 BACKOFF_SECONDS = 0.2
+BACKOFF_DOUBLINGS_MAX = 4
+"""Virgin entries all name one id, and whoever opens it fences the one who has it: so many carriers
+that begin at once get out of each other's way in time."""
 
 ID_SECONDS = 15.0
 """For taking over what one transactional id holds, the first time; what was taken waits so long."""
@@ -117,7 +120,9 @@ class Takeover:
         self._tell = tell
         self._timeout_ms = timeout_ms
         self._accept = frozenset(accept)
-        self._overdue: Counter[str] = Counter()  # transactional ids, by how often they were
+        # Transactional ids, by how often they gave no answer, and another taker was quicker.
+        self._overdue: Counter[str] = Counter()
+        self._beaten: Counter[str] = Counter()
 
     async def acquire(self, partitions: Iterable[TopicPartition]) -> Acquired:
         """Take all that can be taken; returns when each partition is taken, parked or waiting, and
@@ -170,7 +175,11 @@ class Takeover:
         except (Fenced, StartOver):
             if transactional_id == self._writer.transactional_id:
                 raise
-            await asyncio.sleep(BACKOFF_SECONDS * random.uniform(0.5, 1.5))
+            doublings = min(self._beaten[transactional_id], BACKOFF_DOUBLINGS_MAX)
+            self._beaten[transactional_id] += 1
+            await asyncio.sleep(BACKOFF_SECONDS * 2**doublings * random.uniform(0.1, 1.5))
+        else:
+            del self._beaten[transactional_id]
         del self._overdue[transactional_id]
         return True
 

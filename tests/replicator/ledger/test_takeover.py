@@ -12,7 +12,7 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.brokers import Leader, Topic
-from replicator.kafka.cluster import GROUP, Cluster, ProducerState, StartOver
+from replicator.kafka.cluster import GROUP, Cluster, Fenced, ProducerState, StartOver
 from replicator.kafka.verdict import Code
 from replicator.ledger import takeover
 from replicator.ledger.entry import Custody, Entry, encode
@@ -337,6 +337,31 @@ async def test_what_this_writer_gave_up_is_not_taken_again_without_a_fence(monke
     own.left_at(ONE, 70)  # parked, and the ledger did not take it
     with pytest.raises(StartOver, match="flights-0 was given up"):
         await taker.acquire([ONE])
+
+
+async def test_takers_of_one_id_get_out_of_each_others_way_in_time(monkeypatch):
+    pauses: list[float] = []
+
+    class Beaten(Pen):
+        async def open(self):
+            if len(pauses) < 6:
+                raise Fenced("another one was quicker")
+            return self
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    taker = a_taker(
+        monkeypatch,
+        Book({ONE: replace(HELD, custody=Custody.RELEASED)}),
+        End(SOURCE, 0, 9000),
+        End(TARGET, 0, 100),
+        Beaten,
+    )
+    monkeypatch.setattr(takeover.random, "uniform", lambda *_: 1.0)
+    monkeypatch.setattr(takeover.asyncio, "sleep", sleep)
+    assert ONE in (await taker.acquire([ONE])).taken
+    assert pauses == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 3.2])
 
 
 # -- a coordinator that is cut off from its peers
