@@ -273,7 +273,7 @@ class Takeover:
         taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
         parked = {p: entries[p].park(loss) for p, loss in lost.items()}
         stretches = {
-            p: (one.entry, Stretch(begin, end, _runs(tails.get(p))))
+            p: (one.entry, Stretch(begin, end, _runs(tails.get(p), end)))
             for p, one in taken.items()
             # From the beginning for a virgin partition: nothing below was ever carried.
             if (begin := 0 if one.was_virgin else entries[p].source_offset)
@@ -461,8 +461,14 @@ def _named(*losses: Loss | None) -> tuple[Loss, ...]:
     return tuple(dict.fromkeys(loss for loss in losses if loss))
 
 
-def _runs(tail: Tail | Loss | None) -> tuple[Run, ...]:
-    return tail.runs if isinstance(tail, Tail) else ()
+def _runs(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
+    """Those below where the source goes on: after a truncation, offsets behind it are given anew."""
+    runs = tail.runs if isinstance(tail, Tail) else ()
+    return tuple(
+        run._replace(records=min(run.records, source_end - run.source_offset))
+        for run in runs
+        if run.source_offset < source_end
+    )
 
 
 async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:

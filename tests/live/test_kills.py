@@ -16,6 +16,8 @@ from tests.live.stage import make_on_both
 PARTITIONS = 4
 TRANSACTIONS = Shape(transaction_records=50, abort_every=3)
 
+GROUPS_TOUCHED = 2
+"""Entries of partitions 0 to 3 of any topic lie in two of the ledger's groups, by their hash."""
 FIRST_STEPS = [
     ("OffsetFetch", 2, "after"),  # the entries were read, nothing is held
     ("InitProducerId", 1, "after"),  # the carrier's own writer
@@ -23,23 +25,25 @@ FIRST_STEPS = [
 ]
 """Of a carrier that takes what nobody has carried yet."""
 STEPS = [
+    ("AddOffsetsToTxn", 1, "after"),  # a group's coordinator is made to write
+    ("EndTxn", 1, "before"),
+    ("EndTxn", 1, "after"),
     ("DescribeProducers", 1, "after"),
     ("AddPartitionsToTxn", 1, "before"),  # the fence
     ("AddPartitionsToTxn", 1, "after"),
-    ("EndTxn", 1, "before"),  # the fence's marker
-    ("EndTxn", 1, "after"),
-    ("AddOffsetsToTxn", 1, "after"),
-    ("TxnOffsetCommit", 1, "before"),
-    ("TxnOffsetCommit", 1, "after"),
-    ("EndTxn", 2, "before"),  # the new entries
+    ("EndTxn", 2, "before"),  # the fence's marker
     ("EndTxn", 2, "after"),
+    ("TxnOffsetCommit", GROUPS_TOUCHED + 1, "before"),  # the new entries
+    ("TxnOffsetCommit", GROUPS_TOUCHED + 1, "after"),
+    ("EndTxn", 3, "before"),
+    ("EndTxn", 3, "after"),
     ("Fetch", 3, "after"),
     ("Produce", 1, "before"),
     ("Produce", 1, "after"),
     ("Produce", 7, "before"),
     ("Produce", 7, "after"),
-    ("EndTxn", 4, "before"),
-    ("EndTxn", 4, "after"),
+    ("EndTxn", 5, "before"),
+    ("EndTxn", 5, "after"),
 ]
 """Of a carrier that takes over from one that was killed while it held everything."""
 DEATH_SECONDS = 30.0
