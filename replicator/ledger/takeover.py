@@ -462,7 +462,7 @@ def _named(*losses: Loss | None) -> tuple[Loss, ...]:
 
 
 def _runs(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
-    """Those below where the source goes on: after a truncation, offsets behind it are given anew."""
+    """Those below where the source goes on: after a truncation, offsets behind it come again."""
     runs = tail.runs if isinstance(tail, Tail) else ()
     return tuple(
         run._replace(records=min(run.records, source_end - run.source_offset))
