@@ -12,12 +12,12 @@ PROSE_COLUMN = 41
 """In a line that begins a package, what stands from there on is for people."""
 
 ONLY_LIVE = """
-    replicator/carrier/: accept_loss assignment lanes stint
+    replicator/carrier/: accept_loss assignment lanes stint target_watch
     replicator/driver/: office own_topics
     replicator/failover/: checkpoints
-    replicator/kafka/: cluster
+    replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
-    replicator/ledger/: word writer
+    replicator/ledger/: acquired readiness word writer
     replicator/spark/: session stream
     tui/: probe
 """

@@ -28,11 +28,13 @@ from replicator.carrier.reader import Reader
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
 from replicator.carrier.sender import Sender
+from replicator.carrier.target_watch import TargetWatch
 from replicator.config.topology import Appliance
+from replicator.kafka import trouble
 from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
 from replicator.ledger.ledger import Ledger
-from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.loss import Loss
 from replicator.ledger.takeover import Takeover
 from replicator.ledger.word import OtherTerm, read_word
 from replicator.ledger.writer import Writer
@@ -46,10 +48,9 @@ MAX_MESSAGE_BYTES = 1_048_588
 TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
 WAITING_SECONDS = 1.0
-WAITED_LONG_SECONDS = COMPLAIN_SECONDS = 5.0
+WAITED_LONG_SECONDS = 5.0
 RELEASE_SECONDS = 3.0
 METADATA_SECONDS = 30.0
-TARGET_DELETED_AFTER_SECONDS = 10.0
 MOVE_UP_SECONDS = 60.0
 MOVE_UP_PATIENCE_SECONDS = 5.0
 
@@ -74,7 +75,6 @@ class Stint:
         self._wanting.set()
         self._limits = dict(assignment.max_message_bytes)
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
-        self._missing_since: dict[str, float] = {}
         route, client_id = assignment.route, assignment.transactional_id
         self._source, self._target = (
             Cluster(
@@ -127,8 +127,8 @@ class Stint:
             OtherTerm, Fenced, StartOver, Answered, Unreachable.
         """
         complaining = _started(
-            self._complain(self._source, "event=source-trouble route=%s carrier=%d: %s"),
-            self._complain(self._target, "event=target-trouble route=%s carrier=%d: %s"),
+            trouble.watch(self._source, self._source_trouble),
+            trouble.watch(self._target, self._target_trouble),
         )
         limit = asyncio.timeout(max(0.0, self._assignment.deadline - time.time()))
         try:
@@ -168,7 +168,9 @@ class Stint:
         emptying = _started(
             self._keep_senders(),
             self._keep_ledger(),
-            self._every(LEDGER_TICK_SECONDS, self._watch_target),
+            self._every(
+                LEDGER_TICK_SECONDS, TargetWatch(self._target, self._lanes, self._park).look
+            ),
             self._every(self._settings.runs_seconds, self._scribe.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
             self._every(1.0, self._report),
@@ -386,16 +388,11 @@ class Stint:
             self._over.set()
         return True
 
-    async def _complain(self, cluster: Cluster, line: str) -> None:
-        """What a cluster lets us wait for: once, when it has lasted from one look to the next."""
-        before = said = ""
-        while True:
-            await asyncio.sleep(COMPLAIN_SECONDS)
-            trouble = cluster.trouble
-            if trouble and trouble == before != said:
-                log.warning(line, *self._book.who, trouble)
-                said = trouble
-            before = trouble
+    def _source_trouble(self, text: str) -> None:
+        log.warning("event=source-trouble route=%s carrier=%d: %s", *self._book.who, text)
+
+    def _target_trouble(self, text: str) -> None:
+        log.warning("event=target-trouble route=%s carrier=%d: %s", *self._book.who, text)
 
     async def _report(self) -> None:
         self._feed.report(
@@ -431,20 +428,6 @@ class Stint:
     async def _look_around(self) -> None:
         """Metadata is read again after errors; this is for changes that cause none."""
         await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
-
-    async def _watch_target(self) -> None:
-        """A topic deleted at the target (its entries went with it), or created again."""
-        now = time.monotonic()
-        for partition, lane in list(self._lanes.items()):
-            topic = self._target.topic(partition.topic)
-            if topic is not None:
-                self._missing_since.pop(partition.topic, None)
-                if topic.id != lane.entry.target_topic:
-                    lane.target_leader = -1
-            elif now - self._missing_since.setdefault(partition.topic, now) > (
-                TARGET_DELETED_AFTER_SECONDS
-            ):
-                await self._park(lane, Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset))
 
 
 def _started(*loops: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:

@@ -19,8 +19,7 @@ from replicator.config.topology import Route
 from replicator.driver.aside import aside
 from replicator.kafka.cluster import Cluster, Fenced
 from replicator.ledger.entry import Custody, Entry
-from replicator.ledger.ledger import Ledger, free_id
-from replicator.ledger.takeover import virgin
+from replicator.ledger.ledger import Ledger, free_id, virgin
 from replicator.ledger.word import Driver
 from replicator.ledger.writer import Offsets, Writer
 from replicator.topics.admin import Admin

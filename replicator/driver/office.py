@@ -15,6 +15,7 @@ from replicator.driver.adoption import Adoption
 from replicator.driver.aside import aside
 from replicator.driver.own_topics import make_own_topics
 from replicator.driver.planner import Planner
+from replicator.kafka import trouble
 from replicator.kafka.cluster import Answered, Cluster, Fenced
 from replicator.ledger.word import Driver, OtherTerm, read_word
 from replicator.spark.posting import Posting, PostingFile
@@ -26,7 +27,6 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
 HEAR_SECONDS = 0.2
-COMPLAIN_SECONDS = 5.0
 # Brokers forget ids and commits that are not used for a week.
 SAY_AGAIN_SECONDS = 3600.0
 # A driver that takes office adopts what is new before it speaks.
@@ -129,15 +129,8 @@ class Office:
         return False
 
     async def complain(self) -> None:
-        """What the target lets us wait for: once, when it has lasted from one look to the next."""
-        before = said = ""
-        while True:
-            await asyncio.sleep(COMPLAIN_SECONDS)
-            trouble = self._target.trouble
-            if trouble and trouble == before != said:
-                log.warning("event=target-trouble %s", trouble)
-                said = trouble
-            before = trouble
+        """What the target lets us wait for. Until cancelled."""
+        await trouble.watch(self._target, lambda text: log.warning("event=target-trouble %s", text))
 
     async def _keep_planning(self) -> None:
         while True:

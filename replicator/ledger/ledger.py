@@ -14,7 +14,7 @@ from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.kafka.cluster import Cluster, Commit
 from replicator.kafka.together import together
-from replicator.ledger.entry import Entry, UnreadableEntry, decode, encode, unreadable
+from replicator.ledger.entry import Custody, Entry, UnreadableEntry, decode, encode, unreadable
 from replicator.ledger.word import PLAN_TOPIC
 from replicator.ledger.writer import Offsets, Writer
 
@@ -111,3 +111,16 @@ def _read(commit: Commit) -> Entry:
         return decode(commit.offset, commit.metadata)
     except UnreadableEntry as error:
         return unreadable(commit.offset, error)
+
+
+def virgin(ledger: Ledger, target_end: int) -> Entry:
+    """The entry of a partition that was adopted and never carried."""
+    return Entry(
+        custody=Custody.VIRGIN,
+        source_offset=0,
+        target_offset=target_end,
+        producer_id=-1,
+        epoch=-1,
+        sequence=0,
+        transactional_id=free_id(ledger.route),
+    )

@@ -10,18 +10,18 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
 from replicator.kafka.cluster import (
-    MISSING_SECONDS_MAX,
     Cluster,
     Fenced,
     ProducerState,
     StartOver,
 )
 from replicator.kafka.together import together
+from replicator.ledger.acquired import Acquired, Taken
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.inspection import (
     SourceFindings,
@@ -29,8 +29,9 @@ from replicator.ledger.inspection import (
     inspect_source,
     inspect_target,
 )
-from replicator.ledger.ledger import Ledger, free_id
+from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.readiness import NOT_SHOWN, Readiness
 from replicator.ledger.tail import Tail, read_tail
 from replicator.ledger.writer import Writer
 from replicator.offsets.stretch import Run, Stretch
@@ -49,43 +50,7 @@ ID_DOUBLINGS_MAX = 4
 STEPPED_OVER = (LossKind.SOURCE_CORRUPT, LossKind.RECORD_TOO_LARGE)
 """Accepted, these offsets are left out and the reading goes on behind them."""
 
-NOT_SHOWN = "the source does not show the topic"
-REFUSED = "a right is missing in the {}: grant Describe (it comes with {}) on the topic"
-
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A partition that this writer now holds.
-
-    Args:
-        entry: as committed.
-        was_virgin: nothing of it had ever been carried.
-        source_leader, target_leader: leader epochs under which both logs were checked.
-        accepted: every loss that was stepped over, at an operator's word, named once.
-    """
-
-    entry: Entry
-    was_virgin: bool
-    source_leader: int
-    target_leader: int
-    accepted: tuple[Loss, ...] = ()
-
-
-@dataclass(slots=True)
-class Acquired:
-    """What became of the partitions asked for.
-
-    Args:
-        taken: held now.
-        parked: stopped, with the reason; an operator has to say how it goes on.
-        waiting: not to be had just now, with the reason; ask again.
-    """
-
-    taken: dict[TopicPartition, Taken] = field(default_factory=dict)
-    parked: dict[TopicPartition, str] = field(default_factory=dict)
-    waiting: dict[TopicPartition, str] = field(default_factory=dict)
 
 
 Tell = Callable[[Mapping[TopicPartition, tuple[Entry, Stretch]]], Awaitable[None]]
@@ -120,6 +85,7 @@ class Takeover:
         self._tell = tell
         self._timeout_ms = timeout_ms
         self._accept = frozenset(accept)
+        self._readiness = Readiness(ledger, source, target, self._accept)
         # Transactional ids, by how often they gave no answer, and another taker was quicker.
         self._overdue: Counter[str] = Counter()
         self._beaten: Counter[str] = Counter()
@@ -134,7 +100,7 @@ class Takeover:
         acquired, todo = Acquired(), set(partitions)
         while todo:
             entries = await self._ledger.read(todo)
-            await self._set_aside(todo, entries, acquired)
+            await self._readiness.set_aside(todo, entries, acquired)
             by_id: dict[str, list[TopicPartition]] = {}
             for partition in todo:
                 by_id.setdefault(entries[partition].transactional_id, []).append(partition)
@@ -183,62 +149,6 @@ class Takeover:
         del self._overdue[transactional_id]
         return True
 
-    async def _set_aside(
-        self,
-        todo: set[TopicPartition],
-        entries: Mapping[TopicPartition, Entry],
-        acquired: Acquired,
-    ) -> None:
-        """Leave out what cannot be taken now."""
-        witnessed: dict[str, int] = {}
-        gone: list[TopicPartition] = []
-        for partition in list(todo):
-            topic = partition.topic
-            entry = entries.get(partition)
-            if entry is None:
-                if topic not in witnessed:
-                    witnessed[topic] = await self._ledger.witnessed(topic)
-                if partition.partition >= witnessed[topic]:
-                    acquired.waiting[partition] = "not adopted yet"
-                else:
-                    gone.append(partition)
-            elif entry.parked and partition not in self._accept:
-                acquired.parked[partition] = str(entry.parked)
-            elif self._target.is_refused(topic):
-                acquired.waiting[partition] = REFUSED.format("target", "Write")
-            elif self._target.leader(*partition) is None:
-                acquired.waiting[partition] = "no leader in the target"
-            elif self._source.is_refused(topic):
-                acquired.waiting[partition] = REFUSED.format("source", "Read")
-            elif self._source.topic(topic) and self._source.leader(*partition) is None:
-                acquired.waiting[partition] = "no leader in the source"
-            elif entry.source_topic is None and self._source.topic(topic) is None:
-                acquired.waiting[partition] = "no such topic in the source"
-            elif self._source.topic(topic) is None and not self._is_deleted(partition):
-                acquired.waiting[partition] = NOT_SHOWN
-            else:
-                continue
-            todo.discard(partition)
-        if gone:
-            await self._look_again(gone, acquired)
-
-    def _is_deleted(self, partition: TopicPartition) -> bool:
-        """Whether a topic that the source does not show was deleted, and is not just unknown to a
-        broker that starts; an operator has seen to that."""
-        seconds = self._source.missing_seconds(partition.topic)
-        return partition in self._accept or seconds >= MISSING_SECONDS_MAX
-
-    async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
-        """An adoption under way shows its witness before all of its entries."""
-        await asyncio.sleep(BACKOFF_SECONDS)
-        entries = await self._ledger.read(gone)
-        acquired.waiting |= dict.fromkeys(entries, "adopted just now")
-        lost = (
-            "the ledger entry is gone: the target topic was deleted, or its cluster let committed "
-            "offsets expire (offsets.retention.minutes)"
-        )
-        acquired.parked |= {partition: lost for partition in gone if partition not in entries}
-
     async def _take(
         self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
     ) -> None:
@@ -266,7 +176,7 @@ class Takeover:
         )
         lost |= {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
         for partition in [p for p, loss in lost.items() if loss.kind is LossKind.SOURCE_DELETED]:
-            if not self._is_deleted(partition):
+            if not self._readiness.is_deleted(partition):
                 # It was shown when the taking began.
                 del lost[partition]
                 acquired.waiting[partition] = NOT_SHOWN
@@ -474,16 +384,3 @@ def _runs(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
 async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:
     """All at once; in the order asked."""
     return dict(zip(asked, await together(*asked.values()), strict=True))
-
-
-def virgin(route_ledger: Ledger, target_end: int) -> Entry:
-    """The entry of a partition that was adopted and never carried."""
-    return Entry(
-        custody=Custody.VIRGIN,
-        source_offset=0,
-        target_offset=target_end,
-        producer_id=-1,
-        epoch=-1,
-        sequence=0,
-        transactional_id=free_id(route_ledger.route),
-    )

@@ -39,8 +39,7 @@ from replicator.driver.adoption import merged
 from replicator.driver.own_topics import make_own_topics
 from replicator.kafka.cluster import Cluster
 from replicator.ledger.entry import Custody, Entry
-from replicator.ledger.ledger import Ledger
-from replicator.ledger.takeover import virgin
+from replicator.ledger.ledger import Ledger, virgin
 from replicator.ledger.word import Driver
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore

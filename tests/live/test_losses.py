@@ -46,7 +46,7 @@ def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing topics are taken for deleted after a second, not ten."""
     monkeypatch.setattr("replicator.carrier.reader.DELETED_AFTER_SECONDS", 1.0)
-    monkeypatch.setattr("replicator.carrier.stint.TARGET_DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.carrier.target_watch.DELETED_AFTER_SECONDS", 1.0)
 
 
 def both(source: KafkaCluster, target: KafkaCluster) -> str:

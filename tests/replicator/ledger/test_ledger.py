@@ -6,8 +6,15 @@ from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.cluster import Cluster
 from replicator.ledger.entry import Custody, decode
-from replicator.ledger.ledger import GROUPS, Ledger, free_id, group_of, groups_of, witness_group
-from replicator.ledger.takeover import virgin
+from replicator.ledger.ledger import (
+    GROUPS,
+    Ledger,
+    free_id,
+    group_of,
+    groups_of,
+    virgin,
+    witness_group,
+)
 
 ROUTE = Route("west", "east")
 PLACES = [TopicPartition(f"topic-{t}", n) for t in range(20) for n in range(100)]

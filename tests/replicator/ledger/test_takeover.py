@@ -15,11 +15,12 @@ from replicator.kafka.brokers import Leader, Topic
 from replicator.kafka.cluster import GROUP, Cluster, Fenced, ProducerState, StartOver
 from replicator.kafka.verdict import Code
 from replicator.ledger import takeover
+from replicator.ledger.acquired import Taken
 from replicator.ledger.entry import Custody, Entry, encode
 from replicator.ledger.inspection import TargetFindings
 from replicator.ledger.ledger import Ledger, groups_of
 from replicator.ledger.loss import Loss, LossKind
-from replicator.ledger.takeover import Taken, Takeover
+from replicator.ledger.takeover import Takeover
 from replicator.ledger.writer import Writer
 
 ROUTE = Route("west", "east")

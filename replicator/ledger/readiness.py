@@ -1,0 +1,92 @@
+"""Which partitions can be taken just now, and why the others cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+
+from balancer.plan import TopicPartition
+from replicator.kafka.cluster import MISSING_SECONDS_MAX, Cluster
+from replicator.ledger.acquired import Acquired
+from replicator.ledger.entry import Entry
+from replicator.ledger.ledger import Ledger
+
+LOOK_AGAIN_SECONDS = 0.2
+NOT_SHOWN = "the source does not show the topic"
+REFUSED = "a right is missing in the {}: grant Describe (it comes with {}) on the topic"
+
+
+class Readiness:
+    """Looks at entries and metadata before a takeover begins.
+
+    Args:
+        accept: partitions whose losses an operator has accepted.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        source: Cluster,
+        target: Cluster,
+        accept: Collection[TopicPartition],
+    ):
+        self._ledger = ledger
+        self._source = source
+        self._target = target
+        self._accept = accept
+
+    async def set_aside(
+        self,
+        todo: set[TopicPartition],
+        entries: Mapping[TopicPartition, Entry],
+        acquired: Acquired,
+    ) -> None:
+        """Leave out what cannot be taken now."""
+        witnessed: dict[str, int] = {}
+        gone: list[TopicPartition] = []
+        for partition in list(todo):
+            topic = partition.topic
+            entry = entries.get(partition)
+            if entry is None:
+                if topic not in witnessed:
+                    witnessed[topic] = await self._ledger.witnessed(topic)
+                if partition.partition >= witnessed[topic]:
+                    acquired.waiting[partition] = "not adopted yet"
+                else:
+                    gone.append(partition)
+            elif entry.parked and partition not in self._accept:
+                acquired.parked[partition] = str(entry.parked)
+            elif self._target.is_refused(topic):
+                acquired.waiting[partition] = REFUSED.format("target", "Write")
+            elif self._target.leader(*partition) is None:
+                acquired.waiting[partition] = "no leader in the target"
+            elif self._source.is_refused(topic):
+                acquired.waiting[partition] = REFUSED.format("source", "Read")
+            elif self._source.topic(topic) and self._source.leader(*partition) is None:
+                acquired.waiting[partition] = "no leader in the source"
+            elif entry.source_topic is None and self._source.topic(topic) is None:
+                acquired.waiting[partition] = "no such topic in the source"
+            elif self._source.topic(topic) is None and not self.is_deleted(partition):
+                acquired.waiting[partition] = NOT_SHOWN
+            else:
+                continue
+            todo.discard(partition)
+        if gone:
+            await self._look_again(gone, acquired)
+
+    def is_deleted(self, partition: TopicPartition) -> bool:
+        """Whether a topic that the source does not show was deleted, and is not just unknown to a
+        broker that starts; an operator has seen to that."""
+        seconds = self._source.missing_seconds(partition.topic)
+        return partition in self._accept or seconds >= MISSING_SECONDS_MAX
+
+    async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
+        """An adoption under way shows its witness before all of its entries."""
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        entries = await self._ledger.read(gone)
+        acquired.waiting |= dict.fromkeys(entries, "adopted just now")
+        lost = (
+            "the ledger entry is gone: the target topic was deleted, or its cluster let committed "
+            "offsets expire (offsets.retention.minutes)"
+        )
+        acquired.parked |= {partition: lost for partition in gone if partition not in entries}
