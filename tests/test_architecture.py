@@ -14,7 +14,6 @@ PROSE_COLUMN = 41
 ONLY_LIVE = """
     replicator/carrier/: accept_loss assignment lanes stint target_watch
     replicator/driver/: office own_topics
-    replicator/failover/: checkpoints
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
     replicator/ledger/: acquired readiness word writer

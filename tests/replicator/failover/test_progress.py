@@ -213,15 +213,3 @@ def test_checkpoints_skip_nothing_and_runs_are_never_behind_them(data, world):
     resume = known_there.resume(vector_of(places))
     assert resume is not None
     assert resume.offset >= found
-
-
-def test_the_worked_example_of_the_article():
-    on_a = {"a": [Checkpoint(1, 1)], "b": [Checkpoint(3, 7)]}
-    on_b = {"a": [Checkpoint(1, 3)], "b": [Checkpoint(3, 5)]}
-    assert carried_over(6, on_b, on_a) == min(1, 7) == 1
-
-
-def test_without_a_checkpoint_before_the_position_nothing_is_answered():
-    assert carried_over(6, {"a": [Checkpoint(9, 7)]}, {"a": [Checkpoint(0, 0)]}) is None
-    assert carried_over(6, {"a": [Checkpoint(5, 5)]}, {"a": [Checkpoint(6, 0)]}) is None
-    assert carried_over(6, {}, {}) is None
