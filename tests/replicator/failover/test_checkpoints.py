@@ -1,4 +1,4 @@
-"""Checkpoints carried over; that they skip nothing is shown beside progress, in test_progress.py."""
+"""Checkpoints carried over; test_progress.py shows that they skip nothing."""
 
 from replicator.failover.checkpoints import Checkpoint, carried_over
 
