@@ -16,7 +16,7 @@ ONLY_LIVE = """
     replicator/driver/: office own_topics
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
-    replicator/ledger/: acquired readiness word writer
+    replicator/ledger/: acquired readiness word
     replicator/spark/: session stream
     tui/: probe
 """

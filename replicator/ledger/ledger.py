@@ -85,7 +85,12 @@ class Ledger:
 
     async def commit(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
         """All or none, in a transaction of the writer; raises Fenced."""
-        await writer.commit(self.offsets(entries))
+
+        def is_before(commit: Commit | None) -> bool:
+            # Custody: who replaces it next writes another id into it, or opens this one.
+            return commit is None or _read(commit).transactional_id == writer.transactional_id
+
+        await writer.commit(self.offsets(entries), is_before)
 
     def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, Offsets]:
         """Entries as offsets to commit, by group."""

@@ -7,20 +7,15 @@ to steer them: with Redis down everything flows on.
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.cluster import Cluster, Commit
 from replicator.ledger.writer import Offsets, Writer
 
 PLAN_TOPIC = "sluice.plan"
 """One partition in every aggregate cluster; offsets can only be committed under a topic."""
-
-HEARD_SECONDS_MAX = 10.0
-HEARD_PAUSE_SECONDS = 0.01
 
 
 class OtherTerm(Exception):
@@ -84,15 +79,12 @@ class Driver:
         said = {"pid": self.term.producer_id, "epoch": self.term.epoch, "stop": stop}
         offsets = [(PLAN_TOPIC, 0, plan_version, json.dumps(said, separators=(",", ":")))]
         await self._writer.commit({driver_id(self._target): offsets})
-        # EndTxn is answered before its marker is written. Until then the word before is read, and a
-        # carrier that begins would take this driver for one out of office.
-        word = Word(self.term, plan_version, stop)
-        give_up_at = time.monotonic() + HEARD_SECONDS_MAX
-        while await read_word(self._cluster, self._target) != word:
-            if time.monotonic() > give_up_at:
-                return  # a newer driver has spoken: the next transaction will be fenced
-            await asyncio.sleep(HEARD_PAUSE_SECONDS)
 
     async def commit(self, groups: Mapping[str, Offsets]) -> None:
         """Ledger entries that only the driver in office may write: adoptions."""
-        await self._writer.commit(groups)
+        await self._writer.commit(groups, _is_not_an_entry)
+
+
+def _is_not_an_entry(commit: Commit | None) -> bool:
+    """A witness of fewer partitions, or nothing: an adopted entry may be taken at once."""
+    return commit is None or not commit.metadata

@@ -7,7 +7,8 @@ or, to fence a predecessor, nothing at all. The broker lets only the newest writ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -20,13 +21,20 @@ from aiokafka.protocol.transaction import (
 )
 
 from balancer.plan import TopicPartition
-from replicator.kafka.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, StartOver
+from replicator.kafka.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, Commit, StartOver
 from replicator.kafka.together import together
 
 REQUEST_BYTES_MAX = 512 * 1024
 
-Offsets = Sequence[tuple[str, int, int, str]]
+Row = tuple[str, int, int, str]
 """topic, partition, offset, metadata"""
+Offsets = Sequence[Row]
+Shown = Mapping[tuple[str, int], Commit]
+"""Committed offsets as read, by topic and partition."""
+
+SHOWN_SECONDS = 0.5
+"""A marker follows EndTxn within some milliseconds; asking again sooner would only cost."""
+SHOWN_PAUSE_SECONDS = 0.002
 
 
 class Writer:
@@ -78,19 +86,33 @@ class Writer:
         """Whether a partition was given up at least once."""
         return partition in self._sequences
 
-    async def commit(self, groups: Mapping[str, Offsets]) -> None:
-        """Offsets of any number of groups, all or none."""
+    async def commit(
+        self,
+        groups: Mapping[str, Offsets],
+        is_before: Callable[[Commit | None], bool] = lambda _: True,
+    ) -> None:
+        """Offsets of any number of groups, all or none. Returns once they have been shown.
+
+        EndTxn is answered before its markers are written, and a coordinator whose metadata show no
+        leader of the group's partition leaves the marker out (KAFKA-20734, Kafka 4.3): what was
+        answered as committed then stays hidden. So it is read back, and committed again.
+
+        Args:
+            is_before: whether a shown offset, other than the one committed, is what stood there
+                before. Any other was put there by who came next: the commit has happened.
+        """
         async with self._transaction():
-            for group in groups:
-                await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
-            await together(
-                *(
-                    self._commit_group(group, part)
-                    for group, offsets in groups.items()
-                    for part in _requests(offsets)
-                )
-            )
+            await self._put(groups)
             await self._end(commit=True)
+        hidden = await self._hidden(groups, is_before)
+        while hidden:
+            # That it begins says that the one before is complete: a marker that is not there now
+            # never comes. That it writes says that the coordinator asked is the one of today.
+            async with self._transaction():
+                await self._put(hidden)
+                still = _chosen(hidden, await self._shown(hidden), is_before)
+                await self._end(commit=still == hidden)
+            hidden = await self._hidden(still, is_before)
 
     async def knock(self, groups: Mapping[str, Offsets]) -> None:
         """Have the coordinators of groups write these offsets, and take them back. One that is cut
@@ -98,14 +120,7 @@ class Writer:
         found, and asked from here on.
         """
         async with self._transaction():
-            for group in groups:
-                await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
-            await together(
-                *(
-                    self._commit_group(group, offsets, never=frozenset())
-                    for group, offsets in groups.items()
-                )
-            )
+            await self._put(groups, never=frozenset())
             await self._end(commit=False)
 
     async def fence(self, topic: str, partitions: Sequence[int]) -> None:
@@ -135,20 +150,50 @@ class Writer:
     def _identity(self) -> tuple[str, int, int]:
         return self.transactional_id, self.producer_id, self.epoch
 
-    async def _commit_group(
+    async def _put(
         self,
-        group: str,
-        offsets: Offsets,
+        groups: Mapping[str, Offsets],
         # A deleted topic would be asked for forever, and every other entry wait for it.
         never: frozenset[int] = frozenset({UNKNOWN_TOPIC}),
     ) -> None:
-        topics: dict[str, list[tuple[int, int, str]]] = {}
-        for topic, partition, offset, metadata in offsets:
-            topics.setdefault(topic, []).append((partition, offset, metadata))
-        request = TxnOffsetCommitRequest(
-            self.transactional_id, group, self.producer_id, self.epoch, list(topics.items())
+        """Hand the offsets to their coordinators, pending."""
+        for group in groups:
+            await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
+        await together(
+            *(
+                self._cluster.ask_coordinator(
+                    GROUP,
+                    group,
+                    TxnOffsetCommitRequest(
+                        self.transactional_id, group, self.producer_id, self.epoch, _by_topic(part)
+                    ),
+                    _many,
+                    never=never,
+                )
+                for group, offsets in groups.items()
+                for part in _requests(offsets)
+            )
         )
-        await self._cluster.ask_coordinator(GROUP, group, request, _many, never=never)
+
+    async def _hidden(
+        self, groups: Mapping[str, Offsets], is_before: Callable[[Commit | None], bool]
+    ) -> dict[str, Offsets]:
+        """Those in whose place readers still see what was there before, after SHOWN_SECONDS."""
+        give_up_at = time.monotonic() + SHOWN_SECONDS
+        pause = SHOWN_PAUSE_SECONDS
+        while hidden := _chosen(groups, await self._shown(groups), is_before):
+            if time.monotonic() > give_up_at:
+                break
+            await asyncio.sleep(pause)
+            pause *= 2
+        return hidden
+
+    async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
+        """What readers see today in the place of each offset."""
+        found = await together(
+            *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
+        )
+        return dict(zip(groups, found, strict=True))
 
     async def _end(self, *, commit: bool) -> None:
         # A lost answer may be asked for again within the epoch: the coordinator answers the same.
@@ -162,7 +207,7 @@ class Writer:
 
 def _requests(offsets: Offsets) -> list[Offsets]:
     """Split so that no request grows over REQUEST_BYTES_MAX."""
-    parts: list[list[tuple[str, int, int, str]]] = [[]]
+    parts: list[list[Row]] = [[]]
     size = 0
     for row in offsets:
         size += len(row[0]) + len(row[3]) + 32
@@ -171,6 +216,36 @@ def _requests(offsets: Offsets) -> list[Offsets]:
             size = len(row[0]) + len(row[3]) + 32
         parts[-1].append(row)
     return list(parts)
+
+
+def _chosen(
+    groups: Mapping[str, Offsets],
+    shown: Mapping[str, Shown],
+    is_before: Callable[[Commit | None], bool],
+) -> dict[str, Offsets]:
+    """The offsets in whose place something is shown that was there before them."""
+    chosen: dict[str, Offsets] = {}
+    for group, rows in groups.items():
+        found = shown[group]
+        left = [row for row in rows if _is_hidden(row, found.get(row[:2]), is_before)]
+        if left:
+            chosen[group] = left
+    return chosen
+
+
+def _is_hidden(row: Row, shown: Commit | None, is_before: Callable[[Commit | None], bool]) -> bool:
+    return (shown is None or (shown.offset, shown.metadata) != row[2:]) and is_before(shown)
+
+
+def _by_topic(rows: Offsets) -> list[tuple[str, list[tuple[int, int, str]]]]:
+    topics: dict[str, list[tuple[int, int, str]]] = {}
+    for topic, partition, offset, metadata in rows:
+        topics.setdefault(topic, []).append((partition, offset, metadata))
+    return list(topics.items())
+
+
+def _places(rows: Offsets) -> list[tuple[str, list[int]]]:
+    return [(topic, [row[0] for row in some]) for topic, some in _by_topic(rows)]
 
 
 def _one(response: Any) -> list[int]:

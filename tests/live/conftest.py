@@ -187,10 +187,12 @@ def make_stage(
             partitions: int = 1,
             source_config: Mapping[str, str] | None = None,
             target_config: Mapping[str, str] | None = None,
+            replication_factor: int = -1,
             **settings: object,
         ) -> Stage:
             topic = f"stage-{uuid.uuid4().hex[:12]}"
-            make_on_both(source, target, topic, partitions, source_config, target_config)
+            configs = source_config, target_config
+            make_on_both(source, target, topic, partitions, *configs, replication_factor)
             carrying = stack.enter_context(Carrying({"west": source}, target, redis, **settings))
             carrying.adopt(topic, partitions)
             stage = Stage(source, target, carrying, topic)

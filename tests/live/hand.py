@@ -140,9 +140,13 @@ class Hand:
         self._thread.join(PATIENCE_SECONDS)
         self._loop.close()
 
+    def end(self) -> None:
+        """Its epoch's end has come; not awaited."""
+        self._loop.call_soon_threadsafe(self.stint._over.set)
+
     def finish(self) -> list[Receipt]:
         """Its epoch's end: drained and released."""
-        self._loop.call_soon_threadsafe(self.stint._over.set)
+        self.end()
         failure = self.failure()
         assert failure is None, failure
         return self.book.receipts(time.time())

@@ -243,9 +243,10 @@ def make_on_both(
     partitions: int = 1,
     source_config: Mapping[str, str] | None = None,
     target_config: Mapping[str, str] | None = None,
+    replication_factor: int = -1,
 ) -> None:
-    """The topic on both ends."""
+    """The topic on both ends; as often on a cluster's brokers as it has by default, unless said."""
     for cluster, config in ((source, source_config), (target, target_config)):
         admin = cluster.admin()
-        new = NewTopic(topic, partitions, config=dict(config or {}))
+        new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
         admin.create_topics([new])[topic].result(30)

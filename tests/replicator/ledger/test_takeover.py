@@ -377,18 +377,24 @@ class Split(Cluster):
         self._topics = {ONE.topic: Topic(TARGET, {0: Leader(2, 0)})}
         self._brokers = {1: ("one", 1), 2: ("two", 2)}
         self._coordinators = dict.fromkeys(((GROUP, group) for group in groups_of(ROUTE)), 1)
-        self._knows = {1: stale, 2: true}
+        self._knows = {1: encode(stale), 2: encode(true)}
+        self._pending = self._knows[2]
 
     async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
         match type(request).__name__:
             case "FindCoordinatorRequest":
                 return SimpleNamespace(error_code=0, coordinator_id=2)
             case "OffsetFetchRequest":
-                row = (0, *encode(self._knows[node]), 0)
+                row = (0, *self._knows[node], 0)
                 return SimpleNamespace(error_code=0, topics=[(ONE.topic, [row])])
             case "TxnOffsetCommitRequest":
                 code = Code.COORDINATOR_NOT_AVAILABLE if node == 1 else 0
+                for topic, [(_, *offset)] in request._topics:
+                    if topic == ONE.topic and not code:
+                        self._pending = tuple(offset)
                 return SimpleNamespace(errors=[(ONE.topic, [(0, code)])])
+            case "EndTxnRequest" if request._transaction_result:
+                self._knows[2] = self._pending
             case "InitProducerIdRequest":
                 return SimpleNamespace(error_code=0, producer_id=7, producer_epoch=5)
         return SimpleNamespace(error_code=0)

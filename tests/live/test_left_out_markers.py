@@ -1,0 +1,110 @@
+"""Transactions that a coordinator called complete without a marker: KAFKA-20734, in Kafka 4.3.1.
+
+Its metadata show no leader of a partition, so it takes it for a deleted one and leaves it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.lab.compare import RouteVerdict
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.wait import until
+from replicator.kafka.cluster import GROUP
+from replicator.ledger.entry import Custody
+from replicator.ledger.ledger import group_of
+from replicator.ledger.writer import Writer
+from tests.live.hand import Gate
+from tests.live.stage import SELDOM
+
+PATIENCE_SECONDS = 60.0
+OFFSETS = "__consumer_offsets"
+
+
+@pytest.fixture(scope="module")
+def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Two brokers; each committed offset is on one of them only, everything else on both."""
+    properties = {
+        "default.replication.factor": 2,
+        "transaction.state.log.replication.factor": 2,
+        "offsets.topic.replication.factor": 1,
+    }
+    directory = tmp_path_factory.mktemp("pair")
+    with KafkaCluster("pair", directory, brokers=2, properties=properties) as cluster:
+        yield cluster
+
+
+def leaders(cluster: KafkaCluster, topic: str) -> list[int]:
+    partitions = cluster.admin().list_topics(topic, timeout=30).topics[topic].partitions
+    return [partitions[number].leader for number in sorted(partitions)]
+
+
+def until_leaderless(cluster: KafkaCluster, topic: str, partitions: list[int]) -> None:
+    def are_leaderless() -> bool:
+        found = leaders(cluster, topic)
+        return all(found[number] == -1 for number in partitions)
+
+    assert until(are_leaderless, PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
+def test_a_commit_whose_marker_was_left_out_is_made_again(
+    make_stage, two_brokers, monkeypatch, in_force
+):
+    """The group's broker dies under the release, just before its transaction is ended."""
+    if not in_force:
+
+        async def nothing(*_: object) -> dict[str, object]:
+            return {}
+
+        monkeypatch.setattr(Writer, "_hidden", nothing)
+    stage = make_stage(target=two_brokers)
+    hand = stage.hand(0, drain_seconds=PATIENCE_SECONDS, **SELDOM).start()
+    hand.until_landed(stage.place, stage.send(1000))
+    (route,) = stage.carrying.routes.values()
+    broker = hand.target._coordinators[GROUP, group_of(route, stage.place)]
+    led = [
+        number for number, leader in enumerate(leaders(two_brokers, OFFSETS)) if leader == broker
+    ]
+
+    gate = Gate(hand.target, "EndTxn")
+    hand.end()
+    gate.wait()
+    two_brokers.kill(broker)
+    until_leaderless(two_brokers, OFFSETS, led)
+    gate.open()
+    if not in_force:
+        assert hand.failure() is None
+    two_brokers.restart(broker)
+    two_brokers.wait_ready()
+    assert hand.failure() is None
+    assert stage.entry.custody is (Custody.RELEASED if in_force else Custody.HELD)
+    assert stage.entry.source_offset == (1000 if in_force else 0)
+
+
+def test_a_fence_whose_marker_was_left_out_is_put_up_again(make_stage, two_brokers):
+    """The zombie behind it goes on writing meanwhile."""
+    stage = make_stage(target=two_brokers, replication_factor=1)
+    zombie = stage.hand(0, **SELDOM).start()
+    zombie.until_landed(stage.place, stage.send(1000))
+    zombie.freeze()
+    taker = stage.hand(1, **SELDOM)
+    beginning = Gate(taker.target, "AddPartitionsToTxn")
+    taker.start()
+    beginning.wait()
+    gate = Gate(taker.target, "EndTxn")
+    beginning.open()
+    gate.wait()
+    (broker,) = leaders(two_brokers, stage.topic)
+    two_brokers.kill(broker)
+    until_leaderless(two_brokers, stage.topic, [0])
+    gate.open()
+    stage.send(500)
+    two_brokers.restart(broker)
+    two_brokers.wait_ready()
+    zombie.thaw()
+    stage.send(500)
+    taker.until_carried(stage.place)
+    assert stage.seen() == RouteVerdict(sent=2000, arrived=2000)
