@@ -12,7 +12,7 @@ PROSE_COLUMN = 41
 """In a line that begins a package, what stands from there on is for people."""
 
 ONLY_LIVE = """
-    replicator/carrier/: accept_loss assignment lanes stint target_watch
+    replicator/carrier/: accept_loss assignment lanes stint taking target_watch
     replicator/driver/: office own_topics
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id

@@ -1,7 +1,7 @@
 r"""A carrier's stint: one writer's time, from InitProducerId to its release or to what fenced it.
 
-    Reader -> lanes -> Sender (one per target broker)
-                 \-> Scribe: runs, then entries
+    Taking -> lanes -> Reader -> lanes -> Sender (one per target broker)
+                                    \-> Scribe: runs, then entries
 
 The parts know each other only through the lanes.
 """
@@ -13,12 +13,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from math import inf
 from typing import Any
 
 from aiokafka.errors import KafkaError
 
-from balancer.plan import TopicPartition
 from replicator.batches.packer import PackingRule
 from replicator.carrier.assignment import Assignment
 from replicator.carrier.lane import Lane
@@ -28,6 +26,7 @@ from replicator.carrier.reader import Reader
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
 from replicator.carrier.sender import Sender
+from replicator.carrier.taking import Taking
 from replicator.carrier.target_watch import TargetWatch
 from replicator.config.topology import Appliance
 from replicator.kafka import trouble
@@ -47,8 +46,7 @@ MAX_MESSAGE_BYTES = 1_048_588
 """Kafka's default of max.message.bytes."""
 TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
-WAITING_SECONDS = 1.0
-WAITED_LONG_SECONDS = 5.0
+TARGET_WATCH_SECONDS = 1.0
 RELEASE_SECONDS = 3.0
 METADATA_SECONDS = 30.0
 MOVE_UP_SECONDS = 60.0
@@ -62,17 +60,11 @@ class Stint:
         settings = appliance.replicator
         self._assignment = assignment
         self._settings = settings
-        self._start = appliance.topics.start
         self._book = book
         self._lanes = Lanes()
-        self._waiting: dict[TopicPartition, str] = {}
-        self._stopped: dict[TopicPartition, str] = {}
-        self._waiting_since: dict[str, float] = {}
         self._over = asyncio.Event()
-        self._wanting = asyncio.Event()
         self._uncovered = asyncio.Event()
         self._took = asyncio.Event()
-        self._wanting.set()
         self._limits = dict(assignment.max_message_bytes)
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         route, client_id = assignment.route, assignment.transactional_id
@@ -101,9 +93,9 @@ class Stint:
             request_timeout_ms=settings.request_timeout_ms,
         )
         self._feed = OffsetFeed(region.redis_url(), route.key, assignment.number)
-        self._ledger = Ledger(self._target, route)
+        ledger = Ledger(self._target, route)
         self._scribe = Scribe(
-            ledger=self._ledger,
+            ledger=ledger,
             writer=self._writer,
             target=self._target,
             lanes=self._lanes,
@@ -116,6 +108,23 @@ class Stint:
             rule_of=self._rule_of,
             fetch_bytes=settings.fetch_mib << 20,
             filled=self._filled,
+        )
+        takeover = Takeover(
+            ledger=ledger,
+            writer=self._writer,
+            source=self._source,
+            target=self._target,
+            start=appliance.topics.start,
+            tell=self._scribe.tell_found,
+            timeout_ms=settings.transaction_timeout_ms,
+        )
+        self._taking = Taking(
+            takeover,
+            ends=(self._source, self._target),
+            lanes=self._lanes,
+            scribe=self._scribe,
+            book=book,
+            taken=self._taken,
         )
         self._publishing: asyncio.Task[None] | None = None
         self._pace = Pace(route.name, assignment.number)
@@ -163,13 +172,13 @@ class Stint:
             await self._writer.rotated().open()
 
     async def _live(self) -> None:
-        self._waiting = dict.fromkeys(self._assignment.partitions, "")
-        filling = _started(self._keep_taking(), self._reader.run())
+        self._taking.want(self._assignment.partitions)
+        filling = _started(self._taking.run(), self._reader.run())
         emptying = _started(
             self._keep_senders(),
             self._keep_ledger(),
             self._every(
-                LEDGER_TICK_SECONDS, TargetWatch(self._target, self._lanes, self._park).look
+                TARGET_WATCH_SECONDS, TargetWatch(self._target, self._lanes, self._park).look
             ),
             self._every(self._settings.runs_seconds, self._scribe.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
@@ -216,7 +225,7 @@ class Stint:
                 if task.done():
                     task.result()
             await asyncio.sleep(TICK_SECONDS)
-        self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
         free = f"{self._writer.transactional_id}.free"
         try:
             release = self._scribe.release(free)
@@ -230,7 +239,7 @@ class Stint:
             )
 
     async def _close(self) -> None:
-        self._book.note(self._lanes.values(), self._scribe.parked, self._waiting)
+        self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
         if self._publishing:
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)
@@ -247,64 +256,6 @@ class Stint:
         while True:
             await asyncio.sleep(seconds)
             await act()
-
-    async def _keep_taking(self) -> None:
-        """Acquire what is assigned; what cannot be had is asked for again."""
-        takeover = Takeover(
-            ledger=self._ledger,
-            writer=self._writer,
-            source=self._source,
-            target=self._target,
-            start=self._start,
-            tell=self._scribe.tell_found,
-            timeout_ms=self._settings.transaction_timeout_ms,
-        )
-        while True:
-            acquired = await takeover.acquire(self._waiting.keys() | self._stopped.keys())
-            for partition, taken in acquired.taken.items():
-                lane = Lane(partition, taken.entry)
-                lane.source_leader, lane.target_leader = taken.source_leader, taken.target_leader
-                self._lanes[partition] = lane
-                self._scribe.parked.pop(partition, None)
-                self._book.resumed(partition)
-            if acquired.taken:
-                self._reader.changed.set()
-                self._took.set()
-            for partition, reason in acquired.parked.items():
-                is_told = partition in self._scribe.parked or self._stopped.get(partition) == reason
-                if not is_told:
-                    self._say_parked(partition, reason)
-            self._waiting = acquired.waiting
-            self._say_waiting(time.monotonic())
-            # Others may have been parked meanwhile.
-            self._stopped = acquired.parked | self._scribe.shown_parked()
-            if not (self._waiting or self._stopped):
-                self._wanting.clear()
-            # What is parked is asked for again too: an operator's word shall not wait for the
-            # epoch's end.
-            await self._wanting.wait()
-            await asyncio.sleep(WAITING_SECONDS)
-            if self._waiting:
-                await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
-
-    def _say_waiting(self, now: float) -> None:
-        """Each reason once, when it has lasted."""
-        examples = {reason: partition for partition, reason in self._waiting.items() if reason}
-        before = self._waiting_since
-        self._waiting_since = {reason: before.get(reason, now) for reason in examples}
-        for reason, since in self._waiting_since.items():
-            if now - since > WAITED_LONG_SECONDS:
-                log.warning(
-                    "event=waiting route=%s carrier=%d such as %s-%d: %s",
-                    *self._book.who,
-                    *examples[reason],
-                    reason,
-                )
-                self._waiting_since[reason] = inf
-
-    def _say_parked(self, partition: TopicPartition, reason: str) -> None:
-        log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
-        self._book.parked(partition, reason)
 
     async def _keep_senders(self) -> None:
         """One sender for each broker that leads something of ours."""
@@ -405,6 +356,10 @@ class Stint:
         for sender, _ in self._senders.values():
             sender.wake.set()
 
+    def _taken(self) -> None:
+        self._reader.changed.set()
+        self._took.set()
+
     def _rule_of(self, topic: str) -> PackingRule:
         return PackingRule(
             max_bytes=self._limits.get(topic, MAX_MESSAGE_BYTES),
@@ -421,9 +376,7 @@ class Stint:
     async def _park(self, lane: Lane, loss: Loss) -> None:
         self._book.note([lane], {}, {})
         await self._scribe.park(lane, loss)
-        self._stopped[lane.partition] = str(loss)
-        self._wanting.set()
-        self._say_parked(lane.partition, str(loss))
+        self._taking.stop(lane.partition, str(loss))
 
     async def _look_around(self) -> None:
         """Metadata is read again after errors; this is for changes that cause none."""

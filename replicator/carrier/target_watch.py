@@ -30,7 +30,7 @@ class TargetWatch:
         self._missing_since: dict[str, float] = {}
 
     async def look(self) -> None:
-        """One look, cheap enough for twenty a second."""
+        """One look."""
         now = time.monotonic()
         for partition, lane in list(self._lanes.items()):
             topic = self._target.topic(partition.topic)

@@ -166,8 +166,7 @@ class Hand:
         """Have it acquire what it has released."""
 
         async def want() -> None:
-            self.stint._waiting[place] = ""
-            self.stint._wanting.set()
+            self.stint._taking.want([place])
 
         self.call(want())
 
@@ -175,8 +174,8 @@ class Hand:
 
     def reason_of(self, place: TopicPartition) -> str:
         """Why it does not carry a partition, once it says so."""
-        self.until(lambda: place in self.stint._stopped)
-        return self.stint._stopped[place]
+        self.until(lambda: place in self.stint._taking.stopped)
+        return self.stint._taking.stopped[place]
 
     @property
     def has_ended(self) -> bool:

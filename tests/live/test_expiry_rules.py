@@ -234,8 +234,8 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
         monkeypatch.setattr("replicator.carrier.stint.Takeover", AnyProducer)
     taker = stage.hand(1).start()
     if in_force:
-        taker.until(lambda: stage.place in taker.stint._stopped)
-        assert "forgot the writer" in taker.stint._stopped[stage.place]
+        taker.until(lambda: stage.place in taker.stint._taking.stopped)
+        assert "forgot the writer" in taker.stint._taking.stopped[stage.place]
         assert stage.entry.parked is not None
     else:
         taker.until_carried(stage.place)
