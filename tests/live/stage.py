@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
@@ -20,7 +22,7 @@ from confluent_kafka.admin import NewTopic
 
 from balancer.plan import TopicPartition
 from deploy.lab.compare import RouteVerdict
-from deploy.lab.dump import compare_topic
+from deploy.lab.dump import compare_topic, dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
@@ -31,6 +33,12 @@ from tests.live.hand import Hand
 
 SELDOM: Mapping[str, object] = {"ledger_seconds": 600.0, "runs_seconds": 60.0}
 """Entries are written when a partition is taken, and then not before it must be."""
+SEGMENT_SECONDS = 600
+COMPACTED: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "segment.ms": str(SEGMENT_SECONDS * 1000),
+}
+"""A target that `Stage.compact_target` has cleaned, and nothing else within a test's time."""
 PATIENCE_SECONDS = 60.0
 
 
@@ -104,13 +112,27 @@ class Stage:
         self._hands: list[Hand] = []
 
     def send(
-        self, count: int, shape: Shape = PLAIN, *, first_timestamp_ms: int | None = None
+        self,
+        count: int,
+        shape: Shape = PLAIN,
+        *,
+        first_timestamp_ms: int | None = None,
+        keys: int = 0,
     ) -> int:
-        """More records; how many there are by now."""
+        """More records; how many there are by now.
+
+        Args:
+            keys: so many, in turn: a compacted topic takes no record without one.
+        """
         begin = self._sent
         traffic = records(
             count, seed=begin, origin=str(begin), first_timestamp_ms=first_timestamp_ms
         )
+        if keys:
+            traffic = (
+                replace(record, key=b"%d" % (number % keys), value=b"%d" % number)
+                for number, record in enumerate(traffic, begin)
+            )
         self._sent += send(self.source, self.topic, traffic, shape)
         return self._sent
 
@@ -122,11 +144,13 @@ class Stage:
         self._hands.append(hand)
         return hand
 
-    def left_behind(self, number: int = 0, count: int = 1000, shape: Shape = PLAIN) -> Hand:
+    def left_behind(
+        self, number: int = 0, count: int = 1000, shape: Shape = PLAIN, keys: int = 0
+    ) -> Hand:
         """A carrier that carried so much and was killed: its entry says nothing of that yet."""
         hand = self.hand(number, **SELDOM).start()
         hand.until(lambda: self.place in hand.lanes)
-        self.send(count, shape)
+        self.send(count, shape, keys=keys)
         hand.until_carried(self.place)
         hand.kill()
         return hand
@@ -182,6 +206,20 @@ class Stage:
         """What retention does."""
         admin, where = self.target.admin(), Place(self.topic, 0, before)
         admin.delete_records([where])[where].result(30)
+
+    def compact_target(self, left: int) -> None:
+        """What the cleaner does to all that a COMPACTED target holds by now.
+
+        Args:
+            left: records that it will leave.
+        """
+        producer = Producer({**self.target.librdkafka_options(), "enable.idempotence": True})
+        # The cleaner takes what lies in a segment that is closed. One that is too old is closed by
+        # the next record, and the records' own times say how old it is.
+        later = int(time.time() + 2 * SEGMENT_SECONDS) * 1000
+        producer.produce(self.topic, b"", key=b"closes the segment", partition=0, timestamp=later)
+        assert producer.flush(30) == 0
+        self.until(lambda: len(dump(self.target, self.topic)[0].offsets) == left + 1)
 
     def until_forgotten(self, hand: Hand) -> None:
         """Until the target has forgotten what the carrier's writer sent."""

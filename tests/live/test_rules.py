@@ -20,6 +20,7 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
+from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches import records
 from replicator.batches.batch import scan
@@ -34,8 +35,9 @@ from replicator.ledger.tail import Tail
 from replicator.ledger.takeover import Takeover
 from replicator.ledger.word import OtherTerm
 from replicator.ledger.writer import Writer
+from tests.live.conftest import FORGETS_PRODUCERS
 from tests.live.hand import Gate
-from tests.live.stage import SELDOM
+from tests.live.stage import COMPACTED, SELDOM
 
 IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
 # -- custody
@@ -159,6 +161,53 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(make_stage, monkeyp
         assert stage.seen().is_right
     else:
         assert stage.seen().duplicated == 500
+
+
+@pytest.fixture(scope="module")
+def cleans(tmp_path_factory):
+    """A broker that cleans at once, and forgets who wrote what: only its log can tell."""
+    directory = tmp_path_factory.mktemp("cleans")
+    properties = {**FORGETS_PRODUCERS, "log.cleaner.backoff.ms": 100}
+    with KafkaCluster("cleans", directory, properties=properties) as cluster:
+        yield cluster
+
+
+class CountsRecords(Takeover):
+    """Takes as many for landed as it finds."""
+
+    async def _read_tail(self, partition, entry, found, state, marker):
+        tail = await super()._read_tail(partition, entry, found, state, marker)
+        landed, offset = 0, entry.target_offset
+        while offset < tail.end:
+            for _, header in scan(await self._target.read(*partition, offset, 1 << 20)):
+                offset = header.next_offset
+                if (header.producer_id, header.producer_epoch) == (entry.producer_id, entry.epoch):
+                    landed += header.count
+        return replace(tail, landed=landed)
+
+
+@pytest.mark.parametrize("rule", [Takeover, CountsRecords])
+def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, monkeypatch, rule):
+    stage = make_stage(target=cleans, target_config=COMPACTED)
+    old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
+    stage.until_forgotten(old)
+    stage.compact_target(left=70)
+    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    taker = stage.hand(1, **SELDOM).start()
+    taker.until(lambda: stage.place in taker.lanes)
+    again = 0 if rule is Takeover else 930
+    assert stage.entry.source_offset == 1000 - again
+    stage.send(500, keys=70)
+    taker.until_carried(stage.place)
+    # Offsets tell how often something was written, whatever the cleaner took of it.
+    closing, fence = 1, 1
+    assert taker.call(taker.target.log_end(*stage.place)) == 1000 + closing + fence + again + 500
+    seen = stage.seen()
+    if rule is Takeover:
+        assert (seen.arrived, seen.lost) == (70 + 500, 930)
+        assert not (seen.duplicated or seen.reordered or seen.changed)
+    else:
+        assert seen.duplicated == 70
 
 
 class AsksAfterTheFence(Takeover):
