@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -168,6 +168,30 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster
     directory = tmp_path_factory.mktemp("forgetful")
     with KafkaCluster("forgetful", directory, properties=FORGETS_ALL) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A second source, whose broker may be stopped and whose log cleaner is in a hurry."""
+    directory = tmp_path_factory.mktemp("east")
+    properties = {"log.cleaner.backoff.ms": 100, "log.retention.check.interval.ms": 200}
+    with KafkaCluster("east", directory, properties=properties) as cluster:
+        yield cluster
+
+
+Carry = Callable[..., Carrying]
+
+
+@pytest.fixture
+def carry(redis: RedisServer) -> Iterator[Carry]:
+    """`carry(source, target, start="latest")`: one route between them, named west."""
+    with ExitStack() as open_ones:
+
+        def carry(source: KafkaCluster, target: KafkaCluster, **settings: Any) -> Carrying:
+            carrying = Carrying({"west": source}, target, redis, **settings)
+            return open_ones.enter_context(carrying)
+
+        yield carry
 
 
 StageMaker = Callable[..., Stage]

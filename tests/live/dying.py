@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from replicator.kafka.connection import Connection
-from tests.live.carrying import carry_as_told
+from tests.live.carrier_process import carry_as_told
 
 
 def die() -> None:

@@ -15,8 +15,9 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape
 from deploy.lab.wait import until
-from tests.live.carrying import Carrying, Sending
+from tests.live.carrying import Carrying
 from tests.live.proxy import Proxy
+from tests.live.sending import Sending
 
 PARTITIONS = 6
 PATIENCE_SECONDS = 60.0

@@ -10,8 +10,10 @@ import pytest
 from deploy.lab.process import Process
 from deploy.lab.traffic import PLAIN, Shape
 from deploy.lab.wait import until
-from tests.live.carrying import Carrying, Sending, new_name
+from tests.live.carrying import Carrying
+from tests.live.sending import Sending
 from tests.live.stage import make_on_both
+from tests.live.topics import new_name
 
 PARTITIONS = 4
 TRANSACTIONS = Shape(transaction_records=50, abort_every=3)

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
-
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Place
 
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
-from deploy.lab.redis import RedisServer
-from deploy.lab.traffic import Shape, records, send
-from deploy.lab.wait import until
-from tests.live.carrying import Carrying, Sending, create, delete, new_name
-
-Carry = Callable[..., Carrying]
-SHAPE = Shape(codec="lz4", batch_records=50)
-
-
-@pytest.fixture
-def carry(redis: RedisServer) -> Iterator[Carry]:
-    """`carry(source, target)`: one route between them."""
-    with ExitStack() as open_ones:
-
-        def carry(source: KafkaCluster, target: KafkaCluster, **settings: Any) -> Carrying:
-            carrying = Carrying({"west": source}, target, redis, **settings)
-            return open_ones.enter_context(carrying)
-
-        yield carry
-
-
-@pytest.fixture(scope="module")
-def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker whose disk may be tampered with while it is stopped."""
-    with KafkaCluster("frail", tmp_path_factory.mktemp("frail")) as cluster:
-        yield cluster
+from tests.live.conftest import Carry
+from tests.live.pair import both, ends, fill, prints
+from tests.live.sending import Sending
+from tests.live.topics import create, delete
 
 
 @pytest.fixture
@@ -47,30 +20,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing topics are taken for deleted after a second, not ten."""
     monkeypatch.setattr("replicator.carrier.reader.DELETED_AFTER_SECONDS", 1.0)
     monkeypatch.setattr("replicator.carrier.target_watch.DELETED_AFTER_SECONDS", 1.0)
-
-
-def both(source: KafkaCluster, target: KafkaCluster) -> str:
-    """A topic of two partitions on both ends: one to be lost, one to go on."""
-    topic = new_name()
-    for cluster in (source, target):
-        create(cluster, topic, 2)
-    return topic
-
-
-def fill(cluster: KafkaCluster, topic: str, origin: str, count: int = 500) -> None:
-    send(cluster, topic, records(count, partitions=2, origin=f"{origin} "), SHAPE)
-
-
-def ends(cluster: KafkaCluster, topic: str) -> dict[int, int]:
-    return {p: int(d.offsets[-1]) + 1 if len(d.offsets) else 0 for p, d in dumped(cluster, topic)}
-
-
-def dumped(cluster: KafkaCluster, topic: str) -> list[Any]:
-    return list(dump(cluster, topic, "read_uncommitted").items())
-
-
-def prints(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[int]:
-    return list(dump(cluster, topic, "read_uncommitted")[partition].prints.tolist())
 
 
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
@@ -308,156 +257,3 @@ def test_a_target_topic_deleted_under_load_is_named_and_other_topics_go_on(
     carrying.until_carried()
     carrying.stop()
     assert prints(aggregate, gone) == prints(regional, gone)
-
-
-# -- logs that were cut
-
-
-@pytest.mark.parametrize("grown", [0, 900])
-def test_a_source_log_cut_short_is_named_even_when_it_grew_past_the_position(
-    frail: KafkaCluster, aggregate: KafkaCluster, carry: Carry, grown: int
-) -> None:
-    topic = both(frail, aggregate)
-    place = TopicPartition(topic, 0)
-    fill(frail, topic, "kept")
-    end = ends(frail, topic)[0]
-    carrying = carry(frail, aggregate)
-    carrying.adopt(topic, 2)
-    with Tampering(frail, topic) as tampering:
-        tampering.copy()
-    fill(frail, topic, "lost")
-    carrying.carry_all()
-    position = ends(frail, topic)[0]
-    before = prints(frail, topic)
-    with tampering:
-        tampering.restore()
-    if grown:
-        fill(frail, topic, "anew", grown)
-    carrying.begin()
-    reason = carrying.until_parked(place)
-    assert f"source log was truncated: source offsets [{end}, {position})" in reason
-    fill(frail, topic, "behind")
-    carrying.until_carried(west=[0])
-    assert prints(aggregate, topic) == before
-
-    assert carrying.accept(place).source_offset == end
-    carrying.until_carried()
-    carrying.stop()
-    assert prints(aggregate, topic) == before + prints(frail, topic)[end:]
-    assert carrying.assert_exact(but=[0])
-    _assert_map(carrying, topic, frail, aggregate)
-
-
-def test_a_source_log_cut_short_under_a_running_carrier_is_named(
-    frail: KafkaCluster, aggregate: KafkaCluster, carry: Carry
-) -> None:
-    topic = both(frail, aggregate)
-    place = TopicPartition(topic, 0)
-    fill(frail, topic, "kept")
-    end = ends(frail, topic)[0]
-    with Tampering(frail, topic) as tampering:
-        tampering.copy()
-    carrying = carry(frail, aggregate)
-    carrying.adopt(topic, 2)
-    carrying.begin()
-    fill(frail, topic, "lost")
-    carrying.until_carried()
-    position = ends(frail, topic)[0]
-    before = prints(frail, topic)
-    with tampering:
-        tampering.restore()
-    reason = carrying.until_parked(place)
-    assert f"source log was truncated: source offsets [{end}, {position})" in reason
-    fill(frail, topic, "behind")
-    carrying.until_carried(west=[0])
-    carrying.stop()
-    assert prints(aggregate, topic) == before
-
-
-@pytest.mark.parametrize(("grown", "is_running"), [(0, True), (900, True), (900, False)])
-def test_a_target_log_cut_short_is_named_even_when_it_grew_past_what_was_landed(
-    regional: KafkaCluster, frail: KafkaCluster, carry: Carry, grown: int, is_running: bool
-) -> None:
-    topic = both(regional, frail)
-    place = TopicPartition(topic, 0)
-    carrying = carry(regional, frail)
-    carrying.adopt(topic, 2)
-    fill(regional, topic, "kept")
-    carrying.carry_all()
-    end = ends(frail, topic)[0]
-    with Tampering(frail, topic) as tampering:
-        tampering.copy()
-    fill(regional, topic, "lost")
-    carrying.begin()
-    carrying.until_carried()
-    if not is_running:
-        carrying.stop()
-    landed = carrying.entries()[place].target_offset
-    with tampering:
-        tampering.restore()
-    if grown:
-        fill(frail, topic, "foreign", grown)
-    left = prints(frail, topic)
-    fill(regional, topic, "behind")
-    if not is_running:
-        carrying.begin()
-    reason = carrying.until_parked(place)
-    begin = 0 if grown else end
-    assert f"target lost acknowledged records: target offsets [{begin}, {landed})" in reason
-    carrying.until_carried(west=[0])
-    assert prints(frail, topic) == left
-
-    carrying.accept(place)
-    carrying.until_carried()
-    carrying.stop()
-    # What was acknowledged and lost is given up; what follows is all there, once.
-    assert prints(frail, topic) == left + prints(regional, topic)[-_behind(regional, topic) :]
-
-
-def _behind(cluster: KafkaCluster, topic: str) -> int:
-    """How many of the 500 records sent last went to partition 0."""
-    return sum(r.partition == 0 for r in records(500, partitions=2, origin="behind "))
-
-
-def _assert_map(carrying: Carrying, topic: str, source: KafkaCluster, target: KafkaCluster) -> None:
-    """Where every record of today's source landed, also behind an accepted loss."""
-    sent, arrived = dump(source, topic)[0], dump(target, topic)[0]
-    landed = dict(zip(arrived.prints.tolist(), arrived.offsets.tolist(), strict=True))
-    for maps in carrying.maps("west"):
-        (found,) = (m for key, m in maps.items() if (key.topic, key.partition) == (topic, 0))
-        for fingerprint, offset in zip(sent.prints.tolist(), sent.offsets.tolist(), strict=True):
-            assert found.target_of(offset) == landed[fingerprint]
-            assert found.source_of(landed[fingerprint]) == offset
-
-
-class Tampering:
-    """The broker is down meanwhile; the log of partition 0 can be copied, and put back."""
-
-    def __init__(self, cluster: KafkaCluster, topic: str) -> None:
-        self._cluster, self._topic = cluster, topic
-        self._log = cluster.directory / "node-1" / "data" / f"{topic}-0"
-        self._copy = cluster.directory / f"{topic}-0.copy"
-
-    def __enter__(self) -> Tampering:
-        self._cluster.stop()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._cluster.restart()
-        self._cluster.wait_ready()
-        assert until(self._is_led, 60)
-
-    def _is_led(self) -> bool:
-        """A broker that came back leads its partitions a moment later."""
-        try:
-            dump(self._cluster, self._topic)
-        except KafkaException:
-            return False
-        return True
-
-    def copy(self) -> None:
-        shutil.copytree(self._log, self._copy)
-
-    def restore(self) -> None:
-        shutil.rmtree(self._log)
-        shutil.copytree(self._copy, self._log)

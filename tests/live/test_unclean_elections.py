@@ -14,7 +14,8 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, records, send
 from deploy.lab.wait import until
-from tests.live.carrying import Carrying, create, new_name
+from tests.live.carrying import Carrying
+from tests.live.topics import create, new_name
 
 UNCLEAN = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
 # Partition 0 is lost with broker 1; partition 1 keeps its leader.

@@ -1,0 +1,42 @@
+"""A carrier in a process of its own, told by a file what to carry.
+
+python -m tests.live.carrier_process TOLD
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import sys
+from pathlib import Path
+
+from deploy.lab.process import Process
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.carrier import carry
+from replicator.config.topology import Appliance
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def begin_as_told(
+    told: Path, appliance: Appliance, assignment: Assignment, program: str, *arguments: str
+) -> Process:
+    """The started process; its log is beside the file, which is written here."""
+    told.write_bytes(pickle.dumps((appliance, assignment)))
+    return Process(
+        f"carrier-{assignment.route.target}",
+        [sys.executable, "-m", program, str(told), *arguments],
+        told.with_suffix(".log"),
+        environment={"PYTHONPATH": str(CHECKOUT)},
+    )
+
+
+def carry_as_told(told: Path) -> None:
+    """Be the carrier that begin_as_told described."""
+    # Written by begin_as_told, read by nobody else.
+    appliance, assignment = pickle.loads(told.read_bytes())
+    asyncio.run(carry(appliance, assignment))
+
+
+if __name__ == "__main__":
+    carry_as_told(Path(sys.argv[1]))

@@ -1,0 +1,116 @@
+"""The driver in office as a test plays it: the topics it looks after, its plans, its word."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from balancer.plan import TopicPartition
+from replicator.carrier.assignment import Assignment
+from replicator.config.topology import Appliance
+from replicator.driver.adoption import merged
+from replicator.driver.own_topics import make_own_topics
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.entry import Entry
+from replicator.ledger.ledger import Ledger, virgin
+from replicator.ledger.word import Driver
+from replicator.topics.admin import Admin
+from tests.live.loop_thread import LoopThread
+from tests.live.regions import Regions
+
+PATIENCE_SECONDS = 120.0
+
+
+class Office:
+    """Taken at once, and left with the `with` block.
+
+    Args:
+        max_message_bytes: by topic, where the target takes something else than Kafka's default.
+        replication_factor: of our own topics.
+    """
+
+    def __init__(
+        self,
+        regions: Regions,
+        appliance: Appliance,
+        *,
+        max_message_bytes: Mapping[str, int] | None = None,
+        replication_factor: int = 1,
+    ) -> None:
+        self.routes, self.appliance = regions.routes, appliance
+        self.topics: dict[str, int] = {}
+        self.plan_version = 0
+        self._regions, self._home = regions, regions.home
+        self._limits = tuple((max_message_bytes or {}).items())
+        self._loop = LoopThread()
+        self._await = self._loop.wait
+        self._cluster = Cluster("target", appliance.region(self._home).aggregate)
+        self._ledgers = {name: Ledger(self._cluster, route) for name, route in self.routes.items()}
+        make_own_topics(
+            Admin(self._home, appliance.region(self._home).aggregate),
+            self.routes.values(),
+            replication_factor,
+        )
+        self._await(self._cluster.open())
+        self._driver = Driver(self._cluster, self._home)
+        self._await(self._driver.open())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self._await(self._cluster.close())
+            self._loop.settle()
+            if self._regions.uses_tls:
+                self._await(asyncio.sleep(0.5))  # TLS says goodbye in the background
+        finally:
+            self._loop.close()
+
+    def adopt(self, topic: str, partitions: int = 1) -> None:
+        """Virgin entries of all routes for the partitions that have none yet."""
+        begin = self.topics.get(topic, 0)
+        new = [TopicPartition(topic, number) for number in range(begin, partitions)]
+        self._cluster.watch([topic])
+        self._await(self._cluster.refresh())
+        commits = []
+        for ledger in self._ledgers.values():
+            commits.append(ledger.offsets({place: virgin(ledger, 0) for place in new}))
+            commits.append(ledger.witness(topic, partitions))
+        self._await(self._driver.commit(merged(commits)))
+        self.topics[topic] = partitions
+
+    def entries(self, name: str | None = None) -> dict[TopicPartition, Entry]:
+        """The ledger of a route (of the first source, unless named)."""
+        ledger = self._ledgers[name or next(iter(self.routes))]
+        return self._await(ledger.read(self._places()))
+
+    def _plan(self, carriers: int) -> list[Assignment]:
+        """The next plan, announced: so many carriers of every route share all that was adopted."""
+        self.plan_version += 1
+        self._await(self._driver.say(self.plan_version))
+        places = self._places()
+        return [
+            Assignment(
+                route=route,
+                number=number,
+                partitions=tuple(places[number::carriers]),
+                term=self._driver.term,
+                plan_version=self.plan_version,
+                deadline=time.time() + PATIENCE_SECONDS,
+                max_message_bytes=self._limits,
+            )
+            for route in self.routes.values()
+            for number in range(carriers)
+        ]
+
+    def _places(self) -> list[TopicPartition]:
+        return [TopicPartition(t, n) for t, count in self.topics.items() for n in range(count)]

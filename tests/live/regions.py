@@ -1,0 +1,58 @@
+"""Regions of names of their own, and so of ledgers, ids and runs topics of their own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.redis import RedisServer
+from replicator.config.topology import Appliance, Route
+
+TARGET = "home"
+
+
+class Regions:
+    """Some sources, each with a route into one target.
+
+    Args:
+        sources: clusters, by the names that a test knows the regions by.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, KafkaCluster], target: KafkaCluster, redis: RedisServer
+    ) -> None:
+        mark = uuid.uuid4().hex[:8]
+        self.sources, self.target, self.redis = dict(sources), target, redis
+        self.home = f"{TARGET}-{mark}"
+        self.routes = {name: Route(f"{name}-{mark}", self.home) for name in sources}
+
+    @property
+    def uses_tls(self) -> bool:
+        ends = (self.target, *self.sources.values())
+        return any(end.credentials.uses_tls for end in ends)
+
+    def appliance(self, start: str | int, replicator: Mapping[str, object]) -> Appliance:
+        """The configuration; ends that no route has are nowhere."""
+        nowhere = (f"127.0.0.1:{port}" for port in range(1, 1000))
+        tables = {
+            self.routes[name].source: {
+                "regional": cluster.topology_table(),
+                "aggregate": {"bootstrap": [next(nowhere)]},
+                "redis": self.redis.url,
+            }
+            for name, cluster in self.sources.items()
+        }
+        tables[self.home] = {
+            "regional": {"bootstrap": [next(nowhere)]},
+            "aggregate": self.target.topology_table(),
+            "redis": self.redis.url,
+        }
+        return Appliance.model_validate(
+            {
+                "regions": tables,
+                "routes": [route.name for route in self.routes.values()],
+                "topics": {"start": start},
+                "replicator": dict(replicator),
+            }
+        )
