@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -201,8 +201,7 @@ class Acceptance:
             # must overrule all of them.
             losses=int(time.time()),
         )
-        entries: Mapping[TopicPartition, Entry] = {place: entry}
-        await self._ledger.commit(holder, entries)
+        await self._ledger.replace(holder, {place: there} if there else {}, {place: entry})
         return Accepted(place, (NO_ENTRY,), source_offset)
 
 

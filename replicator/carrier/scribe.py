@@ -7,7 +7,7 @@ behind a gap is sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
@@ -116,7 +116,9 @@ class Scribe:
             if not statements:
                 return False
             await self.tell()
-            done = await self._commit({lane.partition: s.entry for lane, s in statements.items()})
+            done = await self._commit(
+                {lane.partition: s.entry for lane, s in statements.items()}, self._ledger.commit
+            )
             for lane, statement in statements.items():
                 if lane.partition in done:
                     lane.committed(statement)
@@ -136,7 +138,7 @@ class Scribe:
             del self._lanes[lane.partition]
             self._writer.left_at(lane.partition, lane.entry.sequence)
             self.parked[lane.partition] = loss
-            await self._commit({lane.partition: entry.park(loss)})
+            await self._commit({lane.partition: entry.park(loss)}, self._ledger.commit)
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         """Release the lanes that are empty, all in one transaction; the others stay HELD."""
@@ -145,20 +147,24 @@ class Scribe:
             lanes = [x for x in self._lanes.values() if x.is_empty and not x.stopping]
             entries = {lane.partition: lane.released(transactional_id) for lane in lanes}
             await self.tell()
-            done = await self._commit(entries)
+            done = await self._commit(entries, self._ledger.release)
             for lane in lanes:
                 if lane.partition in done:
                     self._writer.left_at(lane.partition, lane.entry.sequence)
                     del self._lanes[lane.partition]
             return done
 
-    async def _commit(self, entries: Mapping[TopicPartition, Entry]) -> set[TopicPartition]:
+    async def _commit(
+        self,
+        entries: Mapping[TopicPartition, Entry],
+        write: Callable[[Writer, Mapping[TopicPartition, Entry]], Awaitable[None]],
+    ) -> set[TopicPartition]:
         """Gives what was committed: one deleted target topic must not hold up all other entries,
         so what the metadata no longer shows is left out."""
         known = {p: entry for p, entry in entries.items() if self._target.topic(p.topic)}
         if known:
             try:
-                await self._ledger.commit(self._writer, known)
+                await write(self._writer, known)
             except Answered as answer:
                 if UNKNOWN_TOPIC not in answer.codes:
                     raise

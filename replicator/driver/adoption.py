@@ -109,9 +109,9 @@ class Adoption:
             try:
                 # Custody: only its holder may replace them, and only what it reads then.
                 holder = await Writer(self._cluster, free_id(route)).open()
-                waiting = virgins(route, await ledger.read(waiting))
+                waiting = virgins(route, await ledger.read_as_holder(holder, waiting))
                 if waiting:
-                    await ledger.commit(holder, waiting)
+                    await ledger.replace(holder, waiting, waiting)
             except Fenced:
                 # A carrier takes some just now: they are no virgins any more, or are next time.
                 log.info("event=not-renewed route=%s: a carrier was quicker", route)
@@ -120,7 +120,8 @@ class Adoption:
         seen = await asyncio.gather(*(self._look(claim) for claim in some))
         places = {place for _, unseen, _ in seen for place in unseen}
         ends: Ends = await aside(self._admin.offsets, places, "latest") if places else {}
-        commits: list[Mapping[str, Offsets]] = []
+        entries: list[Mapping[str, Offsets]] = []
+        witnesses: list[Mapping[str, Offsets]] = []
         counts: dict[tuple[Route, str], int] = {}
         for claim, (count, unseen, known) in zip(some, seen, strict=True):
             route, topic = claim.route, claim.topic
@@ -130,15 +131,15 @@ class Adoption:
             counts[route, topic] = count + len(found)
             ledger = self._ledgers[route]
             new = [place for place in found if place not in known]
-            commits.append(ledger.offsets({p: virgin(ledger, ends[p]) for p in new}))
+            entries.append(ledger.offsets({p: virgin(ledger, ends[p]) for p in new}))
             # Also where nothing is new: every driver that begins renews the witnesses.
             if counts[route, topic]:
-                commits.append(ledger.witness(topic, counts[route, topic]))
+                witnesses.append(ledger.witness(topic, counts[route, topic]))
             if new:
                 log.info("event=adopted route=%s topic=%s partitions=%d", route, topic, len(new))
-        groups = merged(commits)
-        if groups:
-            await self._driver.commit(groups)
+        # In this order: a witness without its entry means that the ledger has lost it.
+        for commits in (entries, witnesses):
+            await self._driver.commit(merged(commits))
         self._adopted |= counts
 
     async def _look(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from replicator.config.topology import Route
-from replicator.ledger.word import PLAN_TOPIC
+from replicator.ledger.writer import PLAN_TOPIC
 from replicator.offsets.runs_topic import runs_topic
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import UnknownTopic

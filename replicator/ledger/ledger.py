@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.kafka.cluster import Cluster, Commit
+from replicator.kafka.cluster import Cluster, Commit, Fenced
 from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry, UnreadableEntry, decode, encode, unreadable
-from replicator.ledger.word import PLAN_TOPIC
 from replicator.ledger.writer import Offsets, Writer
 
 GROUPS = 4
@@ -80,17 +79,43 @@ class Ledger:
         partitions = list(partitions)
         # 15 to 29 ms on an idle lab broker, of 240 to 450 ms that a takeover of 64 partitions took.
         groups = {group_of(self.route, partition) for partition in partitions}
-        await holder.knock({group: [(PLAN_TOPIC, 0, 0, "")] for group in sorted(groups)})
+        await holder.knock(sorted(groups))
         return await self.read(partitions)
 
     async def commit(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
-        """All or none, in a transaction of the writer; raises Fenced."""
+        """Entries that name the writer's id, all or none; raises Fenced."""
 
-        def is_before(commit: Commit | None) -> bool:
-            # Custody: who replaces it next writes another id into it, or opens this one.
-            return commit is None or _read(commit).transactional_id == writer.transactional_id
+        def was_there(_: TopicPartition, shown: Commit | None) -> bool:
+            if _is_held(writer, shown):
+                return True
+            raise Fenced(f"{writer.transactional_id}: another writer has replaced its entries")
 
-        await writer.commit(self.offsets(entries), is_before)
+        await writer.commit(self.offsets(entries), was_there)
+
+    async def release(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
+        """The same for entries that free what the writer held: they may be taken at once."""
+        await writer.commit(self.offsets(entries), lambda _, shown: _is_held(writer, shown))
+
+    async def replace(
+        self,
+        holder: Writer,
+        before: Mapping[TopicPartition, Entry],
+        entries: Mapping[TopicPartition, Entry],
+    ) -> None:
+        """Put entries of anybody in the place of others, all or none, in a transaction of the id
+        that those name; raises Fenced.
+
+        Args:
+            before: what was read as holder. Of anything else it is not known who may write it: an
+                entry comes to name the same id again without its being opened.
+        """
+
+        def was_there(place: TopicPartition, shown: Commit | None) -> bool:
+            if (_read(shown) if shown else None) == before.get(place):
+                return True
+            raise Fenced(f"{holder.transactional_id}: another writer was quicker")
+
+        await holder.commit(self.offsets(entries), was_there)
 
     def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, Offsets]:
         """Entries as offsets to commit, by group."""
@@ -109,6 +134,10 @@ class Ledger:
     def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
         """The witness as an offset to commit together with the entries of an adoption."""
         return {witness_group(self.route, topic): [(runs_topic(self.route), 0, partitions, "")]}
+
+
+def _is_held(writer: Writer, shown: Commit | None) -> bool:
+    return shown is None or _read(shown).transactional_id == writer.transactional_id
 
 
 def _read(commit: Commit) -> Entry:

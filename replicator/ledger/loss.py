@@ -21,7 +21,7 @@ class LossKind(StrEnum):
     TARGET_TRUNCATED = "target lost acknowledged records"
     TARGET_DELETED = "target topic was deleted"
     TARGET_RECREATED = "target topic was deleted and created again"
-    TARGET_TAIL_DELETED = "target retention deleted the tail a takeover must read"
+    TARGET_TAIL_DELETED = "target deleted the tail a takeover must read"
     BATCH_MISSING = "target holds later records of the writer and not these"
     TARGET_REFUSES = "target refuses the records"
     ENTRY_UNREADABLE = "ledger entry cannot be read"

@@ -28,6 +28,8 @@ class Tail:
         runs: where they stand.
         bytes_read: of the target log.
         missing: records of the writer that are not there although later ones are.
+        ends_thinned: behind the last of them the log has a hole, where more may have been: the
+            cleaner leaves nothing of a batch whose keys others have all written since.
     """
 
     landed: int
@@ -36,6 +38,7 @@ class Tail:
     runs: tuple[Run, ...]
     bytes_read: int
     missing: Loss | None = None
+    ends_thinned: bool = False
 
 
 async def read_tail(
@@ -58,26 +61,27 @@ async def read_tail(
     landed, offset, mark, bytes_read = 0, begin, entry.mark, 0
     runs: list[Run] = []
     own: list[Found] = []
-    is_thinned = not is_whole
+    is_thinned, has_hole = not is_whole, False
     while True:
         data = await cluster.read(*partition, offset, READ_BYTES)
         for view, header in scan(data):
             if header.next_offset <= offset:
                 continue
-            is_thinned |= header.base_offset > offset
+            has_hole |= header.base_offset > offset
+            is_thinned |= has_hole
             offset = header.next_offset
             bytes_read += len(view)
             writer = (header.producer_id, header.producer_epoch)
             if header.is_control:
                 if writer == marker:
                     missing = missing_records(entry, own)
-                    return Tail(landed, offset, mark, tuple(runs), bytes_read, missing)
+                    return Tail(landed, offset, mark, tuple(runs), bytes_read, missing, has_hole)
             elif writer == (entry.producer_id, entry.epoch):
                 last = (header.base_sequence + header.last_offset_delta) & SEQUENCE_MASK
                 up_to = entry.landed_up_to(last)
                 if up_to > landed:
                     own.append(Found(up_to - header.last_offset_delta - 1, up_to, is_thinned))
-                    is_thinned = False
+                    is_thinned = has_hole = False
                     runs += _runs(entry, header, up_to)
                     landed = up_to
                     mark = Mark(offset - 1, *writer, last)

@@ -191,7 +191,8 @@ class Takeover:
         }
         if stretches:
             await self._tell(stretches)
-        await self._ledger.commit(holder, parked | {p: one.entry for p, one in taken.items()})
+        new = parked | {p: one.entry for p, one in taken.items()}
+        await self._ledger.replace(holder, entries, new)
         acquired.taken |= taken
         acquired.parked |= {p: str(loss) for p, loss in lost.items()}
 
@@ -277,9 +278,13 @@ class Takeover:
         if state and state.epoch == entry.epoch:
             if state.last_sequence >= 0:
                 remembered = entry.landed_up_to(state.last_sequence)
-        elif found.start > entry.target_offset and not (tail.landed or _is_older(state, entry)):
+        elif not _is_older(state, entry):
             # Forgotten; or reset by the marker of a taker that fenced and did not come to commit.
-            return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, found.start)
+            if found.start > entry.target_offset and not tail.landed:
+                return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, found.start)
+            if tail.ends_thinned:
+                cleaned = "compaction left nothing of what may have been there"
+                return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, tail.end, cleaned)
         # Retention may have deleted landed records that the leader still remembers, and an append
         # under way may have landed after it was asked: the larger answer is right.
         return replace(tail, landed=max(tail.landed, remembered))

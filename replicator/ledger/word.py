@@ -11,11 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from balancer.plan import TopicPartition
 from replicator.kafka.cluster import Cluster, Commit
-from replicator.ledger.writer import Offsets, Writer
-
-PLAN_TOPIC = "sluice.plan"
-"""One partition in every aggregate cluster; offsets can only be committed under a topic."""
+from replicator.ledger.writer import PLAN_TOPIC, Offsets, Writer
 
 
 class OtherTerm(Exception):
@@ -78,13 +76,14 @@ class Driver:
         """Returns once it can be heard; every carrier hears it within word_poll_seconds."""
         said = {"pid": self.term.producer_id, "epoch": self.term.epoch, "stop": stop}
         offsets = [(PLAN_TOPIC, 0, plan_version, json.dumps(said, separators=(",", ":")))]
-        await self._writer.commit({driver_id(self._target): offsets})
+        # Only drivers write it, and a newer one fences this one.
+        await self._writer.commit({driver_id(self._target): offsets}, lambda *_: True)
 
     async def commit(self, groups: Mapping[str, Offsets]) -> None:
         """Ledger entries that only the driver in office may write: adoptions."""
-        await self._writer.commit(groups, _is_not_an_entry)
+        await self._writer.commit(groups, _is_no_entry)
 
 
-def _is_not_an_entry(commit: Commit | None) -> bool:
+def _is_no_entry(_: TopicPartition, shown: Commit | None) -> bool:
     """A witness of fewer partitions, or nothing: an adopted entry may be taken at once."""
-    return commit is None or not commit.metadata
+    return shown is None or not shown.metadata

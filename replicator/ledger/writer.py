@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -32,6 +32,11 @@ Offsets = Sequence[Row]
 Shown = Mapping[tuple[str, int], Commit]
 """Committed offsets as read, by topic and partition."""
 
+WasThere = Callable[[TopicPartition, Commit | None], bool]
+
+PLAN_TOPIC = "sluice.plan"
+"""One partition in every aggregate cluster; offsets can only be committed under a topic."""
+
 SHOWN_SECONDS = 0.5
 """A marker follows EndTxn within some milliseconds; asking again sooner would only cost."""
 SHOWN_PAUSE_SECONDS = 0.002
@@ -51,6 +56,7 @@ class Writer:
         self._timeout_ms = timeout_ms
         # One transaction at a time: a commit and a fence of the same id would end each other.
         self._lock = asyncio.Lock()
+        self._committing = asyncio.Lock()
         self._unfinished = False
         self._sequences: dict[TopicPartition, int] = {}
 
@@ -86,11 +92,7 @@ class Writer:
         """Whether a partition was given up at least once."""
         return partition in self._sequences
 
-    async def commit(
-        self,
-        groups: Mapping[str, Offsets],
-        is_before: Callable[[Commit | None], bool] = lambda _: True,
-    ) -> None:
+    async def commit(self, groups: Mapping[str, Offsets], was_there: WasThere) -> None:
         """Offsets of any number of groups, all or none. Returns once they have been shown.
 
         EndTxn is answered before its markers are written, and a coordinator whose metadata show no
@@ -98,29 +100,32 @@ class Writer:
         answered as committed then stays hidden. So it is read back, and committed again.
 
         Args:
-            is_before: whether a shown offset, other than the one committed, is what stood there
-                before. Any other was put there by who came next: the commit has happened.
+            was_there: whether an offset that is shown, other than the one committed, is what stood
+                there before; if not, whoever came next has put it there. It may raise Fenced.
         """
-        async with self._transaction():
-            await self._put(groups)
-            await self._end(commit=True)
-        hidden = await self._hidden(groups, is_before)
-        while hidden:
-            # That it begins says that the one before is complete: a marker that is not there now
-            # never comes. That it writes says that the coordinator asked is the one of today.
-            async with self._transaction():
-                await self._put(hidden)
-                still = _chosen(hidden, await self._shown(hidden), is_before)
-                await self._end(commit=still == hidden)
-            hidden = await self._hidden(still, is_before)
+        # One at a time: behind a later one, an earlier one is not shown any more.
+        async with self._committing:
+            while groups:
+                async with self._transaction():
+                    await self._put(groups)
+                    await self._end(commit=True)
+                hidden = await self._hidden(groups)
+                if hidden:
+                    # That it begins says that the one before is complete: a marker that is not
+                    # there now never comes. That it writes says that today's coordinator is asked.
+                    await self.knock(hidden)
+                    hidden = _differing(hidden, await self._shown(hidden), was_there)
+                groups = hidden
 
-    async def knock(self, groups: Mapping[str, Offsets]) -> None:
-        """Have the coordinators of groups write these offsets, and take them back. One that is cut
-        off from its peers goes on answering with what it knew, and cannot write: its successor is
+    async def knock(self, groups: Iterable[str]) -> None:
+        """Have the coordinators of groups write an offset, and take it back. One that is cut off
+        from its peers goes on answering with what it knew, and cannot write: its successor is
         found, and asked from here on.
         """
         async with self._transaction():
-            await self._put(groups, never=frozenset())
+            await self._put(
+                {group: [(PLAN_TOPIC, 0, 0, "")] for group in groups}, never=frozenset()
+            )
             await self._end(commit=False)
 
     async def fence(self, topic: str, partitions: Sequence[int]) -> None:
@@ -175,18 +180,16 @@ class Writer:
             )
         )
 
-    async def _hidden(
-        self, groups: Mapping[str, Offsets], is_before: Callable[[Commit | None], bool]
-    ) -> dict[str, Offsets]:
-        """Those in whose place readers still see what was there before, after SHOWN_SECONDS."""
+    async def _hidden(self, groups: Mapping[str, Offsets]) -> Mapping[str, Offsets]:
+        """Those that are not shown after SHOWN_SECONDS."""
         give_up_at = time.monotonic() + SHOWN_SECONDS
         pause = SHOWN_PAUSE_SECONDS
-        while hidden := _chosen(groups, await self._shown(groups), is_before):
-            if time.monotonic() > give_up_at:
-                break
+        while True:
             await asyncio.sleep(pause)
             pause *= 2
-        return hidden
+            groups = _differing(groups, await self._shown(groups))
+            if not groups or time.monotonic() > give_up_at:
+                return groups
 
     async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
         """What readers see today in the place of each offset."""
@@ -218,23 +221,23 @@ def _requests(offsets: Offsets) -> list[Offsets]:
     return list(parts)
 
 
-def _chosen(
+def _differing(
     groups: Mapping[str, Offsets],
     shown: Mapping[str, Shown],
-    is_before: Callable[[Commit | None], bool],
+    counts: WasThere = lambda *_: True,
 ) -> dict[str, Offsets]:
-    """The offsets in whose place something is shown that was there before them."""
-    chosen: dict[str, Offsets] = {}
+    """The offsets in whose place something else is shown, if that counts."""
+    differing: dict[str, Offsets] = {}
     for group, rows in groups.items():
-        found = shown[group]
-        left = [row for row in rows if _is_hidden(row, found.get(row[:2]), is_before)]
+        left = [
+            (topic, number, offset, metadata)
+            for topic, number, offset, metadata in rows
+            if (found := shown[group].get((topic, number))) != Commit(offset, metadata)
+            and counts(TopicPartition(topic, number), found)
+        ]
         if left:
-            chosen[group] = left
-    return chosen
-
-
-def _is_hidden(row: Row, shown: Commit | None, is_before: Callable[[Commit | None], bool]) -> bool:
-    return (shown is None or (shown.offset, shown.metadata) != row[2:]) and is_before(shown)
+            differing[group] = left
+    return differing
 
 
 def _by_topic(rows: Offsets) -> list[tuple[str, list[tuple[int, int, str]]]]:

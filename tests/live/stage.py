@@ -26,6 +26,7 @@ from deploy.lab.dump import compare_topic, dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
+from replicator.config.topology import Route
 from replicator.kafka.cluster import TRANSACTION
 from replicator.ledger.entry import Entry
 from tests.live.carrying import Carrying
@@ -263,6 +264,11 @@ class Stage:
         assert until(condition, PATIENCE_SECONDS)
 
     # -- what came of it
+
+    @property
+    def route(self) -> Route:
+        (route,) = self.carrying.routes.values()
+        return route
 
     @property
     def entry(self) -> Entry:

@@ -63,8 +63,7 @@ def test_a_commit_whose_marker_was_left_out_is_made_again(
     stage = make_stage(target=two_brokers)
     hand = stage.hand(0, drain_seconds=PATIENCE_SECONDS, **SELDOM).start()
     hand.until_landed(stage.place, stage.send(1000))
-    (route,) = stage.carrying.routes.values()
-    broker = hand.target._coordinators[GROUP, group_of(route, stage.place)]
+    broker = hand.target._coordinators[GROUP, group_of(stage.route, stage.place)]
     led = [
         number for number, leader in enumerate(leaders(two_brokers, OFFSETS)) if leader == broker
     ]

@@ -43,6 +43,10 @@ IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "
 # -- custody
 
 
+def takeover_of(hand):
+    return hand.stint._taking._takeover
+
+
 class ReadOnce(Ledger):
     """Believes for ever what it read first."""
 
@@ -58,7 +62,7 @@ def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_forc
     stage.left_behind(0)
     late = stage.hand(1, **SELDOM)
     if not in_force:
-        late.stint._ledger = ReadOnce(late.target, late.stint._ledger.route)
+        takeover_of(late)._ledger = ReadOnce(late.target, stage.route)
     gate = Gate(late.target, "InitProducerId", lambda r: r._transactional_id.endswith(".0"))
     late.start()
     gate.wait()  # it has read the entry
@@ -83,8 +87,8 @@ class OwnCommits(Ledger):
 
     writer: Writer
 
-    async def commit(self, writer, entries):
-        await super().commit(self.writer, entries)
+    async def replace(self, holder, before, entries):
+        await super().replace(self.writer, before, entries)
 
 
 @IN_FORCE
@@ -93,7 +97,7 @@ def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make
     stage.left_behind(0)
     late = stage.hand(1, **SELDOM)
     if not in_force:
-        ledger = late.stint._ledger = OwnCommits(late.target, late.stint._ledger.route)
+        ledger = takeover_of(late)._ledger = OwnCommits(late.target, stage.route)
         ledger.writer = late.stint._writer
     gate = Gate(late.target, "TxnOffsetCommit", lambda r: _names(r, stage.topic))
     late.start()
@@ -238,7 +242,7 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(make_stage, m
     stage.send(500)
     hand = stage.hand(1).start()
     if rule is AsksAfterTheFence:
-        assert "target retention deleted the tail" in hand.reason_of(stage.place)
+        assert "target deleted the tail" in hand.reason_of(stage.place)
         return
     hand.until_carried(stage.place)
     again = stage.seen().arrived
@@ -273,7 +277,7 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
     monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
     second = stage.hand(2, **SELDOM).start()
     if rule is Takeover:
-        assert "target retention deleted the tail" in second.reason_of(stage.place)
+        assert "target deleted the tail" in second.reason_of(stage.place)
         assert stage.seen().arrived == 0
     else:
         second.until_carried(stage.place)

@@ -45,6 +45,8 @@ class Clusters:
     async def commit(self, writer, entries):
         self.entries += entries.values()
 
+    release = commit
+
 
 @pytest.mark.parametrize("ending", ["release", "park"])
 async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):

@@ -1,11 +1,14 @@
 """Where entries and witnesses are kept: spread over groups, the same for ever."""
 
 from collections import Counter
+from dataclasses import replace
+
+import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
-from replicator.kafka.cluster import Cluster
-from replicator.ledger.entry import Custody, decode
+from replicator.kafka.cluster import Cluster, Fenced
+from replicator.ledger.entry import Custody, Entry, decode
 from replicator.ledger.ledger import (
     GROUPS,
     Ledger,
@@ -15,6 +18,8 @@ from replicator.ledger.ledger import (
     virgin,
     witness_group,
 )
+from replicator.ledger.writer import Writer
+from tests.replicator.ledger.coordinator import Coordinator
 
 ROUTE = Route("west", "east")
 PLACES = [TopicPartition(f"topic-{t}", n) for t in range(20) for n in range(100)]
@@ -61,3 +66,79 @@ def test_a_witness_is_kept_under_a_topic_that_outlives_the_one_it_speaks_of():
         0,
         12,
     )
+
+
+# -- what is shown in the place of a commit whose marker was left out
+
+OLD, OWN = "sluice.west.east.3", "sluice.west.east.4"
+BEFORE = Entry(
+    custody=Custody.RELEASED,
+    source_offset=100,
+    target_offset=100,
+    producer_id=7,
+    epoch=5,
+    sequence=50,
+    transactional_id=f"{OLD}.free",
+)
+TAKEN = replace(BEFORE, custody=Custody.HELD, producer_id=8, epoch=0, transactional_id=OLD)
+CARRIED = replace(TAKEN, source_offset=200, target_offset=200, sequence=100)
+PLACE = TopicPartition("flights", 7)
+
+
+def coordinator(*later: Entry) -> Coordinator:
+    """Leaves the first marker out; right behind it somebody commits `later`."""
+    ledger = a_ledger()
+    group = group_of(ROUTE, PLACE)
+    behind = [row for entry in later for row in ledger.offsets({PLACE: entry})[group]]
+    shown = {group: list(ledger.offsets({PLACE: BEFORE})[group])}
+    return Coordinator(shown, [{group}], {group: behind})
+
+
+async def shown_in(cluster: Cluster) -> Entry:
+    return (await Ledger(cluster, ROUTE).read([PLACE]))[PLACE]
+
+
+async def test_a_replacement_that_stays_hidden_is_made_again():
+    cluster = coordinator()
+    holder = Writer(cluster, f"{OLD}.free")
+    await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
+    assert await shown_in(cluster) == TAKEN
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        replace(TAKEN, epoch=1, transactional_id=OWN),
+        # Taken, carried and released again: the same id, which nobody had to open for that.
+        replace(BEFORE, source_offset=5000, target_offset=5000),
+    ],
+    ids=["held by another", "released again under the same id"],
+)
+async def test_a_replacement_that_is_not_shown_writes_over_no_other_entry(later):
+    cluster = coordinator(later)
+    holder = Writer(cluster, f"{OLD}.free")
+    with pytest.raises(Fenced, match="quicker"):
+        await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
+    assert await shown_in(cluster) == later
+
+
+async def test_an_own_entry_that_stays_hidden_is_committed_again():
+    cluster = coordinator(TAKEN)
+    await Ledger(cluster, ROUTE).commit(Writer(cluster, OLD), {PLACE: CARRIED})
+    assert await shown_in(cluster) == CARRIED
+
+
+async def test_an_own_entry_that_another_writer_replaced_is_a_fence():
+    other = replace(TAKEN, transactional_id=OWN)
+    cluster = coordinator(other)
+    with pytest.raises(Fenced, match="replaced"):
+        await Ledger(cluster, ROUTE).commit(Writer(cluster, OLD), {PLACE: CARRIED})
+    assert await shown_in(cluster) == other
+
+
+async def test_what_was_released_may_have_been_taken_at_once():
+    other = replace(TAKEN, transactional_id=OWN)
+    cluster = coordinator(other)
+    freed = replace(CARRIED, custody=Custody.RELEASED, transactional_id=f"{OLD}.free")
+    await Ledger(cluster, ROUTE).release(Writer(cluster, OLD), {PLACE: freed})
+    assert await shown_in(cluster) == other

@@ -164,7 +164,7 @@ class Book(dict[TopicPartition, Entry]):
     async def read_as_holder(self, holder, partitions):
         return await self.read(partitions)
 
-    async def commit(self, writer, entries):
+    async def replace(self, holder, before, entries):
         self.update(entries)
 
 
@@ -212,8 +212,33 @@ async def test_a_tail_that_retention_deleted_is_known_or_stops(monkeypatch, stat
     book = Book({ONE: HELD})
     acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
     if goes_on_at is None:
-        assert "retention deleted the tail" in acquired.parked[ONE]
+        assert "target deleted the tail" in acquired.parked[ONE]
         assert book[ONE].parked
+    else:
+        assert acquired.taken[ONE].entry.source_offset == goes_on_at
+
+
+@pytest.mark.parametrize(
+    ("states", "own", "goes_on_at"),
+    [
+        ({}, b"", None),
+        ({}, batch(100, (7, 3), 50, 5), None),
+        ({}, batch(100, (7, 3), 50, 5) + batch(112, (7, 3), 62, 3), 25),
+        ({7: ProducerState(3, 64)}, b"", 25),
+        ({7: ProducerState(2, 5)}, b"", 10),
+    ],
+    ids=["all gone", "its end gone", "its end there", "remembered", "never wrote"],
+)
+async def test_a_tail_that_the_cleaner_may_have_ended_is_known_or_stops(
+    monkeypatch, states, own, goes_on_at
+):
+    """The writer of the last record in the log is another one."""
+    log = own + batch(115, (6, 0), 0, 1) + marker(116, (7, 5))
+    target = End(TARGET, 0, 117, states, log)
+    book = Book({ONE: HELD})
+    acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
+    if goes_on_at is None:
+        assert "compaction left nothing" in acquired.parked[ONE]
     else:
         assert acquired.taken[ONE].entry.source_offset == goes_on_at
 
@@ -313,11 +338,11 @@ async def test_a_commit_whose_answer_never_came_is_found_as_our_own(monkeypatch)
     own = Pen(None, "sluice.west.east.99", 0, 8, 4)
 
     class Unanswered(Book):
-        async def commit(self, writer, entries):
+        async def replace(self, holder, before, entries):
             book.update(entries)
             await asyncio.Event().wait()
 
-    target = End(TARGET, 0, 161, log=marker(160, (8, 4)))
+    target = End(TARGET, 0, 161, log=batch(100, (6, 0), 0, 60) + marker(160, (8, 4)))
     lost = a_taker(monkeypatch, Unanswered(book), End(SOURCE, 0, 9000), target, own=own)
     assert "sluice.west.east.99" in (await lost.acquire([ONE])).waiting[ONE]
     fences: list[object] = []
