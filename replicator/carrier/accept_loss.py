@@ -19,7 +19,7 @@ from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
 from replicator.carrier.scribe import Scribe
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.cluster import Answered, Cluster
 from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger, free_id
@@ -169,7 +169,9 @@ class Acceptance:
             self.left = acquired.waiting | acquired.parked
             for partition, taken in acquired.taken.items():
                 lanes[partition] = Lane(partition, taken.entry)
-            await scribe.release(f"{self._writer.transactional_id}.free")
+            # A running carrier that asked again meanwhile holds them by now, and has fenced us.
+            with suppress(Answered):
+                await scribe.release(f"{self._writer.transactional_id}.free")
         finally:
             for stop in (self._publisher.stop, self._feed.stop):
                 # A cluster that is away shall not hold up the end either.

@@ -8,6 +8,7 @@ from enum import Enum, IntEnum
 class Code(IntEnum):
     """The codes that something here depends on, or that people may come to read."""
 
+    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2

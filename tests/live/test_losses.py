@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Place
@@ -9,6 +11,7 @@ from confluent_kafka import TopicPartition as Place
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
+from replicator.carrier.scribe import Scribe
 from tests.live.conftest import Carry
 from tests.live.pair import both, ends, fill, prints
 from tests.live.sending import Sending
@@ -61,9 +64,26 @@ def test_retention_that_passed_a_stopped_reader_is_named_and_accepted_behind_it(
     assert carrying.entries()[place].losses == 1
 
 
+class Late(Scribe):
+    """Releases what was accepted once the running carrier has taken it over."""
+
+    async def release(self, transactional_id: str) -> set[TopicPartition]:
+        while True:
+            entries = (await self._ledger.read(self._lanes)).values()
+            if self._writer.transactional_id not in {x.transactional_id for x in entries}:
+                return await super().release(transactional_id)
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("scribe", [Scribe, Late])
 def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
-    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry
+    regional: KafkaCluster,
+    aggregate: KafkaCluster,
+    carry: Carry,
+    monkeypatch: pytest.MonkeyPatch,
+    scribe: type[Scribe],
 ) -> None:
+    monkeypatch.setattr("replicator.carrier.accept_loss.Scribe", scribe)
     topic = both(regional, aggregate)
     place = TopicPartition(topic, 0)
     fill(regional, topic, "carried")
