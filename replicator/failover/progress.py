@@ -9,10 +9,11 @@ known every answer is lower than the truth: a group may read again, and skips no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from replicator.offsets.offset_map import Basis, OffsetMap, Place
+from replicator.offsets.spans import Spans
 
 Vector = Mapping[str, int]
 """Source region -> the first source offset that was not read."""
@@ -51,11 +52,13 @@ class Known:
 class Aggregate:
     """One partition of a region's aggregate: by source region, what is known of its records.
 
-    log_end was asked for before runs and ledger were read; None when it could not be.
+    log_end was asked for before runs and ledger were read; None when it could not be. Runs that are
+    learned after the first question may not be seen: make another one.
     """
 
     known: Mapping[str, Known]
     log_end: int | None = None
+    _tails: dict[str, Spans] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def unread(self, region: str, committed: int) -> Place | None:
         """The first source offset of a region that a group at `committed` has not read.
@@ -123,11 +126,24 @@ class Aggregate:
         )
 
     def _first_untold(self, region: str, at: int) -> int:
-        """The first offset from `at` on that no other region's record is known to stand at."""
-        others = [known.runs for name, known in self.known.items() if name != region]
-        while run := next(filter(None, (runs.run_at(at) for runs in others)), None):
-            at = run.target_end
-        return at
+        """The first offset from `at` on that no other region's record is known to stand at.
+
+        `at` is not before the end of the region's own runs.
+        """
+        if region not in self._tails:
+            self._tails[region] = self._tail(region)
+        return self._tails[region].first_outside(at)
+
+    def _tail(self, region: str) -> Spans:
+        """Where others' records stand behind a region's own: the longer it is idle, the more."""
+        tail = Spans()
+        for name, known in self.known.items():
+            if name != region:
+                piece = known.runs.piece()
+                ends = piece.targets + piece.counts
+                behind = ends > self.known[region].runs.target_end
+                tail.add_all(piece.targets[behind], ends[behind])
+        return tail
 
 
 def progress(here: Aggregate, committed: int) -> dict[str, Place] | None:

@@ -169,13 +169,6 @@ class OffsetMap:
         )
         return Place(source_offset, "exact" if complete else "floor")
 
-    def run_at(self, target_offset: int) -> Run | None:
-        """The run that a record of the target belongs to; None when no run says so."""
-        at = bisect_right(self._targets, target_offset) - 1
-        if at < 0 or target_offset >= self._targets[at] + self._counts[at]:
-            return None
-        return Run(self._sources[at], self._targets[at], self._counts[at])
-
     def knows(self, begin: int, end: int) -> bool:
         """Whether all was told about the source offsets begin..end-1."""
         return self._known.covers(begin, end)

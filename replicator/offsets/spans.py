@@ -71,6 +71,11 @@ class Spans:
         found = bisect_right(self._begins, begin) - 1
         return found >= 0 and self._ends[found] >= end
 
+    def first_outside(self, begin: int) -> int:
+        """The first offset from begin on that is not in the set."""
+        found = bisect_right(self._begins, begin) - 1
+        return max(begin, self._ends[found]) if found >= 0 else begin
+
     def without(self, other: "Spans") -> "Spans":
         """The offsets of this set that are not in the other."""
         rest = Spans()

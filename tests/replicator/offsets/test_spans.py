@@ -45,3 +45,9 @@ def test_what_is_in_both_is_in_one_within_the_other(spans, others):
 def test_a_span_is_covered_when_each_of_its_offsets_is_held(spans, begin, length):
     asked = set(range(begin, begin + length))
     assert Spans(*spans).covers(begin, begin + length) == (asked <= offsets(spans))
+
+
+@given(LISTS, st.integers(0, 60))
+def test_the_first_offset_outside_is_the_first_that_is_not_held(spans, begin):
+    held = offsets(spans)
+    assert Spans(*spans).first_outside(begin) == next(o for o in range(begin, 99) if o not in held)
