@@ -121,3 +121,26 @@ def test_what_retention_took_there_of_the_unread_is_told_in_source_offsets():
     crossing = Crossing(Aggregate({}), there)
     assert crossing.retention_took({"west": 4}) == 3
     assert crossing.retention_took({"west": 7}) == 0
+
+
+def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
+    late = OffsetMap()
+    late.add([Run(5, 10, 10)])
+    here = Aggregate({"west": Known(landed(Run(0, 0, 8))), "east": Known(landed(Run(0, 8, 5)))}, 13)
+    there = Aggregate({"west": Known(late), "east": Known(landed(Run(0, 0, 5)))}, 20)
+    crossing = Crossing(here, there)
+    places = crossing.progress(11)
+    assert crossing.resume(places) == (3, "exact")
+    assert crossing.read_again(places, 11, 3) == Count(8, "at most")
+
+
+def test_what_was_read_beyond_a_floor_may_be_read_again():
+    known = OffsetMap()
+    known.learn(Stretch(0, 4, (Run(0, 0, 4),)))
+    crossing = Crossing(
+        Aggregate({"west": Known(known)}), Aggregate({"west": Known(landed(Run(0, 0, 20)))}, 20)
+    )
+    places = crossing.progress(9)
+    assert places == {"west": (4, "floor")}
+    assert crossing.read_again(places, 9, 4) == Count(5, "at most")
+    assert crossing.read_again(places, 9, 2) == Count(7, "at most")
