@@ -48,6 +48,7 @@ TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
 TARGET_WATCH_SECONDS = 1.0
 RELEASE_SECONDS = 3.0
+CLOSE_SECONDS = 2.0
 METADATA_SECONDS = 30.0
 MOVE_UP_SECONDS = 60.0
 MOVE_UP_PATIENCE_SECONDS = 5.0
@@ -241,11 +242,13 @@ class Stint:
     async def _close(self) -> None:
         self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
         if self._publishing:
+            # Cut short, it would leave connections that nobody closes.
+            await asyncio.wait([self._publishing], timeout=CLOSE_SECONDS)
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)
         for stop in (self._publisher.stop, self._feed.stop):
             try:
-                await asyncio.wait_for(stop(), 2.0)
+                await asyncio.wait_for(stop(), CLOSE_SECONDS)
             except (TimeoutError, KafkaError, OSError) as error:
                 log.warning("event=close-failed route=%s carrier=%d: %s", *self._book.who, error)
         await asyncio.gather(self._source.close(), self._target.close())

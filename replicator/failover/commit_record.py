@@ -82,4 +82,7 @@ class _Cursor:
         begin, self._at = self._at, self._at + size
         if size < 0 or self._at > len(self._data):
             raise UnknownCommit(f"a text of {size} bytes in a record of {len(self._data)}")
-        return self._data[begin : self._at].decode()
+        try:
+            return self._data[begin : self._at].decode()
+        except UnicodeDecodeError as error:
+            raise UnknownCommit(f"a text of {size} bytes that is not UTF-8") from error

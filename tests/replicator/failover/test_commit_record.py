@@ -71,3 +71,8 @@ def test_a_value_cut_short_is_named_and_not_guessed(version, data):
     cut = data.draw(st.integers(0, needed - 1))
     with pytest.raises(UnknownCommit):
         commit_of(whole[:cut])
+
+
+def test_a_text_that_is_none_is_named():
+    with pytest.raises(UnknownCommit, match="not UTF-8"):
+        key_of(struct.pack(">hh", 1, 2) + b"\xff\xff" + text("topic") + struct.pack(">i", 0))

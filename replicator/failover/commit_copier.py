@@ -1,0 +1,68 @@
+"""Keeps one region's commits in another region's Redis; one copier for each such Redis.
+
+Where it stands is kept there, so a copier has nothing to remember: begun anew, or beside another
+one, it goes on from what the Redis has, be that nothing at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import closing
+
+from replicator.failover.commit_follower import CommitFollower, CommitsUnreadable
+from replicator.failover.commit_store import CommitStore, StoreBehind
+from replicator.offsets.offset_store import StoreUnreachable
+from replicator.topics.admin_error import AdminError
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS_MIN = 0.2
+RETRY_SECONDS_MAX = 5.0
+
+
+class CommitCopier:
+    """From one cluster to one store. Blocking: give run() a thread of its own."""
+
+    def __init__(self, follower: CommitFollower, store: CommitStore) -> None:
+        self._follower = follower
+        self._store = store
+        self._name = f"{follower.name} to {store.name}"
+        self._stopping = threading.Event()
+        self._trouble: type[Exception] | None = None
+        self._retry_seconds = RETRY_SECONDS_MIN
+
+    def stop(self) -> None:
+        """Has run() return, within some seconds when a server does not answer."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Copies until it is told to stop, whatever is away meanwhile."""
+        while not self._stopping.is_set():
+            try:
+                self._copy()
+            except (AdminError, CommitsUnreadable, StoreBehind, StoreUnreachable) as trouble:
+                self._note(trouble)
+                self._stopping.wait(self._retry_seconds)
+                self._retry_seconds = min(2 * self._retry_seconds, RETRY_SECONDS_MAX)
+
+    def _copy(self) -> None:
+        """From where the destination stands, until something has to be begun anew."""
+        with closing(self._follower.follow(self._store.position())) as polls:
+            for portions in polls:
+                if self._stopping.is_set():
+                    return
+                if portions:
+                    self._store.put(portions)
+                if any(portion.is_news for portion in portions.values()):
+                    self._note(None)
+
+    def _note(self, trouble: Exception | None) -> None:
+        """Says a trouble when it begins or becomes another, and its end."""
+        before, self._trouble = self._trouble, type(trouble) if trouble else None
+        if trouble is None:
+            self._retry_seconds = RETRY_SECONDS_MIN
+            if before:
+                logger.warning("event=commits-copied-again %s", self._name)
+        elif before is not self._trouble:
+            logger.warning("event=commits-not-copied %s: %s", self._name, trouble)

@@ -1,0 +1,151 @@
+"""What is read of a cluster's `__consumer_offsets`, and which of two commits is the newer one.
+
+All commits of a group lie in one partition of that log, so the later one is the newer one, also
+when a group was rewound on purpose. Offsets of that log are given out a second time only when it
+was made anew or cut; an era counts these times (docs/decisions/0009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replicator.failover.commit_record import Commit, Committed
+
+
+class Version(NamedTuple):
+    """A place in the log of commits; the larger of two is the newer one."""
+
+    era: int
+    log_offset: int
+
+
+class Versioned(NamedTuple):
+    """A commit with its version; None: it was deleted."""
+
+    version: Version
+    commit: Commit | None
+
+
+class Position(NamedTuple):
+    """Everything before this offset of one partition of the log was read.
+
+    leader_epoch is of the last record that was read, -1 when not known: by it a broker sees that a
+    log was cut and has grown again since.
+    """
+
+    topic_id: str
+    era: int
+    offset: int = 0
+    leader_epoch: int = -1
+
+    def anew(self) -> Position:
+        """The beginning, after the log was cut."""
+        return Position(self.topic_id, self.era + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Everything that was read of one partition between two positions.
+
+    Args:
+        caught_up_ms: all that stood in the log at this time has been read; None: no news of that.
+    """
+
+    begin: Position
+    end: Position
+    commits: Mapping[Committed, Versioned] = field(default_factory=dict)
+    caught_up_ms: int | None = None
+
+    @property
+    def is_news(self) -> bool:
+        """The log was read since; without that, a portion only says where reading begins."""
+        return self.begin != self.end or self.caught_up_ms is not None
+
+
+def newest(told: Iterable[tuple[Committed, Versioned]]) -> dict[Committed, Versioned]:
+    """The newest of each, in whatever order and how often they are told."""
+    found: dict[Committed, Versioned] = {}
+    for committed, versioned in told:
+        if committed not in found or found[committed].version < versioned.version:
+            found[committed] = versioned
+    return found
+
+
+def beginnings(
+    positions: Mapping[int, Position], topic_id: str, partitions: Iterable[int]
+) -> dict[int, Position]:
+    """From where to read each partition; what belongs to another topic of that name is passed over.
+
+    A topic made anew may have other partitions, and a group may lie in another one: its era is
+    larger than any before.
+    """
+    anew = max((position.era for position in positions.values()), default=-1) + 1
+    return {
+        number: position
+        if (position := positions.get(number)) and position.topic_id == topic_id
+        else Position(topic_id, anew)
+        for number in partitions
+    }
+
+
+class Reading:
+    """One partition on its way from a position on: what was found, and whether that is all."""
+
+    def __init__(self, position: Position) -> None:
+        self.position = position
+        self.is_cut = False
+        """The log showed less than had been read of it: it has to be read anew."""
+        self._begin = position
+        # Nothing is claimed before the log has shown something.
+        self._seen_to = -1
+        self._told: list[tuple[Committed, Versioned]] = []
+        self._mark: tuple[int, int] | None = None
+
+    def read(
+        self,
+        offset: int,
+        leader_epoch: int,
+        committed: Committed | None,
+        commit: Commit | None,
+    ) -> None:
+        """A record; `committed` is None when it says nothing about a commit."""
+        if self._is_behind(offset):
+            return
+        if committed is not None:
+            version = Version(self.position.era, offset)
+            self._told.append((committed, Versioned(version, commit)))
+        self.position = self.position._replace(offset=offset + 1, leader_epoch=leader_epoch)
+        self._seen_to = offset + 1
+
+    def reach(self, offset: int) -> None:
+        """There is nothing more to be read now, and nothing was left out before this offset."""
+        if not self._is_behind(offset):
+            self._seen_to = offset
+
+    def expect(self, log_end: int, at_ms: int) -> None:
+        """The log ended here at that time, whether or not all of it may be read already.
+
+        The first one counts until it is reached: the end of a busy log runs ahead for ever.
+        """
+        if self._mark is None:
+            self._mark = log_end, at_ms
+
+    def take(self) -> Portion | None:
+        """What was found since the last call; None when there is nothing to be told."""
+        if self.is_cut:
+            anew = self.position.anew()
+            return Portion(anew, anew)
+        caught_up_ms = None
+        if self._mark and self._mark[0] <= self._seen_to:
+            (_, caught_up_ms), self._mark = self._mark, None
+        begin, self._begin = self._begin, self.position
+        told, self._told = self._told, []
+        if begin == self.position and caught_up_ms is None:
+            return None
+        return Portion(begin, self.position, newest(told), caught_up_ms)
+
+    def _is_behind(self, offset: int) -> bool:
+        self.is_cut = self.is_cut or offset < self.position.offset
+        return self.is_cut
