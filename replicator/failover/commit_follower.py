@@ -54,15 +54,15 @@ class CommitFollower:
     def follow(
         self, positions: Mapping[int, Position]
     ) -> Generator[dict[int, Portion], None, None]:
-        """What each poll brings, by partition, several times a second and also when it is nothing.
+        """What each poll brings, by partition: several times a second, also when it is nothing.
 
-        The first answer has all partitions and says where they are read from. Ends where what
-        it said before is put; call it again with the positions of then: the log was cut, or the
-        topic is another one. Raises AdminError or CommitsUnreadable.
+        First come all partitions, and from where each is read. Ends when something has to be begun
+        anew, because the log was cut or the topic is another one: put what came, and call it again
+        with the positions of then. Raises AdminError or CommitsUnreadable.
         """
         topic_id, partitions = self._topic()
         begun = beginnings(positions, topic_id, partitions)
-        if any(position.topic_id != topic_id for position in positions.values()):
+        if any(positions.get(number, it).topic_id != topic_id for number, it in begun.items()):
             logger.warning(
                 "event=commits-read-anew %s: %s is not the topic it was; its commits are read "
                 "from the beginning",

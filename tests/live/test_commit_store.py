@@ -1,0 +1,268 @@
+"""Commits in a real Redis: repeated, lost, late and flushed ones; and what is said of their age."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from balancer.plan import TopicPartition
+from deploy.lab.redis import RedisServer
+from replicator.failover.commit_log import Portion, Position, Reading
+from replicator.failover.commit_record import Commit, Committed
+from replicator.failover.commit_store import CommitStore, StoreBehind
+from replicator.offsets.offset_store import StoreUnreachable
+
+BEGIN = Position("topic", 0)
+FLIGHTS = TopicPartition("flights", 0)
+NOW_MS = 1_000_000
+
+
+@pytest.fixture
+def store(redis):
+    with CommitStore(redis.url, "west") as store:
+        yield store
+
+
+def at(offset: int, metadata: str = "") -> Commit:
+    return Commit(offset, metadata, at_ms=1)
+
+
+def of(group: str, place: TopicPartition = FLIGHTS) -> Committed:
+    return Committed(group, *place)
+
+
+Record = tuple[Committed, Commit | None]
+
+
+def portion(
+    records: Iterable[Record], begin: Position = BEGIN, caught_up_ms: int | None = None
+) -> Portion:
+    """These records, one after the other from a position on."""
+    reading = Reading(begin)
+    for offset, (committed, commit) in enumerate(records, begin.offset):
+        reading.read(offset, 0, committed, commit)
+    if caught_up_ms is not None:
+        reading.reach(reading.position.offset)
+        reading.expect(reading.position.offset, caught_up_ms)
+    return reading.take() or Portion(begin, begin)
+
+
+# Whatever happens on the way
+
+
+class Told(NamedTuple):
+    number: int
+    portion: Portion
+
+
+@st.composite
+def tellings(draw) -> list[Told]:
+    """Two partitions' logs in portions, those of each in order; each group is in one of them."""
+    told = []
+    for number, groups in enumerate((["one", "two"], ["three"])):
+        begin = BEGIN
+        for _ in range(draw(st.integers(2, 5))):
+            committed = st.builds(of, st.sampled_from(groups), st.sampled_from([FLIGHTS, ("b", 1)]))
+            commit = st.none() | st.integers(0, 99).map(at)
+            records = draw(st.lists(st.tuples(committed, commit), max_size=3))
+            told.append(Told(number, portion(records, begin, draw(st.none() | st.just(NOW_MS)))))
+            begin = told[-1].portion.end
+    return told
+
+
+def put(store: CommitStore, each: Told) -> None:
+    """As a copier does that does not look at answers."""
+    with suppress(StoreBehind):
+        store.put({each.number: each.portion})
+
+
+def content(store: CommitStore, server: RedisServer) -> dict[str, object]:
+    """All there is."""
+    with Redis.from_url(server.url, decode_responses=True) as client:
+        return {name: client.hgetall(name) for name in client.scan_iter()}
+
+
+def live_in(store: CommitStore) -> dict[Committed, Commit]:
+    found = store.commits(store.groups())
+    assert all(found.values())
+    return {of(group, place): it for group in found for place, it in found[group].items()}
+
+
+def live_up_to(positions: dict[int, Position], told: list[Told]) -> dict[Committed, Commit]:
+    """What was last said before these positions, record by record."""
+    last = {
+        committed: versioned.commit
+        for number, portion in told
+        for committed, versioned in portion.commits.items()
+        if number in positions and versioned.version.log_offset < positions[number].offset
+    }
+    return {committed: commit for committed, commit in last.items() if commit is not None}
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tellings(), st.data())
+def test_repeated_shuffled_lost_and_flushed_it_holds_all_up_to_its_positions_and_in_the_end_all(
+    store, redis, told, data
+):
+    with Redis.from_url(redis.url) as client:
+        client.flushall()
+        for each in told:
+            put(store, each)
+        expected = content(store, redis)
+
+        client.flushall()
+        for each in data.draw(st.lists(st.sampled_from([*told, "flush"]), min_size=4, max_size=20)):
+            if each == "flush":
+                client.flushall()
+            else:
+                put(store, each)
+        assert live_in(store) == live_up_to(store.position(), told)
+        for each in told:
+            put(store, each)
+        assert content(store, redis) == expected
+
+
+def test_an_older_commit_that_comes_late_does_not_bring_back_what_was_deleted(store):
+    early = portion([(of("g"), at(5))])
+    store.put({0: early})
+    store.put({0: portion([(of("g"), None)], early.end)})
+    store.put({0: early})
+    assert store.commits(["g"]) == {"g": {}}
+    assert store.groups() == []
+
+
+def test_a_group_that_was_rewound_shows_the_lower_offset(store):
+    store.put({0: portion([(of("g"), at(500)), (of("g"), at(3))])})
+    assert store.commits(["g"]) == {"g": {FLIGHTS: at(3)}}
+
+
+def test_a_portion_that_leaves_something_out_is_refused_and_the_others_are_taken(store):
+    gap = Position("topic", 0, 10)
+    with pytest.raises(StoreBehind, match=r"partitions \[1\]"):
+        store.put({0: portion([(of("g"), at(1))]), 1: portion([(of("h"), at(1))], gap)})
+    assert store.groups() == ["g"]
+    assert set(store.position()) == {0}
+
+
+def test_after_a_flush_the_next_portion_is_refused_also_an_empty_one(store, redis):
+    first = portion([(of("g"), at(1))])
+    store.put({0: first})
+    with Redis.from_url(redis.url) as client:
+        client.flushall()
+    for behind in (portion([(of("g"), at(2))], first.end), Portion(first.end, first.end)):
+        with pytest.raises(StoreBehind):
+            store.put({0: behind})
+    assert store.position() == {}
+
+
+# Eras
+
+
+def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
+    former = portion([(of("g"), at(n)) for n in range(20)])
+    store.put({0: former})
+    anew = portion([(of("g"), at(7))], BEGIN.anew())
+    store.put({0: anew})
+    assert store.commits(["g"]) == {"g": {FLIGHTS: at(7)}}
+    for late in (former, portion([(of("g"), at(99))], former.end)):
+        with pytest.raises(StoreBehind):
+            store.put({0: late})
+    assert store.commits(["g"]) == {"g": {FLIGHTS: at(7)}}
+    assert store.position() == {0: anew.end}
+
+
+def test_two_topics_are_never_one_era(store):
+    store.put({0: portion([(of("g"), at(1))])})
+    with pytest.raises(StoreBehind):
+        store.put({0: portion([(of("g"), at(2))], Position("another", 0))})
+
+
+# Age
+
+
+def test_the_age_is_that_of_the_partition_that_is_most_behind(store):
+    assert store.age(NOW_MS) is None
+    both = {number: Portion(BEGIN, BEGIN) for number in (0, 1)}
+    store.put(both)
+    store.put({0: portion([], caught_up_ms=NOW_MS - 100)})
+    assert store.age(NOW_MS) is None
+    store.put({1: portion([], caught_up_ms=NOW_MS - 900)})
+    assert store.age(NOW_MS) == 900
+    for late_ms in (0, 950):
+        store.put({1: portion([], caught_up_ms=NOW_MS - late_ms)})
+        assert store.age(NOW_MS) == 100
+
+
+def test_while_a_log_is_read_anew_the_age_is_not_known(store):
+    store.put({0: portion([], caught_up_ms=NOW_MS)})
+    assert store.age(NOW_MS) == 0
+    store.put({0: Portion(BEGIN.anew(), BEGIN.anew())})
+    assert store.age(NOW_MS) is None
+    store.put({0: portion([], BEGIN.anew(), caught_up_ms=NOW_MS)})
+    assert store.age(NOW_MS) == 0
+
+
+def test_partitions_of_a_former_topic_do_not_count(store):
+    store.put({0: portion([], caught_up_ms=1), 1: portion([], caught_up_ms=1)})
+    store.put({0: portion([], Position("another", 1), caught_up_ms=NOW_MS)})
+    assert store.age(NOW_MS) == 0
+
+
+# Beside that
+
+
+def test_regions_and_groups_never_mix_whatever_their_names(store, redis):
+    names = ["g", "west:g", "*", "ü \0 {x}", ""]
+    store.put({0: portion([(of(name), at(n, "ü\0")) for n, name in enumerate(names)])})
+    with CommitStore(redis.url, "east") as east:
+        east.put({0: portion([(of("g"), at(77))])})
+        assert east.groups() == ["g"]
+    assert store.groups() == sorted(names)
+    assert store.commits(names) == {name: {FLIGHTS: at(n, "ü\0")} for n, name in enumerate(names)}
+
+
+def test_the_largest_offset_survives(store):
+    store.put({0: portion([(of("g"), at(2**63 - 1))])})
+    assert store.commits(["g"]) == {"g": {FLIGHTS: at(2**63 - 1)}}
+
+
+def test_a_group_without_commits_is_forgotten_in_the_end_unless_it_comes_back(store, redis):
+    begin = BEGIN
+    with Redis.from_url(redis.url) as client:
+        for commit in (at(1), at(2), None):
+            deleted = portion([(of("g"), commit)], begin)
+            store.put({0: deleted})
+            begin = deleted.end
+        assert store.groups() == []
+        assert client.ttl("sluice:commits:west:g") > 24 * 3600
+        store.put({0: portion([(of("g"), at(2))], deleted.end)})
+        assert client.ttl("sluice:commits:west:g") == -1
+    assert store.commits(["g"]) == {"g": {FLIGHTS: at(2)}}
+
+
+def test_a_hundred_groups_on_64_partitions_are_read_within_a_second(store):
+    places = [TopicPartition("flights", number) for number in range(64)]
+    groups = [f"group-{number}" for number in range(100)]
+    for group in groups:
+        begin = store.position().get(0, BEGIN)
+        store.put({0: portion([(of(group, place), at(5)) for place in places], begin)})
+    began = time.monotonic()
+    found = store.commits(store.groups())
+    assert time.monotonic() - began < 1
+    assert found == {group: dict.fromkeys(places, at(5)) for group in groups}
+
+
+def test_a_store_that_is_away_is_named_without_its_password(tmp_path):
+    url = RedisServer(tmp_path).url.replace("redis://", "redis://user:secret@")
+    with CommitStore(url, "west") as store:
+        for ask in (store.groups, store.position, lambda: store.age(1), lambda: store.put({})):
+            with pytest.raises(StoreUnreachable, match="Redis at") as caught:
+                ask()
+            assert "secret" not in str(caught.value)

@@ -1,0 +1,101 @@
+"""The copier's loop between a follower and a store that fail as they are told to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from replicator.failover.commit_copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, CommitCopier
+from replicator.failover.commit_follower import CommitsUnreadable
+from replicator.failover.commit_log import Portion, Position
+from replicator.failover.commit_store import StoreBehind
+from replicator.offsets.offset_store import StoreUnreachable
+
+BEGIN = Position("topic", 0)
+BEGINNING = {0: Portion(BEGIN, BEGIN)}
+NEWS = {0: Portion(BEGIN, BEGIN, {}, caught_up_ms=1)}
+
+
+class Stage:
+    """A follower, a store and the clock of the retries; ends the copier with its script.
+
+    The script has, for each call of follow(), what that brings one after the other.
+    """
+
+    name = "stage"
+
+    def __init__(self, *script: list[dict[int, Portion] | Exception]) -> None:
+        self.put_failures: list[Exception | None] = []
+        self.taken: list[dict[int, Portion]] = []
+        self.waited: list[float] = []
+        self.stops_with_first_put = False
+        self._script = list(script)
+        self.copier = CommitCopier(self, self)
+        self.copier._stopping.wait = self.waited.append
+
+    def position(self) -> dict[int, Position]:
+        return {}
+
+    def follow(self, positions: object) -> Iterator[dict[int, Portion]]:
+        for each in self._script.pop(0) if self._script else []:
+            if isinstance(each, Exception):
+                raise each
+            yield each
+        if not self._script:
+            self.copier.stop()
+
+    def put(self, portions: dict[int, Portion]) -> None:
+        failure = self.put_failures.pop(0) if self.put_failures else None
+        if failure:
+            raise failure
+        self.taken.append(portions)
+        if self.stops_with_first_put:
+            self.copier.stop()
+
+
+@pytest.fixture
+def said(caplog):
+    caplog.set_level(logging.INFO)
+    return lambda: [record.getMessage().split()[0] for record in caplog.records]
+
+
+NOT_COPIED, COPIED_AGAIN = "event=commits-not-copied", "event=commits-copied-again"
+AWAY = StoreUnreachable("away")
+
+
+def test_all_that_is_told_is_put_and_nothing_is_put_when_nothing_is_told(said):
+    stage = Stage([BEGINNING, {}, NEWS, {}])
+    stage.copier.run()
+    assert stage.taken == [BEGINNING, NEWS]
+    assert said() == []
+
+
+def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+    stage = Stage(*[[BEGINNING]] * 4, [CommitsUnreadable("denied")], [BEGINNING, NEWS])
+    stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
+    stage.copier.run()
+    assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
+
+
+def test_a_beginning_alone_is_no_end_of_a_trouble(said):
+    stage = Stage(*[[BEGINNING, CommitsUnreadable("denied")]] * 20)
+    stage._script.append([])
+    stage.copier.run()
+    assert said() == [NOT_COPIED]
+
+
+def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
+    stage = Stage(*[[BEGINNING, CommitsUnreadable("away")]] * 8, [NEWS, AWAY], [NEWS])
+    stage.copier.run()
+    *waited, last = stage.waited
+    assert waited == [0.2, 0.4, 0.8, 1.6, 3.2, *[RETRY_SECONDS_MAX] * 3]
+    assert last == RETRY_SECONDS_MIN
+
+
+def test_when_it_is_told_to_stop_nothing_more_is_put():
+    stage = Stage([BEGINNING, NEWS])
+    stage.stops_with_first_put = True
+    stage.copier.run()
+    assert stage.taken == [BEGINNING]
