@@ -1,0 +1,354 @@
+"""Commits on a real cluster, copied into Redis servers: what is away comes back, and catches up."""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from redis import Redis
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+from replicator.config import topology
+from replicator.failover.commit_copier import CommitCopier
+from replicator.failover.commit_follower import TOPIC, CommitFollower
+from replicator.failover.commit_log import Portion
+from replicator.failover.commit_store import CommitStore
+
+PATIENCE_SECONDS = 60.0
+
+
+def follower_of(cluster: KafkaCluster) -> CommitFollower:
+    settings = topology.KafkaCluster.model_validate(cluster.topology_table())
+    return CommitFollower("west aggregate", settings)
+
+
+@contextmanager
+def copying(cluster: KafkaCluster, url: str) -> Iterator[CommitStore]:
+    """A copier at work; the store is for the test to read."""
+    with CommitStore(url, "west") as store, CommitStore(url, "west") as read:
+        copier = CommitCopier(follower_of(cluster), store)
+        thread = threading.Thread(target=copier.run)
+        thread.start()
+        try:
+            yield read
+        finally:
+            copier.stop()
+            thread.join(PATIENCE_SECONDS)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def make_redis(tmp_path) -> Iterator[Callable[[], RedisServer]]:
+    """A Redis of your own, to stop and start."""
+    made: list[RedisServer] = []
+
+    def make() -> RedisServer:
+        server = RedisServer(tmp_path, name=f"redis-{len(made)}")
+        made.append(server)
+        server.start()
+        server.wait_ready()
+        return server
+
+    yield make
+    for server in made:
+        server.kill()
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid.uuid4().hex[:8]}"
+
+
+def commit(cluster: KafkaCluster, group: str, topic: str, *offsets: int) -> None:
+    """By partition, as a consumer that was assigned them by hand."""
+    consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
+    places = [TopicPartition(topic, number, offset) for number, offset in enumerate(offsets)]
+    try:
+        consumer.commit(offsets=places, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def copied(store: CommitStore, group: str) -> dict[tuple[str, int], int]:
+    return {place: it.offset for place, it in store.commits([group])[group].items()}
+
+
+def until_copied(store: CommitStore, group: str, topic: str, *offsets: int) -> None:
+    expected = {(topic, number): offset for number, offset in enumerate(offsets)}
+    assert until(lambda: copied(store, group) == expected, PATIENCE_SECONDS)
+
+
+def age(store: CommitStore) -> int | None:
+    return store.age(time.time_ns() // 1_000_000)
+
+
+def until_fresh(store: CommitStore) -> None:
+    """Until it was caught up with after now."""
+    began = time.time_ns() // 1_000_000
+    assert until(lambda: (at := store.age(began)) is not None and at <= 0, PATIENCE_SECONDS)
+
+
+def events(caplog) -> list[str]:
+    said = [record.getMessage() for record in caplog.records]
+    return [line.split()[0].removeprefix("event=") for line in said if line.startswith("event=")]
+
+
+# What is copied
+
+
+def test_commits_arrive_in_every_region(aggregate, redis, make_redis, make_topic, group):
+    topic, other = make_topic(aggregate, partitions=3), make_redis()
+    commit(aggregate, group, topic, 1, 2, 3)
+    with copying(aggregate, redis.url) as one, copying(aggregate, other.url) as two:
+        for store in (one, two):
+            until_copied(store, group, topic, 1, 2, 3)
+        commit(aggregate, group, topic, 10, 20, 30)
+        for store in (one, two):
+            until_copied(store, group, topic, 10, 20, 30)
+            assert group in store.groups()
+            until_fresh(store)
+
+
+def test_the_ledgers_own_entries_arrive_with_their_metadata(aggregate, redis, make_topic):
+    topic, group = make_topic(aggregate), f"sluice.{uuid.uuid4().hex[:8]}.east.0"
+    producer = Producer({**aggregate.librdkafka_options(), "transactional.id": group})
+    consumer = Consumer({**aggregate.librdkafka_options(), "group.id": group})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    entry = TopicPartition(topic, 0, 7, metadata='{"pid": 1, "äöü": null}')
+    producer.send_offsets_to_transaction([entry], consumer.consumer_group_metadata(), 30)
+    producer.commit_transaction(30)
+    consumer.close()
+    with copying(aggregate, redis.url) as store:
+        until_copied(store, group, topic, 7)
+        (found,) = store.commits([group])[group].values()
+        # This client sends the end of its C string as well.
+        assert found.metadata.removesuffix("\0") == entry.metadata
+
+
+@pytest.mark.parametrize("ending", ["commit", "abort"])
+def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
+    aggregate, redis, make_topic, group, ending
+):
+    topic = make_topic(aggregate)
+    commit(aggregate, group, topic, 1)
+    producer = Producer({**aggregate.librdkafka_options(), "transactional.id": group})
+    consumer = Consumer({**aggregate.librdkafka_options(), "group.id": group})
+    producer.init_transactions(30)
+    with copying(aggregate, redis.url) as store:
+        until_copied(store, group, topic, 1)
+        until_fresh(store)
+        producer.begin_transaction()
+        producer.send_offsets_to_transaction(
+            [TopicPartition(topic, 0, 2)], consumer.consumer_group_metadata(), 30
+        )
+        began = time.monotonic()
+        # Nobody can know what is behind it in its partition, and the age says so.
+        assert until(lambda: age(store) > 2000, PATIENCE_SECONDS)
+        assert time.monotonic() - began > 1
+        assert copied(store, group) == {(topic, 0): 1}
+        if ending == "commit":
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
+        until_fresh(store)
+        until_copied(store, group, topic, 2 if ending == "commit" else 1)
+    consumer.close()
+
+
+def test_a_group_that_was_rewound_shows_the_lower_offset(aggregate, redis, make_topic, group):
+    topic = make_topic(aggregate)
+    with copying(aggregate, redis.url) as store:
+        for offset in (500, 3):
+            commit(aggregate, group, topic, offset)
+            until_copied(store, group, topic, offset)
+
+
+def test_a_deleted_group_is_gone(aggregate, redis, make_topic, group):
+    topic = make_topic(aggregate)
+    commit(aggregate, group, topic, 5)
+    with copying(aggregate, redis.url) as store:
+        until_copied(store, group, topic, 5)
+        admin = aggregate.admin()
+        admin.delete_consumer_groups([group])[group].result(30)
+        until_copied(store, group, topic)
+        assert group not in store.groups()
+
+
+# What is away, flushed or restarted
+
+
+def test_after_a_flush_everything_is_copied_again_by_itself(
+    aggregate, redis, make_topic, group, caplog
+):
+    topic = make_topic(aggregate, partitions=2)
+    commit(aggregate, group, topic, 5, 6)
+    with caplog.at_level(logging.INFO), copying(aggregate, redis.url) as store:
+        until_fresh(store)
+        before = store.commits(store.groups())
+        assert before[group]
+        with Redis.from_url(redis.url) as client:
+            client.flushall()
+        assert until(lambda: store.commits(store.groups()) == before, PATIENCE_SECONDS)
+        until_fresh(store)
+        assert events(caplog) == ["commits-not-copied", "commits-copied-again"]
+
+
+def test_a_destination_that_is_away_is_waited_for_and_holds_up_no_other(
+    aggregate, redis, make_redis, make_topic, group, caplog
+):
+    topic, away = make_topic(aggregate), make_redis()
+    with copying(aggregate, redis.url) as store, copying(aggregate, away.url) as late:
+        until_fresh(late)
+        with caplog.at_level(logging.INFO):
+            away.kill()
+            commit(aggregate, group, topic, 5)
+            until_copied(store, group, topic, 5)
+            assert until(lambda: len(events(caplog)) == 1, PATIENCE_SECONDS)
+            time.sleep(2)
+            away.start()
+            away.wait_ready()
+            until_copied(late, group, topic, 5)
+            until_fresh(late)
+        assert events(caplog) == ["commits-not-copied", "commits-copied-again"]
+        assert age(store) < 5000
+
+
+def test_a_copier_goes_on_where_another_one_stopped(aggregate, redis, make_topic, group):
+    topic = make_topic(aggregate)
+    with copying(aggregate, redis.url) as store:
+        commit(aggregate, group, topic, 5)
+        until_copied(store, group, topic, 5)
+        until_fresh(store)
+    stood = store.position()
+    commit(aggregate, group, topic, 6)
+    begun = next(follower_of(aggregate).follow(stood))
+    assert begun == {number: Portion(position, position) for number, position in stood.items()}
+    with copying(aggregate, redis.url) as store:
+        until_copied(store, group, topic, 6)
+
+
+def test_two_copiers_of_one_destination_do_no_harm(aggregate, redis, make_topic, group, caplog):
+    topic = make_topic(aggregate)
+    with caplog.at_level(logging.INFO):
+        with copying(aggregate, redis.url) as store, copying(aggregate, redis.url):
+            for offset in (500, 3, 70):
+                commit(aggregate, group, topic, offset)
+                until_copied(store, group, topic, offset)
+        assert events(caplog) == []
+
+
+# The log of commits itself
+
+
+@pytest.fixture(scope="module")
+def breakable(tmp_path_factory) -> Iterator[KafkaCluster]:
+    """A cluster to be killed; no group has ever committed there."""
+    with KafkaCluster("breakable", tmp_path_factory.mktemp("breakable")) as cluster:
+        yield cluster
+
+
+def test_a_cluster_without_any_commit_is_waited_for_and_so_is_one_that_is_killed(
+    breakable, redis, make_topic, group, caplog
+):
+    with caplog.at_level(logging.INFO), copying(breakable, redis.url) as store:
+        assert until(lambda: len(events(caplog)) == 1, PATIENCE_SECONDS)
+        assert "no group ever committed" in caplog.text
+        assert age(store) is None
+        topic = make_topic(breakable)
+        commit(breakable, group, topic, 5)
+        until_copied(store, group, topic, 5)
+        until_fresh(store)
+        assert events(caplog) == ["commits-not-copied", "commits-copied-again"]
+        eras = {position.era for position in store.position().values()}
+
+        breakable.kill()
+        assert until(lambda: len(events(caplog)) == 3, PATIENCE_SECONDS)
+        assert age(store) > 1000
+        breakable.restart()
+        breakable.wait_ready()
+        commit(breakable, group, topic, 6)
+        until_copied(store, group, topic, 6)
+        until_fresh(store)
+        assert events(caplog) == ["commits-not-copied", "commits-copied-again"] * 2
+        # What came back was the log that had been read.
+        assert {position.era for position in store.position().values()} == eras
+
+
+def test_a_log_that_ends_before_what_was_read_of_it_is_read_anew(
+    aggregate, redis, make_topic, group, caplog
+):
+    topic = make_topic(aggregate)
+    commit(aggregate, group, topic, 5)
+    with CommitStore(redis.url, "west") as store:
+        follower = follower_of(aggregate)
+        begun = next(follower.follow({}))
+        store.put(begun)
+        beyond = {
+            number: Portion(it.begin, it.begin._replace(offset=10**6))
+            for number, it in begun.items()
+        }
+        store.put(beyond)
+    with caplog.at_level(logging.WARNING), copying(aggregate, redis.url) as store:
+        until_copied(store, group, topic, 5)
+        until_fresh(store)
+        assert {position.era for position in store.position().values()} == {1}
+        assert set(events(caplog)) == {"commits-read-anew"}
+
+
+def test_a_log_made_anew_is_read_from_its_beginning(
+    aggregate, redis, make_topic, group, monkeypatch, caplog
+):
+    """The broker's own cannot be: only what the follower is told of its id changes here."""
+    topic = make_topic(aggregate)
+    commit(aggregate, group, topic, 5)
+    monkeypatch.setattr("replicator.failover.commit_follower.LOOK_SECONDS", 0.2)
+    with copying(aggregate, redis.url) as store:
+        until_copied(store, group, topic, 5)
+        until_fresh(store)
+        as_it_is = CommitFollower._topic
+        monkeypatch.setattr(CommitFollower, "_topic", lambda self: ("anew", as_it_is(self)[1]))
+        assert until(lambda: {it.era for it in store.position().values()} == {1}, PATIENCE_SECONDS)
+        until_fresh(store)
+        assert events(caplog) == ["commits-read-anew"]
+        commit(aggregate, group, topic, 4)
+        until_copied(store, group, topic, 4)
+
+
+def key_of(group: str, topic: str) -> bytes:
+    """Of a commit on partition 0, as a record of the log has it."""
+    texts = b"".join(struct.pack(">h", len(it)) + it.encode() for it in (group, topic))
+    return struct.pack(">h", 1) + texts + struct.pack(">i", 0)
+
+
+def test_commits_that_cannot_be_read_are_named_once_and_stop_nothing(
+    breakable, redis, make_topic, group, caplog
+):
+    """Runs last on this cluster: its coordinator does not survive what it has not written."""
+    topic = make_topic(breakable)
+    commit(breakable, group, topic, 5)
+    of_a_later_kafka = struct.pack(">hq", 99, 5)
+    as_ever = struct.pack(">hqihq", 3, 6, -1, 0, 1)
+    # Brokers take records of their own topics from a client of this name only.
+    producer = Producer({**breakable.librdkafka_options(), "client.id": "__admin_client"})
+    with caplog.at_level(logging.WARNING), copying(breakable, redis.url) as store:
+        until_copied(store, group, topic, 5)
+        for value in (of_a_later_kafka, as_ever):
+            for number in range(8):
+                key = key_of(f"{group}-{number}", topic)
+                producer.produce(TOPIC, key=key, value=value, partition=number)
+            assert producer.flush(30) == 0
+        for number in range(8):
+            until_copied(store, f"{group}-{number}", topic, 6)
+        until_fresh(store)
+        assert events(caplog) == ["commit-unreadable"]
+        assert "a commit of format 99" in caplog.text
