@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from replicator.config.topology import Region, Route
-from replicator.offsets.offset_map import RunsContradict
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
 from replicator.offsets.packed_map import UnknownVersion
+from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
 from replicator.offsets.spans import Spans
 from replicator.topics.admin import Admin

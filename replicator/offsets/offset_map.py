@@ -21,11 +21,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from replicator.offsets.packed_map import Edge, Piece
-from replicator.offsets.spans import OFFSETS_END, Offsets, Spans
+from replicator.offsets.run_columns import Columns, merged
+from replicator.offsets.spans import OFFSETS_END, Spans
 from replicator.offsets.stretch import Run, Stretch
 
 Basis = Literal["exact", "floor"]
-Columns = tuple[Offsets, Offsets, Offsets]
 
 
 class Place(NamedTuple):
@@ -33,15 +33,6 @@ class Place(NamedTuple):
 
     offset: int
     basis: Basis
-
-
-class RunsContradict(Exception):
-    """Two runs cannot both be true. Ask which end lost data: its loss was not accepted yet."""
-
-    def __init__(self, known: Run, told: Run) -> None:
-        super().__init__(f"{_named(known)}, but {_named(told)}")
-        self.known = known
-        self.told = told
 
 
 class OffsetMap:
@@ -83,7 +74,7 @@ class OffsetMap:
         """Takes in pieces of maps; all at once is far cheaper than one by one."""
         pieces = list(pieces)
         columns = [self._columns(), *((p.sources, p.targets, p.counts) for p in pieces)]
-        self._replace(_merged(*(np.concatenate(column) for column in zip(*columns, strict=True))))
+        self._replace(merged(*(np.concatenate(column) for column in zip(*columns, strict=True))))
         for spans, told in (
             (self._known, [p.known for p in pieces]),
             (self._thinned, [p.thinned for p in pieces]),
@@ -319,7 +310,7 @@ class OffsetMap:
         if late:
             told = np.array(late, dtype=np.int64).T
             mine = self._columns()
-            self._replace(_merged(*(np.concatenate(pair) for pair in zip(mine, told, strict=True))))
+            self._replace(merged(*(np.concatenate(pair) for pair in zip(mine, told, strict=True))))
 
     def _holds(self, run: Run) -> bool:
         at = bisect_right(self._sources, run.source_offset) - 1
@@ -380,36 +371,3 @@ class OffsetMap:
         self._sources, self._targets, self._counts = (
             array("q", column.astype(np.int64).tobytes()) for column in columns
         )
-
-
-def _merged(sources: Offsets, targets: Offsets, counts: Offsets) -> Columns:
-    """The same runs, ascending and in the fewest runs; raises RunsContradict."""
-    order = np.argsort(sources, kind="stable")
-    sources, targets, counts = sources[order], targets[order], counts[order]
-    if not len(counts):
-        return sources, targets, counts
-    shifts = targets - sources
-    reach = np.maximum.accumulate(sources + counts)
-    same = shifts[1:] == shifts[:-1]
-    _refuse(np.flatnonzero((sources[1:] < reach[:-1]) & ~same), sources, targets, counts)
-    opens = np.concatenate([[True], ~((sources[1:] <= reach[:-1]) & same)])
-    closes = np.concatenate([opens[1:], [True]])
-    sources, targets = sources[opens], targets[opens]
-    counts = reach[closes] - sources
-    _refuse(np.flatnonzero(targets[1:] < (targets + counts)[:-1]), sources, targets, counts)
-    return sources, targets, counts
-
-
-def _refuse(at: Offsets, sources: Offsets, targets: Offsets, counts: Offsets) -> None:
-    if len(at):
-        first, second = (
-            Run(int(sources[i]), int(targets[i]), int(counts[i])) for i in (at[0], at[0] + 1)
-        )
-        raise RunsContradict(first, second)
-
-
-def _named(run: Run) -> str:
-    return (
-        f"source offsets {run.source_offset}..{run.source_end - 1} landed at "
-        f"{run.target_offset}..{run.target_end - 1}"
-    )

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import redis
 
-from replicator.offsets.offset_map import OffsetMap, RunsContradict
+from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.packed_map import Piece, pack, unpack
 from replicator.offsets.reports import PartitionReport, latest, unpacked
+from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.runs_topic import RunsKey, batched, decode_key, encode_key
 
 # A map is kept in pieces of this many runs, some 60 KiB each.

@@ -256,6 +256,11 @@ class Gate:
         self._is_open.set()
 
 
+def names_topic(request: Any, topic: str) -> bool:
+    """Whether a TxnOffsetCommit is about an entry of this topic."""
+    return any(name == topic for name, _ in request._topics)
+
+
 def _speak(carrying: Carrying) -> None:
     """The driver's word, unless it was given before: carriers of no driver carry nothing."""
     cluster, home = carrying._cluster, carrying._home

@@ -185,8 +185,8 @@ class Stage:
 
         self.until(is_created)
 
-    def foreign(self, count: int) -> None:
-        """Somebody else's records."""
+    def foreign(self, count: int, *, keys: int = 0) -> None:
+        """Somebody else's records; under so many keys, the ones that `send` gives."""
         producer = Producer(self.target.librdkafka_options())
 
         def is_taken() -> bool:
@@ -195,6 +195,7 @@ class Stage:
                 producer.produce(
                     self.topic,
                     f"foreign {number}",
+                    key=b"%d" % (number % keys) if keys else None,
                     partition=0,
                     on_delivery=lambda error, _: told.append(error),
                 )

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.offsets.offset_map import OffsetMap, Place, RunsContradict
+from replicator.offsets.offset_map import OffsetMap, Place
 from replicator.offsets.packed_map import Edge, pack, unpack
+from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.spans import Span, Spans
 from replicator.offsets.stretch import Gathering, Run, Stretch
 
