@@ -1,78 +1,18 @@
 """An offset map against the log it describes: exact where told, never past the truth elsewhere."""
 
-from bisect import bisect_left
 from itertools import pairwise
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.offsets.offset_map import OffsetMap, Place
+from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.packed_map import Edge, pack, unpack
 from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.spans import Span, Spans
-from replicator.offsets.stretch import Gathering, Run, Stretch
-
-# One source partition's records as they landed: (source offset, target offset), ascending.
-# Gaps in the source are compaction and aborts; gaps in the target are other regions' records.
-Log = list[tuple[int, int]]
-ASKED = range(-1, 90)
-
-
-@st.composite
-def logs(draw) -> Log:
-    steps = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4))
-    source = target = 0
-    log = []
-    for source_gap, target_gap, records in draw(st.lists(steps, max_size=8)):
-        source, target = source + source_gap, target + target_gap
-        log += [(source + at, target + at) for at in range(records)]
-        source, target = source + records, target + records
-    return log
-
-
-@st.composite
-def told_logs(draw) -> tuple[Log, list[Stretch]]:
-    """A log and the stretches a row of carriers told of it."""
-    log = draw(logs())
-    gathering, stretches = Gathering(0), []
-    for source, target in log:
-        gathering.land(source, target, 1)
-        if draw(st.booleans()):
-            stretches += gathering.take()
-    return log, stretches + gathering.take()
-
-
-TOLD = told_logs()
-
-
-def learned(stretches) -> OffsetMap:
-    offset_map = OffsetMap()
-    for stretch in stretches:
-        offset_map.learn(stretch)
-    return offset_map
-
-
-def before(place: Place | None) -> int:
-    """The place as a number; to know nothing comes before everything."""
-    return -1 if place is None else place.offset
-
-
-def check_floors(offset_map: OffsetMap, log: Log) -> None:
-    """No answer skips a record; one that says exact is the one a full replay finds."""
-    for asked in ASKED:
-        group = offset_map.source_floor(asked)
-        consumed = bisect_left([target for _, target in log], asked)
-        if group is not None:
-            passed = bisect_left([source for source, _ in log], group.offset)
-            assert passed <= consumed, f"a group at {asked} never saw a record below {group}"
-            assert group.basis == "floor" or passed == consumed
-        start = offset_map.target_floor(asked)
-        wanted = [target for source, target in log if source >= asked]
-        if start is not None and wanted:
-            assert start.offset <= wanted[0], f"reading from {start} skips source offset {asked}"
-            assert start.basis == "floor" or start.offset == wanted[0]
+from replicator.offsets.stretch import Run, Stretch
+from tests.replicator.offsets.lives import CUT_LIVES, LIVES, check_life, part_of
+from tests.replicator.offsets.told_logs import ASKED, TOLD, before, check_floors, learned
 
 
 @given(TOLD)
@@ -293,88 +233,6 @@ def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_th
     assert [asked for asked in ASKED if older.target_of(asked) is None] == [
         asked for asked in ASKED if asked not in held
     ]
-
-
-class Life(NamedTuple):
-    """A partition that went on behind losses: what was told under each, and what holds by now."""
-
-    told: list[list[Stretch]]
-    log: Log
-    # Where the next record would come from, and where it would land.
-    end: tuple[int, int]
-
-    def whole(self, kept: list[list[Stretch]], log_starts: list[int]) -> OffsetMap:
-        """The map of so much of it, each part of it trimmed by itself, as Redis has it."""
-        whole = OffsetMap()
-        for stretches, log_start in zip(kept, log_starts, strict=True):
-            newer = learned(stretches)
-            newer.trim(log_start)
-            whole.give_way(newer)
-        return whole
-
-
-@st.composite
-def lives(draw, *, is_target_cut: bool = False) -> Life:
-    told, log = [], []
-    source = target = source_end = 0
-    for _ in range(draw(st.integers(2, 3))):
-        log = [it for it in log if it[0] < source and it[1] < target]
-        # A loss that is stepped over is told as a stretch without runs; a restart tells nothing.
-        gathering = Gathering(min(source, source_end) if draw(st.booleans()) else source)
-        gathering.pass_over(source)
-        stretches = []
-        for gap, other, records in draw(st.lists(STEPS, max_size=5)):
-            source, target = source + gap, target + other
-            if draw(st.booleans()):
-                gathering.pass_over(source)
-                stretches += gathering.take()
-            for _ in range(records):
-                gathering.land(source, target, 1)
-                log.append((source, target))
-                source, target = source + 1, target + 1
-            if draw(st.booleans()):
-                stretches += gathering.take()
-        # A loss shows once something was told behind it, one of the target once something landed.
-        if is_target_cut:
-            gathering.land(source, target, 1)
-            log.append((source, target))
-            target += 1
-        source += 1
-        gathering.pass_over(source)
-        told.append(stretches + gathering.take())
-        source_end, target_end = source, target
-        source = draw(st.integers(0, source_end + 4))
-        target = draw(st.integers(0, target_end)) if is_target_cut else target_end
-    return Life(told, log, (source_end, target_end))
-
-
-STEPS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4))
-LIVES, CUT_LIVES = lives(), lives(is_target_cut=True)
-
-
-def part_of(stretches: list[Stretch], data) -> list[Stretch]:
-    """Any but the first: that one alone says where the loss was."""
-    return stretches[:1] + [it for it in stretches[1:] if data.draw(st.booleans())]
-
-
-def check_life(whole: OffsetMap, life: Life, log_starts: list[int], *, is_exact: bool) -> None:
-    """As check_floors, with the record that is yet to come, and without those deleted: between
-    the lowest and the highest of the log starts, some may be."""
-    log = [*life.log, life.end]
-    sources, targets = zip(*log, strict=True)
-    for asked in range(-1, max(life.end) + 3):
-        group = whole.source_floor(asked)
-        if group is not None:
-            passed, consumed = bisect_left(sources, group.offset), bisect_left(targets, asked)
-            assert passed <= consumed, f"a group at {asked} never saw a record below {group}"
-            assert not is_exact or group.basis == "floor" or passed == consumed
-        start = whole.target_floor(asked)
-        if start is not None and asked <= life.end[0]:
-            wanted = targets[bisect_left(sources, asked) :]
-            deleted = range(min(log_starts), max(log_starts) + 1)
-            firsts = [next((at for at in wanted if at >= it), life.end[1]) for it in deleted]
-            assert start.offset <= firsts[-1], f"reading from {start} skips source offset {asked}"
-            assert not is_exact or start.basis == "floor" or start.offset in firsts
 
 
 @given(LIVES, st.data())

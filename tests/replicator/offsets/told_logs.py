@@ -1,0 +1,68 @@
+"""One partition's logs and what carriers told of them: what an offset map is made from."""
+
+from bisect import bisect_left
+
+from hypothesis import strategies as st
+
+from replicator.offsets.offset_map import OffsetMap, Place
+from replicator.offsets.stretch import Gathering, Stretch
+
+# One source partition's records as they landed: (source offset, target offset), ascending.
+# Gaps in the source are compaction and aborts; gaps in the target are other regions' records.
+Log = list[tuple[int, int]]
+ASKED = range(-1, 90)
+
+
+@st.composite
+def logs(draw) -> Log:
+    steps = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4))
+    source = target = 0
+    log = []
+    for source_gap, target_gap, records in draw(st.lists(steps, max_size=8)):
+        source, target = source + source_gap, target + target_gap
+        log += [(source + at, target + at) for at in range(records)]
+        source, target = source + records, target + records
+    return log
+
+
+@st.composite
+def told_logs(draw) -> tuple[Log, list[Stretch]]:
+    """A log and the stretches a row of carriers told of it."""
+    log = draw(logs())
+    gathering, stretches = Gathering(0), []
+    for source, target in log:
+        gathering.land(source, target, 1)
+        if draw(st.booleans()):
+            stretches += gathering.take()
+    return log, stretches + gathering.take()
+
+
+TOLD = told_logs()
+
+
+def learned(stretches) -> OffsetMap:
+    offset_map = OffsetMap()
+    for stretch in stretches:
+        offset_map.learn(stretch)
+    return offset_map
+
+
+def before(place: Place | None) -> int:
+    """The place as a number; to know nothing comes before everything."""
+    return -1 if place is None else place.offset
+
+
+def check_floors(offset_map: OffsetMap, log: Log) -> None:
+    """No answer skips a record; one that says exact is the one a full replay finds."""
+    for asked in ASKED:
+        group = offset_map.source_floor(asked)
+        consumed = bisect_left([target for _, target in log], asked)
+        if group is not None:
+            passed = bisect_left([source for source, _ in log], group.offset)
+            assert passed <= consumed, f"a group at {asked} never saw a record below {group}"
+            assert group.basis == "floor" or passed == consumed
+        start = offset_map.target_floor(asked)
+        wanted = [target for source, target in log if source >= asked]
+        if start is not None and wanted:
+            assert start.offset <= wanted[0], f"reading from {start} skips source offset {asked}"
+            assert start.basis == "floor" or start.offset == wanted[0]
