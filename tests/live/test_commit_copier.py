@@ -18,24 +18,25 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.failover.commit_copier import CommitCopier
-from replicator.failover.commit_follower import TOPIC, CommitFollower
-from replicator.failover.commit_log import Portion
-from replicator.failover.commit_store import CommitStore
+from replicator.copies.commit_follower import TOPIC, CommitTold, commit_follower
+from replicator.copies.commit_store import CommitStore
+from replicator.copies.copier import Copier
+from replicator.copies.followed import Portion
+from replicator.copies.log_follower import LogFollower
 
 PATIENCE_SECONDS = 60.0
 
 
-def follower_of(cluster: KafkaCluster) -> CommitFollower:
+def follower_of(cluster: KafkaCluster) -> LogFollower[CommitTold]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return CommitFollower("west aggregate", settings)
+    return commit_follower("west aggregate", settings)
 
 
 @contextmanager
 def copying(cluster: KafkaCluster, url: str) -> Iterator[CommitStore]:
     """A copier at work; the store is for the test to read."""
     with CommitStore(url, "west") as store, CommitStore(url, "west") as read:
-        copier = CommitCopier(follower_of(cluster), store)
+        copier = Copier(follower_of(cluster), store)
         thread = threading.Thread(target=copier.run)
         thread.start()
         try:
@@ -200,7 +201,7 @@ def test_after_a_flush_everything_is_copied_again_by_itself(
             client.flushall()
         assert until(lambda: store.commits(store.groups()) == before, PATIENCE_SECONDS)
         until_fresh(store)
-        assert events(caplog) == ["commits-not-copied", "commits-copied-again"]
+        assert events(caplog) == ["not-copied", "copied-again"]
 
 
 def test_a_destination_that_is_away_is_waited_for_and_holds_up_no_other(
@@ -219,7 +220,7 @@ def test_a_destination_that_is_away_is_waited_for_and_holds_up_no_other(
             away.wait_ready()
             until_copied(late, group, topic, 5)
             until_fresh(late)
-        assert events(caplog) == ["commits-not-copied", "commits-copied-again"]
+        assert events(caplog) == ["not-copied", "copied-again"]
         assert age(store) < 5000
 
 
@@ -262,13 +263,13 @@ def test_a_cluster_without_any_commit_is_waited_for_and_so_is_one_that_is_killed
 ):
     with caplog.at_level(logging.INFO), copying(breakable, redis.url) as store:
         assert until(lambda: len(events(caplog)) == 1, PATIENCE_SECONDS)
-        assert "no group ever committed" in caplog.text
+        assert "there is no such topic yet" in caplog.text
         assert age(store) is None
         topic = make_topic(breakable)
         commit(breakable, group, topic, 5)
         until_copied(store, group, topic, 5)
         until_fresh(store)
-        assert events(caplog) == ["commits-not-copied", "commits-copied-again"]
+        assert events(caplog) == ["not-copied", "copied-again"]
         eras = {position.era for position in store.position().values()}
 
         breakable.kill()
@@ -279,7 +280,7 @@ def test_a_cluster_without_any_commit_is_waited_for_and_so_is_one_that_is_killed
         commit(breakable, group, topic, 6)
         until_copied(store, group, topic, 6)
         until_fresh(store)
-        assert events(caplog) == ["commits-not-copied", "commits-copied-again"] * 2
+        assert events(caplog) == ["not-copied", "copied-again"] * 2
         # What came back was the log that had been read.
         assert {position.era for position in store.position().values()} == eras
 
@@ -302,7 +303,7 @@ def test_a_log_that_ends_before_what_was_read_of_it_is_read_anew(
         until_copied(store, group, topic, 5)
         until_fresh(store)
         assert {position.era for position in store.position().values()} == {1}
-        assert set(events(caplog)) == {"commits-read-anew"}
+        assert set(events(caplog)) == {"log-read-anew"}
 
 
 def test_a_log_made_anew_is_read_from_its_beginning(
@@ -311,15 +312,15 @@ def test_a_log_made_anew_is_read_from_its_beginning(
     """The broker's own cannot be: only what the follower is told of its id changes here."""
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 5)
-    monkeypatch.setattr("replicator.failover.commit_follower.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.copies.log_follower.LOOK_SECONDS", 0.2)
     with copying(aggregate, redis.url) as store:
         until_copied(store, group, topic, 5)
         until_fresh(store)
-        as_it_is = CommitFollower._topic
-        monkeypatch.setattr(CommitFollower, "_topic", lambda self: ("anew", as_it_is(self)[1]))
+        as_it_is = LogFollower._topic
+        monkeypatch.setattr(LogFollower, "_topic", lambda self: ("anew", as_it_is(self)[1]))
         assert until(lambda: {it.era for it in store.position().values()} == {1}, PATIENCE_SECONDS)
         until_fresh(store)
-        assert events(caplog) == ["commits-read-anew"]
+        assert events(caplog) == ["log-read-anew"]
         commit(aggregate, group, topic, 4)
         until_copied(store, group, topic, 4)
 

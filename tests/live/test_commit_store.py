@@ -1,4 +1,4 @@
-"""Commits in a real Redis: repeated, lost, late and flushed ones; and what is said of their age."""
+"""Commits in a real Redis: repeated, lost, late and flushed ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from redis import Redis
 
 from balancer.plan import TopicPartition
 from deploy.lab.redis import RedisServer
-from replicator.failover.commit_log import Portion, Position, Reading
-from replicator.failover.commit_record import Commit, Committed
-from replicator.failover.commit_store import CommitStore, StoreBehind
+from replicator.copies.commit_follower import CommitTold
+from replicator.copies.commit_record import Commit, Committed
+from replicator.copies.commit_store import CommitStore, newest
+from replicator.copies.followed import Portion, Position, Reading, Told, Version
+from replicator.copies.positions import StoreBehind
 from replicator.offsets.offset_store import StoreUnreachable
 
 BEGIN = Position("topic", 0)
@@ -47,7 +49,7 @@ def portion(
     """These records, one after the other from a position on."""
     reading = Reading(begin)
     for offset, (committed, commit) in enumerate(records, begin.offset):
-        reading.read(offset, 0, committed, commit)
+        reading.read(offset, 0, CommitTold(committed, commit))
     if caught_up_ms is not None:
         reading.reach(reading.position.offset)
         reading.expect(reading.position.offset, caught_up_ms)
@@ -57,13 +59,13 @@ def portion(
 # Whatever happens on the way
 
 
-class Told(NamedTuple):
+class Telling(NamedTuple):
     number: int
     portion: Portion
 
 
 @st.composite
-def tellings(draw) -> list[Told]:
+def tellings(draw) -> list[Telling]:
     """Two partitions' logs in portions, those of each in order; each group is in one of them."""
     told = []
     for number, groups in enumerate((["one", "two"], ["three"])):
@@ -72,12 +74,12 @@ def tellings(draw) -> list[Told]:
             committed = st.builds(of, st.sampled_from(groups), st.sampled_from([FLIGHTS, ("b", 1)]))
             commit = st.none() | st.integers(0, 99).map(at)
             records = draw(st.lists(st.tuples(committed, commit), max_size=3))
-            told.append(Told(number, portion(records, begin, draw(st.none() | st.just(NOW_MS)))))
+            told.append(Telling(number, portion(records, begin, draw(st.none() | st.just(NOW_MS)))))
             begin = told[-1].portion.end
     return told
 
 
-def put(store: CommitStore, each: Told) -> None:
+def put(store: CommitStore, each: Telling) -> None:
     """As a copier does that does not look at answers."""
     with suppress(StoreBehind):
         store.put({each.number: each.portion})
@@ -95,13 +97,13 @@ def live_in(store: CommitStore) -> dict[Committed, Commit]:
     return {of(group, place): it for group in found for place, it in found[group].items()}
 
 
-def live_up_to(positions: dict[int, Position], told: list[Told]) -> dict[Committed, Commit]:
+def live_up_to(positions: dict[int, Position], told: list[Telling]) -> dict[Committed, Commit]:
     """What was last said before these positions, record by record."""
     last = {
-        committed: versioned.commit
+        record.committed: record.commit
         for number, portion in told
-        for committed, versioned in portion.commits.items()
-        if number in positions and versioned.version.log_offset < positions[number].offset
+        for version, record in portion.told
+        if number in positions and version.log_offset < positions[number].offset
     }
     return {committed: commit for committed, commit in last.items() if commit is not None}
 
@@ -129,6 +131,16 @@ def test_repeated_shuffled_lost_and_flushed_it_holds_all_up_to_its_positions_and
         assert content(store, redis) == expected
 
 
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 9))), st.data())
+def test_the_newest_of_each_is_found_in_any_order_and_however_often_it_is_told(log, data):
+    told = [
+        Told(Version(0, offset), CommitTold(of(group), None if it is None else at(it)))
+        for offset, (group, it) in enumerate(log)
+    ]
+    again = data.draw(st.permutations(told * 2))
+    assert newest(again) == {each.record.committed: each for each in told}
+
+
 def test_an_older_commit_that_comes_late_does_not_bring_back_what_was_deleted(store):
     early = portion([(of("g"), at(5))])
     store.put({0: early})
@@ -151,20 +163,6 @@ def test_a_portion_that_leaves_something_out_is_refused_and_the_others_are_taken
     assert set(store.position()) == {0}
 
 
-def test_after_a_flush_the_next_portion_is_refused_also_an_empty_one(store, redis):
-    first = portion([(of("g"), at(1))])
-    store.put({0: first})
-    with Redis.from_url(redis.url) as client:
-        client.flushall()
-    for behind in (portion([(of("g"), at(2))], first.end), Portion(first.end, first.end)):
-        with pytest.raises(StoreBehind):
-            store.put({0: behind})
-    assert store.position() == {}
-
-
-# Eras
-
-
 def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
     former = portion([(of("g"), at(n)) for n in range(20)])
     store.put({0: former})
@@ -176,43 +174,6 @@ def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
             store.put({0: late})
     assert store.commits(["g"]) == {"g": {FLIGHTS: at(7)}}
     assert store.position() == {0: anew.end}
-
-
-def test_two_topics_are_never_one_era(store):
-    store.put({0: portion([(of("g"), at(1))])})
-    with pytest.raises(StoreBehind):
-        store.put({0: portion([(of("g"), at(2))], Position("another", 0))})
-
-
-# Age
-
-
-def test_the_age_is_that_of_the_partition_that_is_most_behind(store):
-    assert store.age(NOW_MS) is None
-    both = {number: Portion(BEGIN, BEGIN) for number in (0, 1)}
-    store.put(both)
-    store.put({0: portion([], caught_up_ms=NOW_MS - 100)})
-    assert store.age(NOW_MS) is None
-    store.put({1: portion([], caught_up_ms=NOW_MS - 900)})
-    assert store.age(NOW_MS) == 900
-    for late_ms in (0, 950):
-        store.put({1: portion([], caught_up_ms=NOW_MS - late_ms)})
-        assert store.age(NOW_MS) == 100
-
-
-def test_while_a_log_is_read_anew_the_age_is_not_known(store):
-    store.put({0: portion([], caught_up_ms=NOW_MS)})
-    assert store.age(NOW_MS) == 0
-    store.put({0: Portion(BEGIN.anew(), BEGIN.anew())})
-    assert store.age(NOW_MS) is None
-    store.put({0: portion([], BEGIN.anew(), caught_up_ms=NOW_MS)})
-    assert store.age(NOW_MS) == 0
-
-
-def test_partitions_of_a_former_topic_do_not_count(store):
-    store.put({0: portion([], caught_up_ms=1), 1: portion([], caught_up_ms=1)})
-    store.put({0: portion([], Position("another", 1), caught_up_ms=NOW_MS)})
-    assert store.age(NOW_MS) == 0
 
 
 # Beside that

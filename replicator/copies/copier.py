@@ -1,4 +1,4 @@
-"""Keeps one region's commits in another region's Redis; one copier for each such Redis.
+"""Keeps in another region's Redis what one log says; one copier for each log and such Redis.
 
 Where it stands is kept there, so a copier has nothing to remember: begun anew, or beside another
 one, it goes on from what the Redis has, be that nothing at all.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from contextlib import closing
+from typing import Generic, Protocol
 
-from replicator.failover.commit_follower import CommitFollower, CommitsUnreadable
-from replicator.failover.commit_store import CommitStore, StoreBehind
+from replicator.copies.followed import Portion, Position, Record
+from replicator.copies.log_follower import LogFollower, LogUnreadable
+from replicator.copies.positions import StoreBehind
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 
@@ -21,13 +24,26 @@ RETRY_SECONDS_MIN = 0.2
 RETRY_SECONDS_MAX = 5.0
 
 
-class CommitCopier:
-    """From one cluster to one store. Blocking: give run() a thread of its own."""
+class Store(Protocol[Record]):
+    """Where copies are kept."""
 
-    def __init__(self, follower: CommitFollower, store: CommitStore) -> None:
+    @property
+    def name(self) -> str: ...
+
+    def position(self) -> Mapping[int, Position]:
+        """Up to where each partition of the log is in there."""
+
+    def put(self, portions: Mapping[int, Portion[Record]]) -> None:
+        """Raises StoreBehind where a portion does not go on from what is there."""
+
+
+class Copier(Generic[Record]):
+    """From one log to one store. Blocking: give run() a thread of its own."""
+
+    def __init__(self, follower: LogFollower[Record], store: Store[Record]) -> None:
         self._follower = follower
         self._store = store
-        self._name = f"{follower.name} to {store.name}"
+        self.name = f"{follower.name} to {store.name}"
         self._stopping = threading.Event()
         self._trouble: type[Exception] | None = None
         self._retry_seconds = RETRY_SECONDS_MIN
@@ -41,7 +57,7 @@ class CommitCopier:
         while not self._stopping.is_set():
             try:
                 self._copy()
-            except (AdminError, CommitsUnreadable, StoreBehind, StoreUnreachable) as trouble:
+            except (AdminError, LogUnreadable, StoreBehind, StoreUnreachable) as trouble:
                 self._note(trouble)
                 self._stopping.wait(self._retry_seconds)
                 self._retry_seconds = min(2 * self._retry_seconds, RETRY_SECONDS_MAX)
@@ -63,6 +79,6 @@ class CommitCopier:
         if trouble is None:
             self._retry_seconds = RETRY_SECONDS_MIN
             if before:
-                logger.warning("event=commits-copied-again %s", self._name)
+                logger.warning("event=copied-again %s", self.name)
         elif before is not self._trouble:
-            logger.warning("event=commits-not-copied %s: %s", self._name, trouble)
+            logger.warning("event=not-copied %s: %s", self.name, trouble)

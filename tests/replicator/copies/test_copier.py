@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from replicator.failover.commit_copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, CommitCopier
-from replicator.failover.commit_follower import CommitsUnreadable
-from replicator.failover.commit_log import Portion, Position
-from replicator.failover.commit_store import StoreBehind
+from replicator.copies.copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, Copier
+from replicator.copies.followed import Portion, Position
+from replicator.copies.log_follower import LogUnreadable
+from replicator.copies.positions import StoreBehind
 from replicator.offsets.offset_store import StoreUnreachable
 
 BEGIN = Position("topic", 0)
 BEGINNING = {0: Portion(BEGIN, BEGIN)}
-NEWS = {0: Portion(BEGIN, BEGIN, {}, caught_up_ms=1)}
+NEWS = {0: Portion(BEGIN, BEGIN, caught_up_ms=1)}
 
 
 class Stage:
@@ -32,7 +32,7 @@ class Stage:
         self.waited: list[float] = []
         self.stops_with_first_put = False
         self._script = list(script)
-        self.copier = CommitCopier(self, self)
+        self.copier = Copier(self, self)
         self.copier._stopping.wait = self.waited.append
 
     def position(self) -> dict[int, Position]:
@@ -61,7 +61,7 @@ def said(caplog):
     return lambda: [record.getMessage().split()[0] for record in caplog.records]
 
 
-NOT_COPIED, COPIED_AGAIN = "event=commits-not-copied", "event=commits-copied-again"
+NOT_COPIED, COPIED_AGAIN = "event=not-copied", "event=copied-again"
 AWAY = StoreUnreachable("away")
 
 
@@ -73,21 +73,21 @@ def test_all_that_is_told_is_put_and_nothing_is_put_when_nothing_is_told(said):
 
 
 def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
-    stage = Stage(*[[BEGINNING]] * 4, [CommitsUnreadable("denied")], [BEGINNING, NEWS])
+    stage = Stage(*[[BEGINNING]] * 4, [LogUnreadable("denied")], [BEGINNING, NEWS])
     stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
     stage.copier.run()
     assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
 
 
 def test_a_beginning_alone_is_no_end_of_a_trouble(said):
-    stage = Stage(*[[BEGINNING, CommitsUnreadable("denied")]] * 20)
+    stage = Stage(*[[BEGINNING, LogUnreadable("denied")]] * 20)
     stage._script.append([])
     stage.copier.run()
     assert said() == [NOT_COPIED]
 
 
 def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
-    stage = Stage(*[[BEGINNING, CommitsUnreadable("away")]] * 8, [NEWS, AWAY], [NEWS])
+    stage = Stage(*[[BEGINNING, LogUnreadable("away")]] * 8, [NEWS, AWAY], [NEWS])
     stage.copier.run()
     *waited, last = stage.waited
     assert waited == [0.2, 0.4, 0.8, 1.6, 3.2, *[RETRY_SECONDS_MAX] * 3]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.failover.commit_record import (
+from replicator.copies.commit_record import (
     Commit,
     Committed,
     UnknownCommit,

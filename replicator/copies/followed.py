@@ -1,31 +1,31 @@
-"""What is read of a cluster's `__consumer_offsets`, and which of two commits is the newer one.
+"""A log that is followed: how far it was read, and what was read of it since.
 
-All commits of a group lie in one partition of that log, so the later one is the newer one, also
-when a group was rewound on purpose. Offsets of that log are given out a second time only when it
-was made anew or cut; an era counts these times (docs/decisions/0009).
+Offsets of a log are given out a second time only when its topic was made anew or it was cut; an era
+counts these times. So a record's place, (era, offset), says which of two is the newer one
+(docs/decisions/0009).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
-from replicator.failover.commit_record import Commit, Committed
+Record = TypeVar("Record")
 
 
 class Version(NamedTuple):
-    """A place in the log of commits; the larger of two is the newer one."""
+    """A place in the log; the larger of two is the newer one."""
 
     era: int
     log_offset: int
 
 
-class Versioned(NamedTuple):
-    """A commit with its version; None: it was deleted."""
+class Told(NamedTuple, Generic[Record]):
+    """What a record says, and where it stands."""
 
     version: Version
-    commit: Commit | None
+    record: Record
 
 
 class Position(NamedTuple):
@@ -46,7 +46,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class Portion(Generic[Record]):
     """Everything that was read of one partition between two positions.
 
     Args:
@@ -55,7 +55,7 @@ class Portion:
 
     begin: Position
     end: Position
-    commits: Mapping[Committed, Versioned] = field(default_factory=dict)
+    told: tuple[Told[Record], ...] = ()
     caught_up_ms: int | None = None
 
     @property
@@ -64,21 +64,12 @@ class Portion:
         return self.begin != self.end or self.caught_up_ms is not None
 
 
-def newest(told: Iterable[tuple[Committed, Versioned]]) -> dict[Committed, Versioned]:
-    """The newest of each, in whatever order and how often they are told."""
-    found: dict[Committed, Versioned] = {}
-    for committed, versioned in told:
-        if committed not in found or found[committed].version < versioned.version:
-            found[committed] = versioned
-    return found
-
-
 def beginnings(
     positions: Mapping[int, Position], topic_id: str, partitions: Iterable[int]
 ) -> dict[int, Position]:
     """From where to read each partition; what belongs to another topic of that name is passed over.
 
-    A topic made anew may have other partitions, and a group may lie in another one: its era is
+    A topic made anew may have other partitions, and a key may lie in another one: its era is
     larger than any before.
     """
     anew = max((position.era for position in positions.values()), default=-1) + 1
@@ -90,7 +81,7 @@ def beginnings(
     }
 
 
-class Reading:
+class Reading(Generic[Record]):
     """One partition on its way from a position on: what was found, and whether that is all."""
 
     def __init__(self, position: Position) -> None:
@@ -100,22 +91,15 @@ class Reading:
         self._begin = position
         # Nothing is claimed before the log has shown something.
         self._seen_to = -1
-        self._told: list[tuple[Committed, Versioned]] = []
+        self._told: list[Told[Record]] = []
         self._mark: tuple[int, int] | None = None
 
-    def read(
-        self,
-        offset: int,
-        leader_epoch: int,
-        committed: Committed | None,
-        commit: Commit | None,
-    ) -> None:
-        """A record; `committed` is None when it says nothing about a commit."""
+    def read(self, offset: int, leader_epoch: int, record: Record | None) -> None:
+        """A record; None where it says nothing that matters."""
         if self._is_behind(offset):
             return
-        if committed is not None:
-            version = Version(self.position.era, offset)
-            self._told.append((committed, Versioned(version, commit)))
+        if record is not None:
+            self._told.append(Told(Version(self.position.era, offset), record))
         self.position = self.position._replace(offset=offset + 1, leader_epoch=leader_epoch)
         self._seen_to = offset + 1
 
@@ -132,7 +116,7 @@ class Reading:
         if self._mark is None:
             self._mark = log_end, at_ms
 
-    def take(self) -> Portion | None:
+    def take(self) -> Portion[Record] | None:
         """What was found since the last call; None when there is nothing to be told."""
         if self.is_cut:
             anew = self.position.anew()
@@ -141,10 +125,10 @@ class Reading:
         if self._mark and self._mark[0] <= self._seen_to:
             (_, caught_up_ms), self._mark = self._mark, None
         begin, self._begin = self._begin, self.position
-        told, self._told = self._told, []
+        told, self._told = tuple(self._told), []
         if begin == self.position and caught_up_ms is None:
             return None
-        return Portion(begin, self.position, newest(told), caught_up_ms)
+        return Portion(begin, self.position, told, caught_up_ms)
 
     def _is_behind(self, offset: int) -> bool:
         self.is_cut = self.is_cut or offset < self.position.offset

@@ -1,6 +1,6 @@
-"""The commits of all groups of one cluster, as they are made: its `__consumer_offsets`, followed.
+"""One topic of a cluster, followed from where a reader stands: each poll brings what is new.
 
-What a transaction commits is shown once it is committed; one that is left open (decision 0010)
+What a transaction writes is shown once it is committed; one that is left open (decision 0010)
 holds up what is behind it in its partition, which shows as no more news of having caught up.
 """
 
@@ -8,40 +8,50 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from typing import Generic
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from replicator.config.topology import KafkaCluster
-from replicator.failover.commit_log import Portion, Position, Reading, beginnings
-from replicator.failover.commit_record import UnknownCommit, commit_of, key_of
-from replicator.failover.log_ends import LogEnds
+from replicator.copies.followed import Portion, Position, Reading, Record, beginnings
+from replicator.copies.log_ends import LogEnds
 from replicator.offsets.runs_topic import PASSING
 from replicator.topics.admin import Admin
 
 logger = logging.getLogger(__name__)
 
-TOPIC = "__consumer_offsets"
-# Committed to by nobody: librdkafka wants a name.
-GROUP = "sluice.commits"
-# What one poll may bring, and the store takes in one step.
+# What one poll may bring, and a store takes in one step.
 MESSAGES_PER_POLL = 5000
 POLL_SECONDS = 0.1
 # How often it is looked whether the topic is still the same one.
 LOOK_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
 
+Read = Callable[[Message], Record | None]
+"""What a message says; None where it says nothing that matters."""
 
-class CommitsUnreadable(Exception):
-    """The log of commits cannot be read just now, for the reason given. Try again later."""
+
+class LogUnreadable(Exception):
+    """A log cannot be read just now, for the reason given. Try again later."""
 
 
-class CommitFollower:
-    """Reads one cluster's commits. Blocking; one follow() at a time."""
+class LogFollower(Generic[Record]):
+    """Reads one topic. Blocking; one follow() at a time."""
 
-    def __init__(self, name: str, cluster: KafkaCluster) -> None:
-        """`name` is for people: "west aggregate"."""
-        self.name = name
+    def __init__(
+        self, name: str, cluster: KafkaCluster, topic: str, group: str, read: Read[Record]
+    ) -> None:
+        """
+        Args:
+            name: for people: "west aggregate".
+            group: of the consumer, which librdkafka wants to have a name; nothing is committed.
+            read: may raise LogUnreadable.
+        """
+        self.name = f"{name}: {topic}"
+        self._topic_name = topic
+        self._group = group
+        self._read_message = read
         self._admin = Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
         self._options = {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -49,33 +59,34 @@ class CommitFollower:
             "log_level": 0,
             "reconnect.backoff.max.ms": 1000,
         }
-        self._unreadable: set[str] = set()
 
     def follow(
         self, positions: Mapping[int, Position]
-    ) -> Generator[dict[int, Portion], None, None]:
+    ) -> Generator[dict[int, Portion[Record]], None, None]:
         """What each poll brings, by partition: several times a second, also when it is nothing.
 
         First come all partitions, and from where each is read. Ends when something has to be begun
         anew, because the log was cut or the topic is another one: put what came, and call it again
-        with the positions of then. Raises AdminError or CommitsUnreadable.
+        with the positions of then. Raises AdminError or LogUnreadable.
         """
         topic_id, partitions = self._topic()
         begun = beginnings(positions, topic_id, partitions)
         if any(positions.get(number, it).topic_id != topic_id for number, it in begun.items()):
             logger.warning(
-                "event=commits-read-anew %s: %s is not the topic it was; its commits are read "
-                "from the beginning",
+                "event=log-read-anew %s is not the topic it was; it is read from the beginning",
                 self.name,
-                TOPIC,
             )
         yield {number: Portion(position, position) for number, position in begun.items()}
-        readings = {number: Reading(position) for number, position in begun.items()}
-        ends = LogEnds({**self._options, "client.id": f"{GROUP}.ends"}, TOPIC, partitions)
+        readings: dict[int, Reading[Record]] = {
+            number: Reading(position) for number, position in begun.items()
+        }
+        ends = LogEnds(
+            {**self._options, "client.id": f"{self._group}.ends"}, self._topic_name, partitions
+        )
         consumer = self._consumer()
         look_at = time.monotonic() + LOOK_SECONDS
         try:
-            consumer.assign(_places(begun))
+            consumer.assign(self._places(begun))
             while not any(reading.is_cut for reading in readings.values()):
                 self._poll(consumer, readings)
                 if news := ends.news():
@@ -88,23 +99,23 @@ class CommitFollower:
                     look_at = time.monotonic() + LOOK_SECONDS
                 yield self._taken(readings)
         except KafkaException as error:
-            raise CommitsUnreadable(f"{self.name}: {TOPIC}: {error}") from error
+            raise LogUnreadable(f"{self.name}: {error}") from error
         finally:
             consumer.close()
 
     def _topic(self) -> tuple[str, range]:
         """Its id and its partitions."""
-        for topic in self._admin.topics([TOPIC]):
+        for topic in self._admin.topics([self._topic_name]):
             if topic.topic_id is not None:
                 return topic.topic_id.hex, range(topic.partitions)
-        raise CommitsUnreadable(f"{self.name}: there is no {TOPIC} yet; no group ever committed")
+        raise LogUnreadable(f"{self.name}: there is no such topic yet")
 
     def _consumer(self) -> Consumer:
         return Consumer(
             {
                 **self._options,
-                "group.id": GROUP,
-                "client.id": GROUP,
+                "group.id": self._group,
+                "client.id": self._group,
                 "enable.auto.commit": False,
                 # Of a log that was cut: what comes then lies before what was read, which is seen.
                 "auto.offset.reset": "earliest",
@@ -113,57 +124,36 @@ class CommitFollower:
             }
         )
 
-    def _poll(self, consumer: Consumer, readings: Mapping[int, Reading]) -> None:
+    def _places(self, positions: Mapping[int, Position]) -> list[TopicPartition]:
+        return [
+            TopicPartition(self._topic_name, number, it.offset, leader_epoch=it.leader_epoch)
+            for number, it in positions.items()
+        ]
+
+    def _poll(self, consumer: Consumer, readings: Mapping[int, Reading[Record]]) -> None:
         for message in consumer.consume(MESSAGES_PER_POLL, timeout=POLL_SECONDS):
             error = message.error()
             if error is None:
-                self._read(readings[int(message.partition() or 0)], message)
+                leader_epoch = message.leader_epoch()
+                readings[int(message.partition() or 0)].read(
+                    int(message.offset() or 0),
+                    -1 if leader_epoch is None else leader_epoch,
+                    self._read_message(message),
+                )
             elif error.code() == KafkaError._PARTITION_EOF:
                 readings[int(message.partition() or 0)].reach(int(message.offset() or 0))
             elif error.code() not in PASSING:
                 raise KafkaException(error)
 
-    def _read(self, reading: Reading, message: Message) -> None:
-        offset, key, value = int(message.offset() or 0), message.key(), message.value()
-        committed = commit = None
-        try:
-            committed = key_of(key or b"")
-            commit = commit_of(value) if committed and value is not None else None
-        except UnknownCommit as unknown:
-            committed = None
-            self._note_unreadable(str(unknown), f"{TOPIC}-{message.partition()} at {offset}")
-        leader_epoch = message.leader_epoch()
-        reading.read(offset, -1 if leader_epoch is None else leader_epoch, committed, commit)
-
-    def _taken(self, readings: Mapping[int, Reading]) -> dict[int, Portion]:
+    def _taken(self, readings: Mapping[int, Reading[Record]]) -> dict[int, Portion[Record]]:
         for number, reading in readings.items():
             if reading.is_cut:
                 logger.warning(
-                    "event=commits-read-anew %s: %s-%d was cut before offset %d, up to where it "
-                    "had been read; its commits are read from the beginning",
+                    "event=log-read-anew %s-%d was cut before offset %d, up to where it had been "
+                    "read; it is read from the beginning",
                     self.name,
-                    TOPIC,
                     number,
                     reading.position.offset,
                 )
         taken = {number: reading.take() for number, reading in readings.items()}
         return {number: portion for number, portion in taken.items() if portion is not None}
-
-    def _note_unreadable(self, reason: str, where: str) -> None:
-        """Once for each reason: what is wrong with one is wrong with thousands."""
-        if reason not in self._unreadable:
-            self._unreadable.add(reason)
-            logger.warning(
-                "event=commit-unreadable %s: %s: %s; it is left out, and what was committed "
-                "before it is what other regions know",
-                self.name,
-                where,
-                reason,
-            )
-
-
-def _places(positions: Mapping[int, Position]) -> list[TopicPartition]:
-    return [
-        TopicPartition(TOPIC, number, it.offset, leader_epoch=it.leader_epoch)
-        for number, it in positions.items()
-    ]

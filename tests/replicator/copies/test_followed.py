@@ -1,4 +1,4 @@
-"""What is read of a log of commits, however it is cut into portions, repeated and shuffled."""
+"""What is read of a log that is followed, however it is cut into portions."""
 
 from __future__ import annotations
 
@@ -7,77 +7,52 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.failover.commit_log import (
-    Portion,
-    Position,
-    Reading,
-    Version,
-    Versioned,
-    beginnings,
-    newest,
-)
-from replicator.failover.commit_record import Commit, Committed
+from replicator.copies.followed import Portion, Position, Reading, Told, Version, beginnings
 
 BEGIN = Position("topic", 0)
-KEYS = [Committed("group", "flights", partition) for partition in range(3)]
 ERAS = st.integers(0, 5)
 POSITIONS = st.builds(Position, st.sampled_from(["topic", "former"]), ERAS, st.integers(0, 99))
 
 
 @st.composite
-def commit_logs(draw) -> list[tuple[int, Committed | None, Commit | None]]:
-    """Records by their offsets, with holes; some are about something else."""
+def logs(draw) -> list[tuple[int, str | None]]:
+    """Records by their offsets, with holes; some say nothing that matters."""
     records, offset = [], 0
     for _ in range(draw(st.integers(0, 20))):
         offset += draw(st.integers(1, 3))
-        commit = draw(st.none() | st.builds(Commit, st.integers(0, 9), st.just(""), st.just(1)))
-        records.append((offset, draw(st.none() | st.sampled_from(KEYS)), commit))
+        records.append((offset, draw(st.none() | st.sampled_from("abc"))))
     return records
-
-
-def versions(log) -> list[tuple[Committed, Versioned]]:
-    return [
-        (key, Versioned(Version(0, offset), commit))
-        for offset, key, commit in log
-        if key is not None
-    ]
 
 
 def portions_of(log, cuts) -> list[Portion]:
     """The log read from its beginning, with something taken behind each of these records."""
     reading, taken = Reading(BEGIN), []
-    for number, (offset, key, commit) in enumerate(log):
-        reading.read(offset, 7, key, commit)
+    for number, (offset, record) in enumerate(log):
+        reading.read(offset, 7, record)
         if number in cuts:
             taken.append(reading.take())
     return [portion for portion in (*taken, reading.take()) if portion]
 
 
-@given(commit_logs(), st.data())
-def test_the_newest_of_each_is_found_in_any_order_and_however_often_it_is_told(log, data):
-    told = versions(log)
-    again = data.draw(st.permutations(told * 2))
-    assert newest(again) == dict(told)
-
-
-@given(commit_logs(), st.sets(st.integers(0, 20)))
+@given(logs(), st.sets(st.integers(0, 20)))
 def test_portions_follow_each_other_and_together_hold_all_that_was_read(log, cuts):
     portions = portions_of(log, cuts)
     assert all(one.end == next_one.begin for one, next_one in pairwise(portions))
-    assert newest(each for it in portions for each in it.commits.items()) == dict(versions(log))
+    told = [each for portion in portions for each in portion.told]
+    assert told == [Told(Version(0, offset), record) for offset, record in log if record]
     if log:
         assert portions[0].begin == BEGIN
         assert portions[-1].end == Position("topic", 0, log[-1][0] + 1, 7)
 
 
-def test_what_was_rewound_on_purpose_is_the_newest():
-    log = [(1, KEYS[0], Commit(900, "", 1)), (2, KEYS[0], Commit(5, "", 2))]
-    (portion,) = portions_of(log, set())
-    assert portion.commits == {KEYS[0]: Versioned(Version(0, 2), Commit(5, "", 2))}
-
-
 def test_nothing_new_is_no_portion():
     assert Reading(BEGIN).take() is None
+
+
+def test_where_reading_begins_is_no_news():
+    assert not Portion(BEGIN, BEGIN).is_news
+    assert Portion(BEGIN, BEGIN, caught_up_ms=1).is_news
+    assert Portion(BEGIN, Position("topic", 0, 1)).is_news
 
 
 # Having caught up
@@ -86,9 +61,9 @@ def test_nothing_new_is_no_portion():
 def test_the_end_that_was_asked_for_has_to_be_reached_and_the_time_is_that_of_the_question():
     reading = Reading(BEGIN)
     reading.expect(3, at_ms=1000)
-    reading.read(1, 0, KEYS[0], None)
+    reading.read(1, 0, "a")
     assert reading.take().caught_up_ms is None
-    reading.read(2, 0, KEYS[0], None)
+    reading.read(2, 0, "a")
     assert reading.take().caught_up_ms == 1000
     reading.reach(3)
     assert reading.take() is None
@@ -96,12 +71,12 @@ def test_the_end_that_was_asked_for_has_to_be_reached_and_the_time_is_that_of_th
 
 def test_markers_at_the_end_hold_nothing_up():
     reading = Reading(BEGIN)
-    reading.read(1, 0, KEYS[0], None)
+    reading.read(1, 0, "a")
     reading.expect(3, at_ms=1000)
     assert reading.take().caught_up_ms is None
     reading.reach(3)
     assert reading.take() == Portion(
-        Position("topic", 0, 2, 0), Position("topic", 0, 2, 0), {}, caught_up_ms=1000
+        Position("topic", 0, 2, 0), Position("topic", 0, 2, 0), caught_up_ms=1000
     )
 
 
@@ -115,7 +90,7 @@ def test_a_log_that_has_not_been_heard_of_was_not_read_to_its_end():
 
 def test_behind_an_open_transaction_nothing_is_caught_up_with():
     reading = Reading(BEGIN)
-    reading.read(1, 0, KEYS[0], None)
+    reading.read(1, 0, "a")
     for at_ms in (1000, 2000, 3000):
         reading.reach(2)  # as far as committed records go
         reading.expect(9, at_ms)
@@ -131,7 +106,7 @@ def test_a_log_that_is_never_quiet_is_caught_up_with_all_the_same():
     for offset in range(100):
         # Each answer is as long ago as ten records take.
         reading.expect(offset + 10, at_ms=offset)
-        reading.read(offset, 0, KEYS[0], None)
+        reading.read(offset, 0, "a")
         heard.append(reading.take().caught_up_ms)
     assert [at_ms for at_ms in heard if at_ms is not None] == list(range(0, 100, 10))
 
@@ -159,7 +134,7 @@ def test_an_era_ends_when_the_log_shows_something_before_what_was_read(position,
     if is_end:
         reading.reach(offset)
     else:
-        reading.read(offset, 0, KEYS[0], None)
+        reading.read(offset, 0, "a")
     assert reading.is_cut == (offset < position.offset)
     if reading.is_cut:
         anew = Position(position.topic_id, position.era + 1)
@@ -168,9 +143,9 @@ def test_an_era_ends_when_the_log_shows_something_before_what_was_read(position,
 
 def test_after_a_cut_nothing_more_is_told_of_the_old_era():
     reading = Reading(Position("topic", 3, 50))
-    reading.read(50, 0, KEYS[0], None)
-    reading.read(7, 0, KEYS[1], None)
-    reading.read(51, 0, KEYS[2], None)
+    reading.read(50, 0, "a")
+    reading.read(7, 0, "b")
+    reading.read(51, 0, "c")
     reading.expect(0, at_ms=1)
     anew = Position("topic", 4)
     assert reading.take() == Portion(anew, anew)
@@ -178,5 +153,5 @@ def test_after_a_cut_nothing_more_is_told_of_the_old_era():
 
 def test_a_log_whose_beginning_was_deleted_goes_on_in_its_era():
     reading = Reading(Position("topic", 3, 50))
-    reading.read(80, 0, KEYS[0], None)
+    reading.read(80, 0, "a")
     assert not reading.is_cut

@@ -1,0 +1,58 @@
+"""The commits of all groups of one cluster, as they are made: `__consumer_offsets` is followed."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from replicator.config.topology import KafkaCluster
+from replicator.copies.commit_record import Commit, Committed, UnknownCommit, commit_of, key_of
+from replicator.copies.log_follower import LogFollower
+
+logger = logging.getLogger(__name__)
+
+TOPIC = "__consumer_offsets"
+GROUP = "sluice.commits"
+
+
+class CommitTold(NamedTuple):
+    """A commit that was made, or (None) deleted."""
+
+    committed: Committed
+    commit: Commit | None
+
+
+def commit_follower(name: str, cluster: KafkaCluster) -> LogFollower[CommitTold]:
+    """`name` is for people: "west aggregate"."""
+    return LogFollower(name, cluster, TOPIC, GROUP, _CommitReader(name).read)
+
+
+class _CommitReader:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._unreadable: set[str] = set()
+
+    def read(self, message: Message) -> CommitTold | None:
+        key, value = message.key(), message.value()
+        try:
+            committed = key_of(key or b"")
+            if committed is None:
+                return None
+            return CommitTold(committed, None if value is None else commit_of(value))
+        except UnknownCommit as unknown:
+            self._note(str(unknown), f"{TOPIC}-{message.partition()} at {message.offset()}")
+            return None
+
+    def _note(self, reason: str, where: str) -> None:
+        """Once for each reason: what is wrong with one is wrong with thousands."""
+        if reason not in self._unreadable:
+            self._unreadable.add(reason)
+            logger.warning(
+                "event=commit-unreadable %s: %s: %s; it is left out, and what was committed "
+                "before it is what other regions know",
+                self._name,
+                where,
+                reason,
+            )
