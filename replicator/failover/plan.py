@@ -130,6 +130,8 @@ class GroupPlan(_Strict):
     primary_region: str | None
     """Where it lives, by the record of it; None without one."""
     moves: tuple[Move, ...]
+    generation: int = 0
+    """Of that record; 0 without one. Where it has become another, somebody else moved the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,13 @@ class Plan(_Strict):
     completeness: Completeness
     checks: tuple[Check, ...]
     groups: tuple[GroupPlan, ...]
+    topics: tuple[str, ...] | None = None
+    """Only these were asked for; None: all that the groups have committed on."""
+    choices: dict[str, int | None] = field(default_factory=dict)
+    """Where nothing is known, by group: from this time (ms) on; None: from the log's start."""
+    may_go_back: tuple[str, ...] = ()
+    target_cluster_id: str | None = None
+    """What the target's aggregate calls itself; None: it was not asked."""
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -48,6 +48,9 @@ def plan(
         completeness=completeness(move for each in groups for move in each.moves),
         checks=checks(request, knowledge, groups),
         groups=groups,
+        topics=None if request.topics is None else tuple(sorted(request.topics)),
+        choices={group: choice.at_ms for group, choice in sorted(request.choices.items())},
+        may_go_back=tuple(sorted(request.may_go_back)),
     )
 
 

@@ -1,0 +1,88 @@
+"""Saved plans: one file each in `<replicator.state_dir>/plans`, kept after they were applied.
+
+A plan is applied from what was saved, so that what is done is what was read and confirmed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from replicator.failover.plan import BrokenPlan, Plan, UnknownPlan, decode, encode
+
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+class PlanMissing(ValueError):
+    """There is no such plan. `sluice failover list` names those there are."""
+
+
+class PlanNotKept(Exception):
+    """The directory of plans cannot be written or read. Mend it, or replicator.state_dir."""
+
+
+def new_id(now_ms: int) -> str:
+    """Sorts by time, and can be said over the phone: 20130101-000000-3f9a."""
+    at = datetime.fromtimestamp(now_ms / 1000, UTC)
+    return f"{at:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+class PlanFiles:
+    """The plans of one appliance, in a directory that is made when the first one is saved."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def save(self, plan: Plan) -> Path:
+        """Where it is now; a crash leaves all of it, or nothing. Raises PlanNotKept."""
+        path = self._directory / f"{plan.id}.json"
+        beside = path.with_suffix(f".{os.getpid()}.new")
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with beside.open("w", encoding="utf-8") as file:
+                file.write(encode(plan))
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise PlanNotKept(f"plan {plan.id} cannot be saved: {error}") from error
+        return path
+
+    def load(self, name: str) -> Plan:
+        """A plan by its id, or by the path of its file.
+
+        Raises PlanMissing, BrokenPlan, or UnknownPlan for one of another version.
+        """
+        saved = self._directory / f"{name}.json"
+        path = saved if ID.fullmatch(name) and saved.is_file() else Path(name)
+        try:
+            text = path.read_bytes()
+        except (OSError, ValueError):
+            raise PlanMissing(f"no plan {name!r} in {self._directory}, and no such file") from None
+        try:
+            return decode(text)
+        except BrokenPlan as error:
+            raise BrokenPlan(f"{path}: {error}") from error
+        except UnknownPlan as error:
+            raise UnknownPlan(f"{path}: {error}") from error
+
+    def all(self) -> Iterator[tuple[str, Plan | BrokenPlan | UnknownPlan]]:
+        """Every plan by its id, oldest first; one that cannot be read by the reason why not."""
+        try:
+            names = sorted(path.stem for path in self._directory.glob("*.json"))
+        except OSError as error:
+            raise PlanNotKept(f"{self._directory} cannot be read: {error}") from error
+        for name in names:
+            try:
+                yield name, self.load(name)
+            except PlanMissing:
+                continue
+            except (BrokenPlan, UnknownPlan) as error:
+                yield name, error
