@@ -18,11 +18,11 @@ from confluent_kafka.admin import NewTopic
 from rich.console import Console
 
 from deploy.lab import flights
+from deploy.lab.daemons import Daemons
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import AlreadyUp, Lab, LabRegion
 from deploy.lab.process import NotStarted
 from deploy.lab.progress import Stretch, log_sizes
-from deploy.lab.replicators import Replicators
 from deploy.lab.report import compare_regions, table, total
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 
@@ -60,10 +60,10 @@ def main() -> int:
         with Lab(DIRECTORY) as lab:
             say(f"up after {time.monotonic() - began_at:.0f} s")
             counts = fill(lab.regions)
-            with Replicators(lab) as replicators:
-                stretches = mirror(lab.regions, replicators, counts)
-                survive(lab.regions, replicators)
-                say(f"both ended on SIGTERM after {replicators.end():.1f} s")
+            with Daemons(lab) as daemons:
+                stretches = mirror(lab.regions, daemons, counts)
+                survive(lab.regions, daemons)
+                say(f"both ended on SIGTERM after {daemons.end():.1f} s")
             is_right = check(lab.regions, stretches)
     except (AlreadyUp, NotStarted, Stalled) as error:
         console.print(str(error), style="red", markup=False)
@@ -100,12 +100,12 @@ def fill(regions: Mapping[str, LabRegion]) -> dict[str, int]:
 
 
 def mirror(
-    regions: Mapping[str, LabRegion], replicators: Replicators, counts: Mapping[str, int]
+    regions: Mapping[str, LabRegion], daemons: Daemons, counts: Mapping[str, int]
 ) -> dict[tuple[str, str], Stretch]:
     """Runs the daemons until all that was sent has arrived; by region and topic."""
     title("3. sluice replicate", "one daemon per region carries every route into it")
     for name in regions:
-        replicators.start(name)
+        daemons.start(name)
     admins = {name: region.aggregate.admin() for name, region in regions.items()}
     stretches = {
         (name, topic): Stretch(expected) for name in regions for topic, expected in counts.items()
@@ -115,7 +115,7 @@ def mirror(
     arrived = said = 0
     while not all(stretch.is_done for stretch in stretches.values()):
         time.sleep(LOOK_EVERY_SECONDS)
-        replicators.look_alive()
+        daemons.look_alive()
         looked_before_at = now
         for name, admin in admins.items():
             sizes = log_sizes(admin, PARTITIONS)
@@ -125,7 +125,7 @@ def mirror(
         before, arrived = arrived, sum(stretch.arrived for stretch in stretches.values())
         moved_at = now if arrived != before else moved_at
         if now - moved_at > SILENCE_SECONDS_MAX:
-            raise Stalled(f"nothing arrives any more; see {replicators.logs}")
+            raise Stalled(f"nothing arrives any more; see {daemons.logs}")
         if arrived != said and now - said_at >= SAY_EVERY_SECONDS:
             say(progress(stretches, now, (arrived - said) / (now - said_at)))
             said_at, said = now, arrived
@@ -145,7 +145,7 @@ def progress(
     return "   ".join([*parts, f"{records_per_second:>9,.0f}/s"])
 
 
-def survive(regions: Mapping[str, LabRegion], replicators: Replicators) -> None:
+def survive(regions: Mapping[str, LabRegion], daemons: Daemons) -> None:
     """Live traffic, and a kill -9 of one daemon in the middle of it; until no lag is left."""
     title(
         "4. kill -9",
@@ -158,16 +158,16 @@ def survive(regions: Mapping[str, LabRegion], replicators: Replicators) -> None:
             for name, region in regions.items()
         ]
         time.sleep(KILL_AFTER_SECONDS)
-        replicators.kill("east")
+        daemons.kill("east")
         killed_at = time.monotonic()
         say("east's daemon is killed, and started again")
-        replicators.start("east")
+        daemons.start("east")
         sent = sum(producer.result() for producer in sending)
     say(f"{sent:,} records were sent")
-    while (lag := replicators.lag_records()) != 0:
-        replicators.look_alive()
+    while (lag := daemons.lag_records()) != 0:
+        daemons.look_alive()
         if time.monotonic() - killed_at > SILENCE_SECONDS_MAX:
-            raise Stalled(f"a lag of {lag} records stays; see {replicators.logs}")
+            raise Stalled(f"a lag of {lag} records stays; see {daemons.logs}")
         time.sleep(LOOK_EVERY_SECONDS)
     say(f"no lag anywhere {time.monotonic() - killed_at:.0f} s after the kill")
 

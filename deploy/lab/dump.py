@@ -5,6 +5,7 @@ The client is librdkafka's: nothing that Sluice itself reads or writes with has 
 
 import time
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -82,6 +83,21 @@ def compare_topic(
         isolation: compare_dumps(dumps, dump(target, topic, isolation), topic)
         for isolation in isolations
     }
+
+
+def difference(one: KafkaCluster, other: KafkaCluster, topic: str) -> tuple[int, int]:
+    """How many records of a topic only the one cluster has, and only the other, in whatever order.
+
+    Each as often as it is there more often; partition by partition.
+    """
+    only_one = only_other = 0
+    dumps, other_dumps = dump(one, topic), dump(other, topic)
+    for partition in {*dumps, *other_dumps}:
+        counts = Counter(dumps.get(partition, EMPTY).prints.tolist())
+        other_counts = Counter(other_dumps.get(partition, EMPTY).prints.tolist())
+        only_one += (counts - other_counts).total()
+        only_other += (other_counts - counts).total()
+    return only_one, only_other
 
 
 def compare_dumps(

@@ -30,10 +30,32 @@ class LabRegion:
     def servers(self) -> tuple[KafkaCluster | RedisServer, ...]:
         return self.regional, self.aggregate, self.redis
 
+    def start(self) -> None:
+        """Starts what does not run, with the data it had; does not wait."""
+        for server in self.servers():
+            if not any(process.is_running() for process in _processes_of(server)):
+                server.start()
+
+    def wait_ready(self) -> None:
+        """Raises NotStarted."""
+        for server in self.servers():
+            server.wait_ready()
+
+    def kill(self) -> None:
+        """kill -9 of everything in it, at once; its data stays for start()."""
+        self.regional.kill_all()
+        self.aggregate.kill_all()
+        self.redis.kill()
+
     def processes(self) -> list[Process]:
         """Those that were started."""
-        brokers = (*self.regional.processes.values(), *self.aggregate.processes.values())
-        return [*brokers, *self.redis.processes]
+        return [process for server in self.servers() for process in _processes_of(server)]
+
+
+def _processes_of(server: KafkaCluster | RedisServer) -> list[Process]:
+    if isinstance(server, RedisServer):
+        return server.processes
+    return list(server.processes.values())
 
 
 class Lab:
@@ -41,12 +63,24 @@ class Lab:
 
     As a context manager it is up inside; its servers then also end with the thread that started
     them. A detached lab stays up until take_down().
+
+    Args:
+        settings: TOML tables that the configuration has beside the regions.
+        properties: of every broker, over the lab's own.
     """
 
-    def __init__(self, directory: Path = RUN, *, detached: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path = RUN,
+        *,
+        detached: bool = False,
+        settings: str = "",
+        properties: Mapping[str, object] | None = None,
+    ) -> None:
         self.directory = directory
         self.configuration = directory / "appliance.toml"
-        self.regions = {name: _region(name, directory, detached) for name in REGIONS}
+        self.regions = {name: _region(name, directory, detached, properties) for name in REGIONS}
+        self._settings = settings
 
     def __enter__(self) -> "Lab":
         self.start()
@@ -61,18 +95,17 @@ class Lab:
             raise AlreadyUp(f"{AlreadyUp.__doc__} ({self.directory})")
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
-        servers = [server for region in self.regions.values() for server in region.servers()]
         try:
-            for server in servers:
-                server.start()
+            for region in self.regions.values():
+                region.start()
             # Before they are ready: a start that is killed can be taken down as well.
             self._write_state()
-            for server in servers:
-                server.wait_ready()
+            for region in self.regions.values():
+                region.wait_ready()
         except BaseException:
             self.stop()
             raise
-        self.configuration.write_text(appliance_toml(self.regions))
+        self.configuration.write_text(f"{appliance_toml(self.regions)}\n{self._settings}")
 
     def stop(self) -> None:
         """Ends the servers that this object started."""
@@ -132,11 +165,16 @@ def _cluster_toml(path: str, cluster: KafkaCluster) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _region(name: str, directory: Path, detached: bool) -> LabRegion:
+def _region(
+    name: str, directory: Path, detached: bool, properties: Mapping[str, object] | None
+) -> LabRegion:
+    def cluster(role: str) -> KafkaCluster:
+        return KafkaCluster(f"{name}-{role}", directory, properties=properties, detached=detached)
+
     return LabRegion(
         name,
-        KafkaCluster(f"{name}-regional", directory, detached=detached),
-        KafkaCluster(f"{name}-aggregate", directory, detached=detached),
+        cluster("regional"),
+        cluster("aggregate"),
         RedisServer(directory, name=f"{name}-redis", detached=detached),
     )
 

@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +42,19 @@ def started_ticks(pid: int) -> int | None:
     # The command name in parentheses may hold spaces: count the fields behind the last ")".
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that it started, those that they started, and so on; nearest first."""
+    children = defaultdict(list)
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = entry.read_text().rpartition(")")[2].split()[1]
+            children[int(parent)].append(int(entry.parent.name))
+    found = list(children[pid])
+    for each in found:
+        found += children[each]
+    return found
 
 
 class Process:
@@ -91,6 +106,14 @@ class Process:
         """Ends it as a power cut would: SIGKILL, works on a paused process too."""
         self._child.kill()
         self._child.wait()
+
+    def kill_family(self) -> None:
+        """kill(), of everything that descends from it as well."""
+        family = descendants(self.pid)
+        self.kill()
+        for pid in family:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def wait(self, timeout_seconds: float | None = None) -> int:
         """The exit status; raises subprocess.TimeoutExpired."""

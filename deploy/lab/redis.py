@@ -1,5 +1,6 @@
 """A Redis server of the lab."""
 
+import shutil
 from pathlib import Path
 
 from redis import Redis
@@ -64,6 +65,10 @@ class RedisServer:
 
         if not until(answers, timeout_seconds):
             raise self.process.failure(f"does not answer after {timeout_seconds} s")
+
+    def lose_data(self) -> None:
+        """Comes back empty after stop() or kill(), as a server without a disk does."""
+        shutil.rmtree(self.directory / "appendonlydir", ignore_errors=True)
 
     def stop(self) -> None:
         self.process.stop()

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from deploy.lab.process import Identity, Process, end, free_port, started_ticks
+from deploy.lab.process import Identity, Process, descendants, end, free_port, started_ticks
 from deploy.lab.wait import until
 
 
@@ -61,3 +61,13 @@ def test_a_child_dies_with_its_parent(tmp_path):
 
 def test_free_ports_stay_below_those_of_outgoing_connections():
     assert all(10_240 <= free_port() < 32_000 for _ in range(20))
+
+
+def test_a_family_is_killed_with_those_that_left_their_group(tmp_path):
+    log = tmp_path / "log"
+    script = "setsid sleep 60 & (sleep 60 & echo ready; wait) & wait"
+    parent = Process("parent", ["bash", "-c", script], log)
+    assert until(lambda: "ready" in log.read_text() and len(descendants(parent.pid)) >= 3, 10)
+    ticks = {pid: started_ticks(pid) for pid in descendants(parent.pid)}
+    parent.kill_family()
+    assert until(lambda: not any(started_ticks(pid) == at for pid, at in ticks.items()), 5)

@@ -1,0 +1,238 @@
+"""An application: a member of a consumer group whose effects are rows of a database.
+
+A process reads topics of a region's aggregate and writes down every record that it handled, in the
+order of handling; each batch is a transaction of SQLite, and offsets are committed behind it. Its
+next process may run in another region, with the same database.
+"""
+
+import json
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from confluent_kafka import Consumer, KafkaException, Message
+
+from deploy.lab.kafka import CHECKOUT
+from deploy.lab.lab import LabRegion
+from deploy.lab.numbered_load import Numbered
+from deploy.lab.process import Process
+
+Means = Literal["plain", "helper", "stored"]
+"""How it goes on in another region: with a plain consumer, with Sluice's helper, or with the helper
+and a vector that is stored with the effects."""
+
+BATCH_RECORDS = 500
+POLL_SECONDS = 0.1
+END_SECONDS_MAX = 60.0
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS handled (
+    id INTEGER PRIMARY KEY, region TEXT, topic TEXT, partition INTEGER, offset INTEGER,
+    producer TEXT, number INTEGER, origin TEXT, at REAL
+);
+CREATE TABLE IF NOT EXISTS vectors (
+    topic TEXT, partition INTEGER, origin TEXT, offset INTEGER,
+    PRIMARY KEY (topic, partition, origin)
+);
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a process is told."""
+
+    group: str
+    region: str
+    bootstrap: str
+    topics: tuple[str, ...]
+    database: str
+    means: Means = "plain"
+    configuration: str = ""
+    """Of Sluice; for its helper."""
+    commit_seconds: float = 0.5
+
+
+class Application:
+    """The processes of one application, one at a time. Use as a context manager."""
+
+    def __init__(
+        self,
+        group: str,
+        directory: Path,
+        topics: tuple[str, ...],
+        *,
+        means: Means = "plain",
+        configuration: Path | None = None,
+        commit_seconds: float = 0.5,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.group = group
+        self.database = directory / f"{group}.sqlite"
+        self._log = directory / f"{group}.log"
+        self._topics = topics
+        self._means: Means = means
+        self._configuration = str(configuration or "")
+        self._commit_seconds = commit_seconds
+        self._process: Process | None = None
+        with closing(sqlite3.connect(self.database)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(SCHEMA)
+
+    def __enter__(self) -> "Application":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self, region: LabRegion) -> None:
+        """Goes on in this region; does not wait."""
+        self.kill()
+        order = Order(
+            group=self.group,
+            region=region.name,
+            bootstrap=region.aggregate.bootstrap,
+            topics=self._topics,
+            database=str(self.database),
+            means=self._means,
+            configuration=self._configuration,
+            commit_seconds=self._commit_seconds,
+        )
+        self._process = Process(
+            f"application {self.group}",
+            [sys.executable, "-m", "deploy.lab.application", json.dumps(asdict(order))],
+            self._log,
+            environment={"PYTHONPATH": str(CHECKOUT)},
+        )
+
+    def kill(self) -> None:
+        """kill -9: what it handled since its last commit will be read again."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def stop(self) -> None:
+        """It ends, with all that it handled committed; raises NotStarted."""
+        assert self._process is not None, "start() it first"
+        process, self._process = self._process, None
+        process.terminate()
+        if process.wait(END_SECONDS_MAX):
+            raise process.failure("did not end in peace")
+
+    def look_alive(self) -> None:
+        """Raises NotStarted when it has ended by itself."""
+        if self._process is not None and not self._process.is_running():
+            raise self._process.failure("has ended")
+
+    def handled(self, region: str | None = None) -> list[Numbered]:
+        """In the order of handling; only in one region, unless None."""
+        with closing(sqlite3.connect(self.database)) as database:
+            rows = database.execute(
+                "SELECT producer, partition, number, origin FROM handled"
+                " WHERE ?1 IS NULL OR region = ?1 ORDER BY id",
+                (region,),
+            )
+            return [Numbered(*row) for row in rows]
+
+    def handled_count(self) -> int:
+        with closing(sqlite3.connect(self.database)) as database:
+            (count,) = database.execute("SELECT count(*) FROM handled").fetchone()
+            return int(count)
+
+
+class Member(Protocol):
+    """How it reads and commits."""
+
+    def consume(self) -> list[Message]: ...
+
+    def store(self) -> None:
+        """What belongs to the effects, within their transaction."""
+
+    def commit(self) -> None:
+        """Everything that was consumed. Raises KafkaException."""
+
+    def close(self) -> None: ...
+
+
+class Plain:
+    """What any application does: its database first, then the offsets."""
+
+    def __init__(self, order: Order) -> None:
+        self._consumer = Consumer(_options(order))
+        self._consumer.subscribe(list(order.topics))
+
+    def consume(self) -> list[Message]:
+        return self._consumer.consume(BATCH_RECORDS, POLL_SECONDS)
+
+    def store(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        positions = self._consumer.position(self._consumer.assignment())
+        if places := [place for place in positions if place.offset >= 0]:
+            self._consumer.commit(offsets=places, asynchronous=False)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _options(order: Order) -> dict[str, str | int | bool]:
+    return {
+        "bootstrap.servers": order.bootstrap,
+        "group.id": order.group,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": 6000,
+        "reconnect.backoff.max.ms": 500,
+        "fetch.wait.max.ms": 50,
+        "topic.metadata.refresh.interval.ms": 1000,
+        "log_level": 0,
+    }
+
+
+def handle(order: Order, database: sqlite3.Connection, member: Member) -> None:
+    """One batch: its effects, in one transaction."""
+    # An error is a broker that is away, or a topic that is not there yet: the client goes on.
+    messages = [message for message in member.consume() if message.error() is None]
+    if not messages:
+        return
+    database.execute("BEGIN")
+    for message in messages:
+        record = Numbered.decode(message.value() or b"")
+        database.execute(
+            "INSERT INTO handled (region, topic, partition, offset, producer, number, origin, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(order.region, message.topic(), message.partition(), message.offset()),
+                *(record.producer, record.number, record.region, time.time()),
+            ),
+        )
+    member.store()
+    database.execute("COMMIT")
+
+
+def main(order: Order) -> int:
+    over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: over.set())
+    with closing(sqlite3.connect(order.database, isolation_level=None)) as database:
+        member: Member = Plain(order)
+        committed_at = time.monotonic()
+        while not over.is_set():
+            handle(order, database, member)
+            if time.monotonic() - committed_at >= order.commit_seconds:
+                # A cluster that is away for a moment takes the next one.
+                with suppress(KafkaException):
+                    member.commit()
+                committed_at = time.monotonic()
+        member.commit()
+        member.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Order(**json.loads(sys.argv[1]))))

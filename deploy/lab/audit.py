@@ -1,0 +1,83 @@
+"""What an application made of what was acknowledged to its producers: a verdict from numbers."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from deploy.lab.numbered_load import Numbered
+
+EXAMPLES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Records. Missed: acknowledged, and never handled. Twice: handled beyond the first time.
+
+    Reordered: handled for the first time behind a later one of the same producer, partition and
+    regional cluster. Unacknowledged: handled although nobody was told that they were taken; they
+    may be in a second region's log as well.
+    """
+
+    acknowledged: int
+    handled: int
+    missed: int
+    twice: int
+    reordered: int
+    unacknowledged: int
+    examples: tuple[str, ...] = ()
+
+    @property
+    def is_exactly_once(self) -> bool:
+        return not (self.missed or self.twice or self.reordered)
+
+    @property
+    def is_complete(self) -> bool:
+        """Nothing missed and nothing out of order; some may have been handled twice."""
+        return not (self.missed or self.reordered)
+
+
+def audited(acknowledged: Iterable[Numbered], handled: Sequence[Numbered]) -> Audit:
+    """`handled`: in the order of handling."""
+    owed = set(acknowledged)
+    times = Counter(handled)
+    missed = sorted(owed - times.keys())
+    twice = sorted(record for record, count in times.items() if count > 1)
+    reordered = _reordered(handled)
+    return Audit(
+        acknowledged=len(owed),
+        handled=len(handled),
+        missed=len(missed),
+        twice=len(handled) - len(times),
+        reordered=len(reordered),
+        unacknowledged=len(times.keys() - owed),
+        examples=(
+            *(f"missed: {record}" for record in missed[:EXAMPLES_MAX]),
+            *(f"twice: {record}" for record in twice[:EXAMPLES_MAX]),
+            *(f"reordered: {record}" for record in reordered[:EXAMPLES_MAX]),
+        ),
+    )
+
+
+def behind_the_move(handled: Sequence[Numbered]) -> int:
+    """How many were handled for the first time behind a later one of the same producer and
+    partition, whichever regional clusters the two were sent to: what a lost cluster kept back."""
+    greatest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
+    late: set[Numbered] = set()
+    for record in dict.fromkeys(handled):
+        stream = record.producer, record.partition
+        if record.number < greatest[stream]:
+            late.add(record)
+        greatest[stream] = max(greatest[stream], record.number)
+    return len(late)
+
+
+def _reordered(handled: Sequence[Numbered]) -> list[Numbered]:
+    greatest: dict[tuple[str, int, str], int] = defaultdict(lambda: -1)
+    late: list[Numbered] = []
+    # Again and again is no disorder: only when a record came first counts.
+    for record in dict.fromkeys(handled):
+        stream = record.producer, record.partition, record.region
+        if record.number < greatest[stream]:
+            late.append(record)
+        greatest[stream] = max(greatest[stream], record.number)
+    return late

@@ -1,0 +1,109 @@
+"""The daemons of each region of a lab: started, killed, asked how far they are, and ended."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from deploy.lab.lab import Lab
+from deploy.lab.process import Process
+
+SLUICE = Path(sys.executable).with_name("sluice")
+END_SECONDS_MAX = 60.0
+STATUS_SECONDS_MAX = 60.0
+
+Command = Literal["replicate", "offsets"]
+COMMANDS: tuple[Command, ...] = ("replicate", "offsets")
+
+
+class Daemons:
+    """The daemons of all regions; inside `with` they may run, behind it none of them does.
+
+    Their logs are `<region>-<command>.log` in the lab's directory, one after the other.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._processes: dict[tuple[str, Command], Process] = {}
+
+    def __enter__(self) -> "Daemons":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill(list(self._processes))
+
+    @property
+    def logs(self) -> str:
+        return ", ".join(str(process.log) for process in self._processes.values())
+
+    def log(self, region: str, command: Command) -> Path:
+        return self._lab.directory / f"{region}-{command}.log"
+
+    def start(self, region: str, *commands: Command) -> None:
+        """Starts the region's daemons, `sluice replicate` unless said; does not wait."""
+        for command in commands or COMMANDS[:1]:
+            configured = ("--config", str(self._lab.configuration), "--region", region)
+            self._processes[region, command] = Process(
+                f"sluice {command} --region {region}",
+                [str(SLUICE), command, *configured],
+                self.log(region, command),
+            )
+
+    def kill(self, region: str, *commands: Command) -> None:
+        """kill -9 of those that run, with all they started: nothing is drained, released or said.
+
+        All of the region's, unless said.
+        """
+        self._kill([(region, command) for command in commands or COMMANDS])
+
+    def look_alive(self) -> None:
+        """Raises NotStarted when one has ended by itself."""
+        for process in self._processes.values():
+            if not process.is_running():
+                raise process.failure("has ended")
+
+    def end(self, *regions: str) -> float:
+        """SIGTERM to all of these regions, or of all: they drain, release and end.
+
+        Seconds it took; raises NotStarted.
+        """
+        ending = {key: p for key, p in self._processes.items() if not regions or key[0] in regions}
+        began_at = time.monotonic()
+        for process in ending.values():
+            process.terminate()
+        for key, process in ending.items():
+            try:
+                status = process.wait(END_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                raise process.failure(f"does not end within {END_SECONDS_MAX:.0f} s") from None
+            if status:
+                raise process.failure(f"ended with status {status}")
+            del self._processes[key]
+        return time.monotonic() - began_at
+
+    def lag_records(self) -> int | None:
+        """What `sluice status` says is still to be mirrored on all routes; None = not known."""
+        asked = subprocess.run(
+            [SLUICE, "status", "--config", self._lab.configuration, "-o", "json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=STATUS_SECONDS_MAX,
+            check=False,
+        )
+        if asked.returncode:
+            return None
+        lag = 0
+        for route in json.loads(asked.stdout)["routes"]:
+            for topic in route["topics"] or [{"lag_records": None}]:
+                if topic["lag_records"] is None:
+                    return None
+                lag += topic["lag_records"]
+        return lag
+
+    def _kill(self, keys: Iterable[tuple[str, Command]]) -> None:
+        for key in keys:
+            if key in self._processes:
+                self._processes.pop(key).kill_family()
