@@ -19,6 +19,7 @@ ONLY_LIVE = """
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
     replicator/ledger/: acquired readiness word
     replicator/spark/: session stream
+    replicator/topics/: admin_connection
     tui/: probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats, which tests/live

@@ -1,10 +1,9 @@
 """One Kafka cluster asked and changed through its admin interface (confluent_kafka)."""
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from uuid import UUID
 
 from confluent_kafka import (
@@ -26,21 +25,16 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from replicator.config.topology import KafkaCluster
+from replicator.topics.admin_connection import AdminConnection
 from replicator.topics.admin_error import (
-    LOST,
-    NOT_LET_IN,
     AdminError,
     Refused,
     UnknownTopic,
     Unreachable,
     kafka_error,
-    translated,
 )
 from replicator.topics.topic_configs import Configs
 from replicator.topics.topic_plan import Action, Alter, Create, Grow, Topic
-
-Result = TypeVar("Result")
 
 # Another driver, or an operator, was quicker; the next plan sees it.
 ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})
@@ -54,32 +48,24 @@ class Outcome:
     error: AdminError | None
 
 
-class Admin:
-    """Connects when first asked. Every call raises AdminError within about timeout_seconds.
+class Admin(AdminConnection):
+    """What is asked about topics and logs, and what is done to them.
 
     Committed offsets are not read here: librdkafka 2.16's ListConsumerGroupOffsets ends the whole
     process when a group's coordinator has just moved (confluentinc/librdkafka#5040).
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, timeout_seconds: float = 15.0) -> None:
-        """`name` is for people: "west regional"."""
-        self.name = name
-        self.cluster = cluster
-        self.timeout_seconds = timeout_seconds
-        self._complaint: KafkaError | None = None
-        self._known_client: AdminClient | None = None
-
     def cluster_id(self) -> str:
         """What the cluster calls itself: two addresses of one cluster show by it."""
-        answer: Any = self._client().describe_cluster(request_timeout=self.timeout_seconds)
-        return str(self._wait(answer, "describing the cluster").cluster_id)
+        answer: Any = self.client().describe_cluster(request_timeout=self.timeout_seconds)
+        return str(self.wait(answer, "describing the cluster").cluster_id)
 
     def topics(self, names: Iterable[str] | None = None) -> list[Topic]:
         """Descriptions with configs, sorted by name; of all topics unless named.
 
         Named topics that do not exist are left out, never created.
         """
-        client = self._client()
+        client = self.client()
         wanted = sorted(names) if names is not None else self._all_names(client)
         if not wanted:
             return []
@@ -89,7 +75,7 @@ class Admin:
         described: dict[str, Any] = {}
         for name, answer in answers.items():
             try:
-                described[name] = self._wait(answer, f"describing topic {name!r}")
+                described[name] = self.wait(answer, f"describing topic {name!r}")
             except UnknownTopic:
                 continue
         configs = self._configs(client, described)
@@ -111,14 +97,14 @@ class Admin:
 
         Raises only Unreachable: what was asked before it may have been done.
         """
-        client = self._client()
+        client = self.client()
         asked: list[tuple[Action, Future[Any]]] = []
         for start in (self._create, self._grow, self._alter):
             asked += start(client, actions)
         outcomes = []
         for action, answer in asked:
             try:
-                self._wait(answer, describe(action), forgiven=ALREADY_DONE)
+                self.wait(answer, describe(action), forgiven=ALREADY_DONE)
                 outcomes.append(Outcome(action, None))
             except Unreachable:
                 raise
@@ -127,16 +113,21 @@ class Admin:
         return outcomes
 
     def offsets(
-        self, partitions: Collection[tuple[str, int]], which: Literal["earliest", "latest"]
+        self, partitions: Collection[tuple[str, int]], which: Literal["earliest", "latest"] | int
     ) -> dict[tuple[str, int], int]:
-        """Log start, or the end of what read_committed consumers may read (last stable offset).
+        """Log start, or the end of what read_committed consumers may read (last stable offset), or
+        the first record of a time (ms) or later, -1 where there is none.
 
         Partitions without an answer are left out.
         """
         if not partitions:
             return {}
-        spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
-        answers = self._client().list_offsets(
+        spec: OffsetSpec
+        if isinstance(which, int):
+            spec = OffsetSpec.for_timestamp(which)
+        else:
+            spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
+        answers = self.client().list_offsets(
             {TopicPartition(topic, number): spec for topic, number in partitions},
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=self.timeout_seconds,
@@ -144,55 +135,17 @@ class Admin:
         known: dict[tuple[str, int], int] = {}
         for partition, answer in answers.items():
             try:
-                offset = self._wait(answer, f"offsets of {partition.topic}-{partition.partition}")
+                offset = self.wait(answer, f"offsets of {partition.topic}-{partition.partition}")
             except (UnknownTopic, Refused):
                 continue
             known[partition.topic, partition.partition] = offset.offset
         return known
 
-    def _client(self) -> AdminClient:
-        """The client, once a broker has answered; librdkafka alone would hide why none does."""
-        if self._known_client is not None:
-            return self._known_client
-        client = AdminClient(self._options())
-        deadline = time.monotonic() + self.timeout_seconds
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                client.list_topics(topic="", timeout=max(0.1, min(1.0, left)))
-            except KafkaException as failure:
-                error = kafka_error(failure)
-                client.poll(0.1)  # calls _complain
-                if self._complaint is not None and self._complaint.code() in NOT_LET_IN:
-                    error = self._complaint
-                if left <= 0 or error.code() not in LOST:
-                    raise self._translated(error, "connecting") from None
-                continue
-            self._known_client = client
-            return client
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "bootstrap.servers": self.cluster.bootstrap_servers,
-            "client.id": "sluice-admin",
-            "error_cb": self._complain,
-            # Its messages come through error_cb, and are shown once, in our words.
-            "log_level": 0,
-            "socket.timeout.ms": round(self.timeout_seconds * 1000),
-            "reconnect.backoff.max.ms": 1000,
-            **self.cluster.security.librdkafka_options(),
-        }
-
-    def _complain(self, error: KafkaError) -> None:
-        # "All brokers down" only repeats what the error before it explained.
-        if self._complaint is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._complaint = error
-
     def _all_names(self, client: AdminClient) -> list[str]:
         try:
             return sorted(client.list_topics(timeout=self.timeout_seconds).topics)
         except KafkaException as failure:
-            raise self._translated(kafka_error(failure), "listing topics") from None
+            raise self.translated(kafka_error(failure), "listing topics") from None
 
     def _configs(self, client: AdminClient, names: Collection[str]) -> dict[str, Configs]:
         if not names:
@@ -204,7 +157,7 @@ class Admin:
         configs: dict[str, Configs] = {}
         for resource, answer in answers.items():
             try:
-                entries = self._wait(answer, f"configs of topic {resource.name!r}")
+                entries = self.wait(answer, f"configs of topic {resource.name!r}")
             except UnknownTopic:
                 continue
             configs[resource.name] = configs_of(entries)
@@ -259,23 +212,6 @@ class Admin:
             return []
         answers = request(items, request_timeout=self.timeout_seconds)
         return [(actions[getattr(key, "name", key)], answer) for key, answer in answers.items()]
-
-    def _wait(
-        self, answer: "Future[Result]", doing: str, forgiven: frozenset[int] = frozenset()
-    ) -> Any:
-        try:
-            # librdkafka ends it by its own timeout; this one is for a librdkafka that hangs.
-            return answer.result(self.timeout_seconds + 10)
-        except KafkaException as failure:
-            error = kafka_error(failure)
-            if error.code() in forgiven:
-                return None
-            raise self._translated(error, doing) from None
-        except TimeoutError:
-            raise Unreachable(self.name, f"{doing}: no answer at all") from None
-
-    def _translated(self, error: KafkaError, doing: str) -> AdminError:
-        return translated(error, doing, self.name, self.cluster, self._complaint)
 
 
 def describe(action: Action) -> str:

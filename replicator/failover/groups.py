@@ -1,0 +1,191 @@
+"""A cluster's consumer groups: which have members, what they have committed; and their offsets set.
+
+Groups of both protocols, the classic and the newer one (group.protocol=consumer), are asked and
+written in the same way. Commits are not read by librdkafka, whose ListConsumerGroupOffsets ends the
+whole process at times: see replicator/topics/admin.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from replicator.kafka import brokers
+from replicator.kafka.cluster import Answered, Cluster, Forbidden
+from replicator.kafka.together import together
+from replicator.kafka.verdict import Code, Verdict, named, verdict
+from replicator.topics.admin_connection import AdminConnection
+from replicator.topics.admin_error import (
+    AdminError,
+    NotAuthorized,
+    Refused,
+    Unreachable,
+    kafka_error,
+)
+
+UNKNOWN_MEMBER_ID = 25
+"""What a broker answers who is no member of a group that has some."""
+MEMBERLESS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
+GROUPS_AT_ONCE = 100
+"""So many are asked for their commits at the same time: a broker answers requests one by one."""
+AGAIN_SECONDS = 0.2
+MISSING_SECONDS_MAX = 2.0
+"""A broker that has just started, or a topic just made: after that, there is no such partition."""
+GONE = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
+"""Deleted meanwhile, or a group of another kind: a share group has nothing to do with offsets."""
+
+
+class GroupActive(AdminError):
+    """The group has members, so its offsets are theirs to commit. Stop them first."""
+
+
+class GroupOffset(NamedTuple):
+    """The next offset to read, and what stands beside it."""
+
+    offset: int
+    metadata: str = ""
+
+
+class Groups(AdminConnection):
+    """The consumer groups of one cluster."""
+
+    # -- members
+
+    def members(self) -> dict[str, int]:
+        """How many members each group of the cluster has, groups with commits alone included."""
+        answer = self.client().list_consumer_groups(request_timeout=self.timeout_seconds)
+        listed = self.wait(answer, "listing groups")
+        for failure in listed.errors:
+            raise self.translated(kafka_error(failure), "listing groups")
+        found = {group.group_id: 0 for group in listed.valid}
+        # The newer protocol's states, which librdkafka calls unknown, are of groups with members.
+        rest = [group.group_id for group in listed.valid if group.state not in MEMBERLESS]
+        return found | self._described(rest)
+
+    def active(self, groups: Iterable[str]) -> frozenset[str]:
+        """Those of the groups that have members; one that does not exist has none."""
+        wanted = list(dict.fromkeys(groups))
+        return frozenset(group for group, count in self._described(wanted).items() if count)
+
+    def _described(self, groups: Sequence[str]) -> dict[str, int]:
+        if not groups:
+            return {}
+        client = self.client()
+        answers = client.describe_consumer_groups(
+            list(groups), request_timeout=self.timeout_seconds
+        )
+        described = {
+            group: self.wait(answer, f"describing group {group!r}", GONE)
+            for group, answer in answers.items()
+        }
+        return {group: len(it.members) if it else 0 for group, it in described.items()}
+
+    # -- commits
+
+    def commits(
+        self, groups: Iterable[str], places: Iterable[TopicPartition]
+    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+        """What each of the groups has committed on these partitions; where it has not, nothing."""
+        topics: dict[str, list[int]] = {}
+        for topic, partition in dict.fromkeys(places):
+            topics.setdefault(topic, []).append(partition)
+        wanted = list(dict.fromkeys(groups))
+        if not topics or not wanted:
+            return {group: {} for group in wanted}
+        try:
+            return asyncio.run(
+                asyncio.wait_for(self._commits(wanted, list(topics.items())), self.timeout_seconds)
+            )
+        except TimeoutError:
+            raise Unreachable(
+                self.name, f"reading commits took longer than {self.timeout_seconds:g} s"
+            ) from None
+        except brokers.Unreachable as error:
+            raise Unreachable(self.name, f"reading commits: {error}") from None
+        except Forbidden as error:
+            raise NotAuthorized(self.name, f"reading commits: {error}; grant the right") from None
+        except Answered as error:
+            raise Refused(self.name, f"reading commits: {error}") from None
+
+    async def _commits(
+        self, groups: Sequence[str], topics: list[tuple[str, list[int]]]
+    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+        cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
+        await cluster.open()
+        found: dict[str, dict[TopicPartition, GroupOffset]] = {}
+        try:
+            for at in range(0, len(groups), GROUPS_AT_ONCE):
+                some = groups[at : at + GROUPS_AT_ONCE]
+                answers = await together(*(cluster.commits(group, topics) for group in some))
+                for group, commits in zip(some, answers, strict=True):
+                    found[group] = {
+                        # librdkafka's clients send the zero byte that ends a text in C, too.
+                        TopicPartition(*place): GroupOffset(
+                            commit.offset, commit.metadata.removesuffix("\0")
+                        )
+                        for place, commit in commits.items()
+                    }
+        finally:
+            await cluster.close()
+        return found
+
+    # -- writing
+
+    def write(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, str]:
+        """Sets a group's offsets, each with its metadata, in one request; made if it is not there.
+
+        Returns: the partitions that the broker refused, and why; empty when all are written.
+
+        Raises:
+            GroupActive: the group has members; nothing was written.
+            Unreachable: no answer, so it may have been written: read it back.
+            AdminError: anything else; nothing was written.
+        """
+        left = dict(offsets)
+        refused: dict[TopicPartition, str] = {}
+        begun_at = time.monotonic()
+        while left:
+            codes = self._write(group, left)
+            if UNKNOWN_MEMBER_ID in codes.values():
+                raise GroupActive(
+                    self.name, f"group {group!r} has members: its offsets cannot be set"
+                )
+            seconds = time.monotonic() - begun_at
+            again = {place for place, code in codes.items() if seconds < self._patience(code)}
+            refused |= {p: named(code) for p, code in codes.items() if code and p not in again}
+            left = {place: left[place] for place in again}
+            if left:
+                time.sleep(AGAIN_SECONDS)
+        return refused
+
+    def _patience(self, code: int) -> float:
+        """For how many seconds a refusal may pass by itself."""
+        if code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+            return MISSING_SECONDS_MAX
+        return self.timeout_seconds if verdict(code) is Verdict.AGAIN else 0.0
+
+    def _write(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, int]:
+        """By partition, the broker's error code; 0 where it is written."""
+        rows = [
+            Place(*place, offset, metadata=metadata)
+            for place, (offset, metadata) in offsets.items()
+        ]
+        answers: Any = self.client().alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, rows)], request_timeout=self.timeout_seconds
+        )
+        (answer,) = answers.values()
+        found = self.wait(answer, f"setting offsets of group {group!r}")
+        return {
+            TopicPartition(row.topic, row.partition): row.error.code() if row.error else 0
+            for row in found.topic_partitions
+        }

@@ -1,0 +1,93 @@
+"""An admin client of one Kafka cluster that says why it gets no answer (confluent_kafka)."""
+
+import time
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from replicator.config.topology import KafkaCluster
+from replicator.topics.admin_error import (
+    LOST,
+    NOT_LET_IN,
+    AdminError,
+    Unreachable,
+    kafka_error,
+    translated,
+)
+
+Result = TypeVar("Result")
+
+
+class AdminConnection:
+    """Connects when first asked. Every call raises AdminError within about timeout_seconds."""
+
+    def __init__(self, name: str, cluster: KafkaCluster, timeout_seconds: float = 15.0) -> None:
+        """`name` is for people: "west regional"."""
+        self.name = name
+        self.cluster = cluster
+        self.timeout_seconds = timeout_seconds
+        self._complaint: KafkaError | None = None
+        self._known_client: AdminClient | None = None
+
+    def client(self) -> AdminClient:
+        """The client, once a broker has answered; librdkafka alone would hide why none does."""
+        if self._known_client is not None:
+            return self._known_client
+        client = AdminClient(self._options())
+        deadline = time.monotonic() + self.timeout_seconds
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                client.list_topics(topic="", timeout=max(0.1, min(1.0, left)))
+            except KafkaException as failure:
+                error = kafka_error(failure)
+                client.poll(0.1)  # calls _complain
+                if self._complaint is not None and self._complaint.code() in NOT_LET_IN:
+                    error = self._complaint
+                if left <= 0 or error.code() not in LOST:
+                    raise self.translated(error, "connecting") from None
+                continue
+            self._known_client = client
+            return client
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.cluster.bootstrap_servers,
+            "client.id": "sluice-admin",
+            "error_cb": self._complain,
+            # Its messages come through error_cb, and are shown once, in our words.
+            "log_level": 0,
+            "socket.timeout.ms": round(self.timeout_seconds * 1000),
+            "reconnect.backoff.max.ms": 1000,
+            **self.cluster.security.librdkafka_options(),
+        }
+
+    def _complain(self, error: KafkaError) -> None:
+        # "All brokers down" only repeats what the error before it explained.
+        if self._complaint is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._complaint = error
+
+    def wait(
+        self, answer: "Future[Result]", doing: str, forgiven: frozenset[int] = frozenset()
+    ) -> Any:
+        """The answer; None for a refusal that is forgiven.
+
+        Args:
+            doing: what was asked, for the error.
+            forgiven: KafkaError codes.
+        """
+        try:
+            # librdkafka ends it by its own timeout; this one is for a librdkafka that hangs.
+            return answer.result(self.timeout_seconds + 10)
+        except KafkaException as failure:
+            error = kafka_error(failure)
+            if error.code() in forgiven:
+                return None
+            raise self.translated(error, doing) from None
+        except TimeoutError:
+            raise Unreachable(self.name, f"{doing}: no answer at all") from None
+
+    def translated(self, error: KafkaError, doing: str) -> AdminError:
+        return translated(error, doing, self.name, self.cluster, self._complaint)

@@ -1,0 +1,153 @@
+"""Consumer groups of real brokers: their members, their commits, and offsets set from outside."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.process import free_port
+from deploy.lab.wait import until
+from replicator.config.topology import KafkaCluster
+from replicator.failover.groups import GroupActive, GroupOffset, Groups
+from replicator.failover.vector_metadata import decode, encode
+from replicator.topics.admin_error import Unreachable
+from tests.live.conftest import TopicMaker
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture
+def groups(aggregate: LabCluster) -> Groups:
+    return Groups("aggregate", KafkaCluster.model_validate(aggregate.topology_table()))
+
+
+@pytest.fixture
+def name() -> str:
+    return f"group-{uuid.uuid4().hex[:12]}"
+
+
+Joining = Callable[..., Consumer]
+
+
+@pytest.fixture
+def join(aggregate: LabCluster) -> Iterator[Joining]:
+    """`join(group, topic)`: a consumer that has its partitions; yours to close early."""
+    with ExitStack() as open_ones:
+
+        def join(group: str, topic: str, protocol: str = "classic") -> Consumer:
+            consumer = Consumer(
+                {
+                    **aggregate.librdkafka_options(),
+                    "group.id": group,
+                    "group.protocol": protocol,
+                    "enable.auto.commit": False,
+                }
+            )
+            open_ones.enter_context(closing(consumer))
+            consumer.subscribe([topic])
+
+            def is_in() -> bool:
+                consumer.poll(0.1)
+                return bool(consumer.assignment())
+
+            assert until(is_in, PATIENCE_SECONDS)
+            return consumer
+
+        yield join
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_them(
+    groups, name, join, make_topic: TopicMaker, aggregate, protocol
+):
+    topic = make_topic(aggregate, partitions=2)
+    place = TopicPartition(topic, 0)
+    consumer = join(name, topic, protocol)
+    consumer.commit(offsets=[Place(topic, 0, 3)], asynchronous=False)
+    assert groups.members()[name] == 1
+    assert groups.active([name, "nobody"]) == {name}
+    with pytest.raises(GroupActive, match=name):
+        groups.write(name, {place: (5, "")})
+    assert groups.commits([name], [place]) == {name: {place: GroupOffset(3)}}
+
+    consumer.close()
+    assert until(lambda: not groups.active([name]), PATIENCE_SECONDS)
+    assert groups.members()[name] == 0
+    assert groups.write(name, {place: (5, "")}) == {}
+    assert groups.commits([name], [place]) == {name: {place: GroupOffset(5)}}
+    # What was set is where its next consumer begins.
+    consumer = join(name, topic, protocol)
+    assert {row.offset for row in consumer.committed([Place(topic, 0)], timeout=30)} == {5}
+
+
+def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
+    groups, name, make_topic: TopicMaker, aggregate
+):
+    topic = make_topic(aggregate, partitions=300)
+    vectors = {n: {"west": n, "east": 10**12 + n} for n in range(300)}
+    offsets = {TopicPartition(topic, n): (n + 1, encode(vector)) for n, vector in vectors.items()}
+    assert groups.write(name, offsets) == {}
+    found = groups.commits([name], offsets)[name]
+    assert found == {place: GroupOffset(*it) for place, it in offsets.items()}
+    assert {place.partition: decode(it.metadata) for place, it in found.items()} == vectors
+
+
+def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(
+    groups, name, make_topic: TopicMaker, aggregate
+):
+    place = TopicPartition(make_topic(aggregate), 0)
+    assert name not in groups.members()
+    assert groups.active([name]) == frozenset()
+    assert groups.commits([name], [place]) == {name: {}}
+    assert groups.write(name, {place: (7, "text")}) == {}
+    assert groups.members()[name] == 0
+    assert groups.commits([name], [place]) == {name: {place: GroupOffset(7, "text")}}
+
+
+def test_nothing_to_read_or_to_write_needs_no_broker(name):
+    nowhere = Groups("nowhere", KafkaCluster(bootstrap=(f"127.0.0.1:{free_port()}",)))
+    assert nowhere.commits([name], []) == {name: {}}
+    assert nowhere.commits([], [TopicPartition("t", 0)]) == {}
+    assert nowhere.write(name, {}) == {}
+
+
+def test_partitions_that_are_refused_are_named_and_the_others_are_set(
+    groups, name, make_topic: TopicMaker, aggregate
+):
+    topic = make_topic(aggregate, partitions=2)
+    kept, absent, nowhere = (
+        TopicPartition(topic, 0),
+        TopicPartition(topic, 9),
+        TopicPartition(f"{topic}-nowhere", 0),
+    )
+    long = TopicPartition(topic, 1)
+    refused = groups.write(
+        name, {kept: (4, "beside"), absent: (4, ""), nowhere: (4, ""), long: (4, "x" * 5000)}
+    )
+    assert refused == {
+        absent: "UNKNOWN_TOPIC_OR_PARTITION",
+        nowhere: "UNKNOWN_TOPIC_OR_PARTITION",
+        long: "OFFSET_METADATA_TOO_LARGE",
+    }
+    found = groups.commits([name], [kept, absent, nowhere, long])
+    assert found == {name: {kept: GroupOffset(4, "beside")}}
+
+
+def test_a_cluster_that_is_away_is_named(name):
+    port = free_port()
+    away = Groups("east aggregate", KafkaCluster(bootstrap=(f"127.0.0.1:{port}",)), 1.0)
+    for ask in (
+        away.members,
+        lambda: away.active([name]),
+        lambda: away.commits([name], [TopicPartition("t", 0)]),
+        lambda: away.write(name, {TopicPartition("t", 0): (1, "")}),
+    ):
+        with pytest.raises(Unreachable, match="east aggregate"):
+            ask()
