@@ -14,7 +14,7 @@ PROSE_COLUMN = 41
 ONLY_LIVE = """
     replicator/carrier/: accept_loss assignment lanes stint taking target_watch
     replicator/driver/: office own_topics
-    replicator/copies/: commit_follower log_ends log_follower
+    replicator/copies/: commit_follower log_ends log_follower runs_follower
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
     replicator/ledger/: acquired readiness word

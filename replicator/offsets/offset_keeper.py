@@ -9,15 +9,13 @@ the topic misses them too, answers stay floors.
 
 import logging
 from collections.abc import Iterable
-from uuid import UUID
 
 from replicator.config.topology import Region, Route
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
-from replicator.offsets.packed_map import UnknownVersion
-from replicator.offsets.run_columns import RunsContradict
+from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
 from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
 from replicator.offsets.spans import Spans
-from replicator.topics.admin import Admin
+from replicator.offsets.tending import Tending
 from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)
@@ -30,7 +28,7 @@ class OffsetKeeper:
     """Tends the runs of routes into one region. Blocking: call it in a thread of its own."""
 
     def __init__(self, region: Region, routes: Iterable[Route]) -> None:
-        self._admin = Admin(f"{region.name} aggregate", region.aggregate)
+        self._tending = Tending(region)
         self._options = {
             "bootstrap.servers": region.aggregate.bootstrap_servers,
             **region.aggregate.security.librdkafka_options(),
@@ -51,6 +49,7 @@ class OffsetKeeper:
                     self._tend(store, route)
             except (
                 AdminError,
+                BrokenPiece,
                 RunsTopicMissing,
                 RunsTopicUnreadable,
                 StoreUnreachable,
@@ -69,14 +68,9 @@ class OffsetKeeper:
         logger.info("event=runs-read-back route=%s: %s; %s", route.name, reason, ending)
 
     def _tend(self, store: OffsetStore, route: Route) -> None:
-        keys = store.keys()
-        starts = self._log_starts(keys)
-        for key in keys:
+        for key, missing, contradiction in self._tending.tend(store):
             place = f"{route.name} {key.topic}-{key.partition}"
-            try:
-                # Without a log start (a topic that is gone) there is only joining to do.
-                missing = store.tend(key, starts.get(key, 0)).missing
-            except RunsContradict as contradiction:
+            if contradiction:
                 self._note(place, f"runs contradict each other: {contradiction}")
             else:
                 self._note(place, None)
@@ -103,17 +97,6 @@ class OffsetKeeper:
             )
         self._missing[place], self._asked[place] = missing, asked
 
-    def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
-        """Where the target's logs begin, of partitions whose topic is still the one mapped."""
-        ids = {topic.name: topic.topic_id for topic in self._admin.topics({k.topic for k in keys})}
-        alive = [key for key in keys if _is_id(key.target_topic_id, ids.get(key.topic))]
-        starts = self._admin.offsets({(key.topic, key.partition) for key in alive}, "earliest")
-        return {
-            key: starts[key.topic, key.partition]
-            for key in alive
-            if (key.topic, key.partition) in starts
-        }
-
     def _note(self, what: str, trouble: str | None) -> None:
         """Says a trouble when it begins or changes, and its end; not at every pass."""
         if trouble == self._troubles.get(what):
@@ -124,7 +107,3 @@ class OffsetKeeper:
         else:
             self._troubles[what] = trouble
             logger.warning("event=runs-not-kept %s: %s", what, trouble)
-
-
-def _is_id(told: str, known: UUID | None) -> bool:
-    return known is not None and told == known.hex

@@ -194,7 +194,7 @@ class OffsetStore:
         for portion in batched(told):
             with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
                 for key, pieces in portion.items():
-                    packed = dict.fromkeys(_packed_together(pieces), key.losses)
+                    packed = dict.fromkeys(packed_together(pieces), key.losses)
                     pipeline.zadd(runs_name(self._route_key, key), packed, gt=True)
                 pipeline.execute()
         with self._reached():
@@ -268,8 +268,8 @@ def _whole(maps: Mapping[int, OffsetMap]) -> OffsetMap:
     return whole
 
 
-def _packed_together(pieces: list[Piece]) -> list[bytes]:
-    """The same pieces, joined to few where they agree."""
+def packed_together(pieces: list[Piece]) -> list[bytes]:
+    """The same pieces as bytes, joined to few where they agree."""
     offset_map = OffsetMap()
     try:
         offset_map.join(pieces)

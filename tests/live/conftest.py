@@ -83,6 +83,26 @@ def redis(shared_redis: RedisServer) -> RedisServer:
     return shared_redis
 
 
+RedisMaker = Callable[[], RedisServer]
+
+
+@pytest.fixture
+def make_redis(tmp_path: Path) -> Iterator[RedisMaker]:
+    """`make_redis()`: a started Redis of your own, yours to stop and kill."""
+    made: list[RedisServer] = []
+
+    def make() -> RedisServer:
+        server = RedisServer(tmp_path, name=f"redis-{len(made)}")
+        made.append(server)
+        server.start()
+        server.wait_ready()
+        return server
+
+    yield make
+    for server in made:
+        server.kill()
+
+
 class ClusterMaker(Protocol):
     """`make_cluster("name", brokers=3, properties={...}, security="tls")`; see KafkaCluster."""
 

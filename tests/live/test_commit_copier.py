@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import struct
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -15,16 +14,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from redis import Redis
 
 from deploy.lab.kafka import KafkaCluster
-from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.copies.commit_follower import TOPIC, CommitTold, commit_follower
 from replicator.copies.commit_store import CommitStore
-from replicator.copies.copier import Copier
 from replicator.copies.followed import Portion
 from replicator.copies.log_follower import LogFollower
-
-PATIENCE_SECONDS = 60.0
+from tests.live.copying import PATIENCE_SECONDS, events, until_fresh
+from tests.live.copying import copying as copying_to
 
 
 def follower_of(cluster: KafkaCluster) -> LogFollower[CommitTold]:
@@ -35,33 +32,8 @@ def follower_of(cluster: KafkaCluster) -> LogFollower[CommitTold]:
 @contextmanager
 def copying(cluster: KafkaCluster, url: str) -> Iterator[CommitStore]:
     """A copier at work; the store is for the test to read."""
-    with CommitStore(url, "west") as store, CommitStore(url, "west") as read:
-        copier = Copier(follower_of(cluster), store)
-        thread = threading.Thread(target=copier.run)
-        thread.start()
-        try:
-            yield read
-        finally:
-            copier.stop()
-            thread.join(PATIENCE_SECONDS)
-            assert not thread.is_alive()
-
-
-@pytest.fixture
-def make_redis(tmp_path) -> Iterator[Callable[[], RedisServer]]:
-    """A Redis of your own, to stop and start."""
-    made: list[RedisServer] = []
-
-    def make() -> RedisServer:
-        server = RedisServer(tmp_path, name=f"redis-{len(made)}")
-        made.append(server)
-        server.start()
-        server.wait_ready()
-        return server
-
-    yield make
-    for server in made:
-        server.kill()
+    with CommitStore(url, "west") as store, copying_to(follower_of(cluster), store):
+        yield store
 
 
 @pytest.fixture
@@ -90,17 +62,6 @@ def until_copied(store: CommitStore, group: str, topic: str, *offsets: int) -> N
 
 def age(store: CommitStore) -> int | None:
     return store.age(time.time_ns() // 1_000_000)
-
-
-def until_fresh(store: CommitStore) -> None:
-    """Until it was caught up with after now."""
-    began = time.time_ns() // 1_000_000
-    assert until(lambda: (at := store.age(began)) is not None and at <= 0, PATIENCE_SECONDS)
-
-
-def events(caplog) -> list[str]:
-    said = [record.getMessage() for record in caplog.records]
-    return [line.split()[0].removeprefix("event=") for line in said if line.startswith("event=")]
 
 
 # What is copied

@@ -1,0 +1,110 @@
+"""The runs of one route, copied into another region's Redis under the names they have at home.
+
+So OffsetStore(url, route_key).load(key) reads them there. That none is missing is what positions
+guarantee; joining and trimming is left to replicator.offsets.tending, as at home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import redis
+
+from replicator.copies.followed import Portion, Position
+from replicator.copies.positions import PRELUDE, Positions, header, reached, text
+from replicator.copies.runs_follower import RunsTold
+from replicator.offsets.offset_store import packed_together, runs_name, without_password
+from replicator.offsets.packed_map import BrokenPiece, UnknownVersion, unpack
+from replicator.offsets.runs_topic import RunsKey
+
+# So many pieces of a partition at once are joined first: a Redis that is filled for the first
+# time would else hold years of seconds, and whoever reads them meanwhile would have to join them.
+JOINED_FROM = 16
+
+# KEYS: positions, ages, and the sets of the partitions that the portions name by number.
+# ARGV: the portions, and the pieces that they name by number.
+PUT = (
+    PRELUDE
+    + """
+for _, portion in ipairs(cjson.decode(ARGV[1])) do
+  if take(portion) then
+    for _, piece in ipairs(portion.pieces) do
+      redis.call('ZADD', KEYS[2 + piece[1]], 'GT', piece[2], ARGV[1 + piece[3]])
+    end
+  end
+end
+return behind
+"""
+)
+
+
+class RunsCopies:
+    """One route's runs in the Redis of a region that is not the route's target."""
+
+    def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
+        self.name = f"Redis at {without_password(url)}"
+        self._route_key = route_key
+        self._redis: redis.Redis = redis.Redis.from_url(
+            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
+        )
+        self._positions = Positions(self._redis, self.name, f"runs:{route_key}")
+        self._put = self._redis.register_script(PUT)
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def __enter__(self) -> RunsCopies:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def position(self) -> dict[int, Position]:
+        """Up to where each partition of the runs topic is in here."""
+        return self._positions.get()
+
+    def age(self, now_ms: int) -> int | None:
+        """How many ms ago it was that all runs told until then are in here; None: not known."""
+        return self._positions.age(now_ms)
+
+    def put(self, portions: Mapping[int, Portion[RunsTold]]) -> None:
+        """Joins what was read, by partition of the runs topic, in one step.
+
+        Raises StoreBehind once everything is in that goes on from what is here.
+        """
+        names: dict[str, int] = {}
+        packed: dict[bytes, int] = {}
+        told = []
+        for number, portion in portions.items():
+            pieces = [
+                (
+                    names.setdefault(runs_name(self._route_key, key), len(names) + 1),
+                    key.losses,
+                    packed.setdefault(piece, len(packed) + 1),
+                )
+                for key, piece in _few(each.record for each in portion.told)
+            ]
+            told.append({**header(number, portion), "pieces": pieces})
+        keys = [*self._positions.keys, *names]
+        with reached(self.name):
+            behind: Any = self._put(keys, [text(told), *packed])
+        self._positions.raise_if(behind)
+
+
+def _few(told: Iterable[RunsTold]) -> list[RunsTold]:
+    """The same, with the pieces of a partition joined where they are many."""
+    pieces: dict[RunsKey, list[bytes]] = {}
+    for key, piece in told:
+        pieces.setdefault(key, []).append(piece)
+    return [RunsTold(key, piece) for key, some in pieces.items() for piece in _joined(some)]
+
+
+def _joined(pieces: list[bytes]) -> list[bytes]:
+    if len(pieces) < JOINED_FROM:
+        return pieces
+    try:
+        return packed_together([unpack(piece) for piece in pieces])
+    except (BrokenPiece, UnknownVersion):
+        # Not for a copier to judge: whoever loads this map is told.
+        return pieces

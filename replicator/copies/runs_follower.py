@@ -1,0 +1,41 @@
+"""The runs of one route, as its carriers tell them: its runs topic is followed.
+
+A piece is left packed: it goes into another Redis as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from replicator.config.topology import KafkaCluster
+from replicator.copies.log_follower import LogFollower, LogUnreadable
+from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
+from replicator.offsets.runs_topic import RunsKey, decode_key, runs_topic
+
+
+class RunsTold(NamedTuple):
+    """A packed piece of a partition's map, and under how many losses (in the key) it was told."""
+
+    key: RunsKey
+    piece: bytes
+
+
+def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> LogFollower[RunsTold]:
+    """`name` is for people: "west aggregate"; the cluster is the route's target."""
+    group = f"sluice.{route_key}.runs"
+    return LogFollower(name, cluster, runs_topic(route_key).name, group, _read)
+
+
+def _read(message: Message) -> RunsTold:
+    try:
+        return RunsTold(decode_key(_bytes(message.key())), _bytes(message.value()))
+    except (BrokenPiece, UnknownVersion) as error:
+        # Nothing is passed over: a map with a hole that nobody sees would claim too much.
+        place = f"{message.topic()}-{message.partition()} at {message.offset()}"
+        raise LogUnreadable(f"{place}: {error}") from error
+
+
+def _bytes(part: str | bytes | None) -> bytes:
+    return part.encode() if isinstance(part, str) else part or b""

@@ -1,0 +1,65 @@
+"""Joins the runs of routes into one region, and cuts them where that region's logs begin now.
+
+The same for that region's own Redis and for copies of the runs in other regions': only whoever is
+at home knows where its logs begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+from replicator.config.topology import Region
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.run_columns import RunsContradict
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.spans import Spans
+from replicator.topics.admin import Admin
+
+
+class Tended(NamedTuple):
+    """One partition's map, joined and cut: what it misses; or why it could not be joined."""
+
+    key: RunsKey
+    missing: Spans
+    contradiction: RunsContradict | None = None
+
+
+class Tending:
+    """Of the maps of one target region. Blocking."""
+
+    def __init__(self, region: Region) -> None:
+        self._admin = Admin(f"{region.name} aggregate", region.aggregate)
+
+    def tend(self, store: OffsetStore) -> list[Tended]:
+        """Tends every map of a route into the region, in whichever Redis the store is.
+
+        Raises AdminError, StoreUnreachable, or UnknownVersion or BrokenPiece of what is there.
+        """
+        keys = store.keys()
+        starts = self._log_starts(keys)
+        # Without a log start (a topic that is gone) there is only joining to do.
+        return [_tended(store, key, starts.get(key, 0)) for key in keys]
+
+    def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
+        """Where the target's logs begin, of partitions whose topic is still the one mapped."""
+        ids = {topic.name: topic.topic_id for topic in self._admin.topics({k.topic for k in keys})}
+        alive = [key for key in keys if _is_id(key.target_topic_id, ids.get(key.topic))]
+        starts = self._admin.offsets({(key.topic, key.partition) for key in alive}, "earliest")
+        return {
+            key: starts[key.topic, key.partition]
+            for key in alive
+            if (key.topic, key.partition) in starts
+        }
+
+
+def _tended(store: OffsetStore, key: RunsKey, target_log_start: int) -> Tended:
+    try:
+        return Tended(key, store.tend(key, target_log_start).missing)
+    except RunsContradict as contradiction:
+        return Tended(key, Spans(), contradiction)
+
+
+def _is_id(told: str, known: UUID | None) -> bool:
+    return known is not None and told == known.hex
