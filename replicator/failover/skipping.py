@@ -37,5 +37,16 @@ def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
 
 def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:
     """Whether everything from an offset on is unread, whichever region it comes from."""
-    found = {region: aggregate.unread(region, offset) for region in aggregate.known}
-    return all(place and place.offset >= vector.get(region, 0) for region, place in found.items())
+    return all(
+        _has_passed(aggregate, region, offset, vector.get(region, 0)) for region in aggregate.known
+    )
+
+
+def _has_passed(aggregate: Aggregate, region: str, offset: int, unread: int) -> bool:
+    """Whether all records of a region from below `unread` stand before an offset."""
+    place = aggregate.unread(region, offset)
+    if place is None or place.offset >= unread:
+        return place is not None
+    # A source that ends in markers leaves offsets out: nothing more will come of those.
+    runs = aggregate.known[region].runs
+    return runs.knows(place.offset, unread) and not runs.records_between(offset, unread)

@@ -27,7 +27,8 @@ def encode(vector: Mapping[str, int]) -> str:
 def decode(metadata: str) -> dict[str, int]:
     """Nothing where the metadata is somebody else's, or of a version to come."""
     try:
-        found = json.loads(metadata)
+        # librdkafka sends the end of its C string as well.
+        found = json.loads(metadata.removesuffix("\0"))
     except ValueError:
         return {}
     if not isinstance(found, dict) or found.get("sluice") != VERSION:

@@ -134,6 +134,21 @@ class OffsetStore:
         """
         return _whole(_maps(self._members(key)))
 
+    def pieces(self, keys: Iterable[RunsKey]) -> dict[RunsKey, dict[bytes, int]]:
+        """What was told of these partitions, by key: packed pieces and the losses before them.
+
+        For readers that join by themselves what they have not seen yet.
+        """
+        keys = list(keys)
+        with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
+            for key in keys:
+                pipeline.zrange(runs_name(self._route_key, key), 0, -1, withscores=True)
+            answers = pipeline.execute()
+        return {
+            key: {piece: int(losses) for piece, losses in members}
+            for key, members in zip(keys, answers, strict=True)
+        }
+
     def load_all(self) -> dict[RunsKey, OffsetMap]:
         """The map of every partition, by its key without losses."""
         return {key: self.load(key) for key in self.keys()}
@@ -210,10 +225,7 @@ class OffsetStore:
 
     def _members(self, key: RunsKey) -> dict[bytes, int]:
         """Packed pieces and the losses they were told under."""
-        with self._reached():
-            name = runs_name(self._route_key, key)
-            members: Any = self._redis.zrange(name, 0, -1, withscores=True)
-            return {piece: int(losses) for piece, losses in members}
+        return self.pieces([key])[key]
 
     def _replace(self, key: RunsKey, old: Iterable[bytes], new: dict[bytes, int]) -> None:
         name = runs_name(self._route_key, key)

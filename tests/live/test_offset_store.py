@@ -6,11 +6,12 @@ import pytest
 from redis import Redis
 
 from deploy.lab.redis import RedisServer
+from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
-from replicator.offsets.packed_map import pack
+from replicator.offsets.packed_map import pack, unpack
 from replicator.offsets.spans import Span, Spans
 from replicator.offsets.stretch import Run, Stretch
-from tests.live.runs import KEY, ROUTE, fed, learned, stretches, told
+from tests.live.runs import KEY, ROUTE, fed, keys, learned, stretches, told
 
 
 async def test_routes_and_partitions_never_mix(redis):
@@ -153,3 +154,17 @@ def test_a_reader_is_told_that_redis_is_away_and_no_password(tmp_path):
         with pytest.raises(StoreUnreachable, match="carrying goes on") as caught:
             store.load(KEY)
         assert "secret" not in str(caught.value)
+
+
+async def test_the_pieces_of_many_partitions_come_as_they_were_told(redis):
+    one, two, three = keys(3)
+    await fed(redis.url, stretches(0, 2), one)
+    await fed(redis.url, stretches(5, 6), replace(two, losses=1))
+    with OffsetStore(redis.url, ROUTE) as store:
+        told = store.pieces([one, two, three])
+        assert set(told[one].values()) == {0}
+        assert list(told[two].values()) == [1]
+        assert told[three] == {}
+        joined = OffsetMap()
+        joined.join(map(unpack, told[one]))
+        assert joined == store.load(one)

@@ -3,7 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.failover.progress import Aggregate, Known
 from replicator.failover.skipping import Standing, is_past, standing
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.stretch import Run, Stretch
 from tests.replicator.failover.world import aggregates, exact_vector, worlds
 
 
@@ -51,3 +54,13 @@ def test_once_past_everything_that_follows_is_unread(data, world):
     past = [at for at in range(len(world.there)) if is_past(there, at, vector)]
     for record in world.there[past[0] :] if past else ():
         assert record is None or truth(record, vector) is Standing.UNREAD
+
+
+def test_offsets_that_the_source_left_out_are_passed_as_soon_as_that_is_told():
+    runs = OffsetMap()
+    runs.learn(Stretch(0, 10, (Run(0, 100, 10),)))
+    there = Aggregate({"west": Known(runs)})
+    assert not is_past(there, 110, {"west": 12})
+    runs.learn(Stretch(10, 12, ()))
+    assert is_past(there, 110, {"west": 12})
+    assert not is_past(there, 109, {"west": 12})

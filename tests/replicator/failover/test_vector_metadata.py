@@ -32,6 +32,10 @@ def test_what_others_write_is_no_vector(metadata):
         assert json.loads(metadata) == {"sluice": 1, "vector": vector}
 
 
+def test_the_end_that_librdkafka_writes_behind_it_does_no_harm():
+    assert decode(encode({"west": 12}) + "\0") == {"west": 12}
+
+
 def test_offsets_below_zero_and_versions_to_come_are_no_vector():
     assert decode('{"sluice":1,"vector":{"west":-1}}') == {}
     assert decode('{"sluice":2,"vector":{"west":1}}') == {}
