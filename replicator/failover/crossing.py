@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 
 from replicator.failover.plan import Count
-from replicator.failover.progress import Aggregate, Vector, basis_of, vector_of
+from replicator.failover.progress import NOTHING, Aggregate, Vector, basis_of, vector_of
 from replicator.offsets.offset_map import OffsetMap, Place
 
 Places = Mapping[str, Place | None]
@@ -25,12 +25,19 @@ class Crossing:
         self._there = there
         self._tallies: dict[tuple[bool, str], _Tally] = {}
 
-    def progress(self, committed: int) -> Places:
-        """What a group at `committed` has read, region by region."""
-        # A region without a route to here: the group has read none of its records.
-        nothing = {region: Place(0, "exact") for region in self._there.known}
-        return nothing | {
-            region: self._here.unread(region, committed) for region in self._here.known
+    def progress(self, committed: int, vector: Vector = NOTHING) -> Places:
+        """What a group at `committed` has read, region by region.
+
+        Args:
+            vector: what it had read before, wherever that was.
+        """
+        # A region without a route to here: the group has read none of its records here.
+        places: dict[str, Place | None] = dict.fromkeys(self._there.known, Place(0, "exact"))
+        said = {region: offset for region, offset in vector.items() if self._is_one_log(region)}
+        places |= {region: Place(offset, "exact") for region, offset in said.items()}
+        return places | {
+            region: self._here.first_unread(region, committed, said.get(region))
+            for region in self._here.known
         }
 
     def resume(self, places: Places) -> Place | None:
@@ -96,6 +103,11 @@ class Crossing:
             for region, edge in edges.items()
             if edge and region in vector
         )
+
+    def _is_one_log(self, region: str) -> bool:
+        """Whether a region's offsets have always meant the same records, as far as is known."""
+        sides = (self._here.known.get(region), self._there.known.get(region))
+        return not any(known and known.losses for known in sides)
 
     def _read_beyond(self, places: Places, committed: int) -> int | None:
         """At most so many records were read that lie at or beyond what the places say."""

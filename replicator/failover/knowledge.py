@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from balancer.plan import TopicPartition
-from replicator.failover.progress import Aggregate
+from replicator.failover.progress import NOTHING, Aggregate, Vector
 
 
 class LogRange(NamedTuple):
@@ -21,21 +21,22 @@ class LogRange(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Where a group goes on where nothing is known: at the log's start, or from a time on.
+class Progress(NamedTuple):
+    """What a group has committed on a partition: the next offset to read, and the vector beside it.
 
-    Args:
-        at_ms: None is the log's start.
-        offsets: what the target's logs answered for that time.
+    Of each region the vector names, the group has read every record before that source offset,
+    wherever it did; what its position alone says of them counts as well.
     """
 
-    at_ms: int | None = None
-    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    offset: int
+    vector: Vector = NOTHING
 
-    def offset(self, place: TopicPartition, log: LogRange) -> int | None:
-        """None: the log did not answer for that time."""
-        return log.start if self.at_ms is None else self.offsets.get(place)
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where a group goes on where nothing is known: at the log's start, or from a time on (ms)."""
+
+    at_ms: int | None = None
 
     def __str__(self) -> str:
         return "earliest" if self.at_ms is None else f"from timestamp {self.at_ms} on"
@@ -74,14 +75,16 @@ class PartitionFacts:
     """Asked for after runs and ledger were read; None: the target has no such partition."""
     source_end: int | None = None
     """Where the source region's regional log ends; None: it did not say."""
+    notes: tuple[str, ...] = ()
+    """What an operator should hear of it, whichever group is moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
     """All that is known in the target region when a plan is made."""
 
-    commits: Mapping[str, Mapping[TopicPartition, int]]
-    """By group: committed offsets in the source region's aggregate."""
+    commits: Mapping[str, Mapping[TopicPartition, Progress]]
+    """By group: what it has committed in the source region's aggregate."""
     target_commits: Mapping[str, Mapping[TopicPartition, int]]
     partitions: Mapping[TopicPartition, PartitionFacts]
     mirrored_topics: frozenset[str]
@@ -94,6 +97,18 @@ class Knowledge:
     """How old the copies of commits, runs and ledger are."""
     primary_regions: Mapping[str, str] = field(default_factory=dict)
     """By group; one without a record is left out."""
+    generations: Mapping[str, int] = field(default_factory=dict)
+    """Of these records, by group."""
+    target_cluster_id: str | None = None
+    """What the target's aggregate calls itself."""
+    offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    """What the target's logs answered for the times (ms) of choices."""
+
+    def chosen(self, choice: Choice, place: TopicPartition, log: LogRange) -> int | None:
+        """Where a choice leads on a partition of the target; None: its log did not answer."""
+        if choice.at_ms is None:
+            return log.start
+        return self.offsets_at.get(choice.at_ms, {}).get(place)
 
     def untold_ledgers(
         self, request: Request, places: Iterable[TopicPartition]

@@ -13,13 +13,13 @@ from dataclasses import replace
 from balancer.plan import TopicPartition
 from replicator.failover.checks import checks, completeness
 from replicator.failover.crossing import Crossing, told
-from replicator.failover.knowledge import Knowledge, LogRange, PartitionFacts, Request
+from replicator.failover.knowledge import Knowledge, LogRange, PartitionFacts, Progress, Request
 from replicator.failover.plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
 from replicator.failover.progress import vector_of
 from replicator.offsets.offset_map import Place
 
-Asked = Mapping[TopicPartition, Mapping[str, int | None]]
-"""Partition -> group -> committed offset; None where it reads the topic and has committed none."""
+Asked = Mapping[TopicPartition, Mapping[str, Progress | None]]
+"""Partition -> group -> what it has committed; None: it reads the topic, and nothing here."""
 
 
 def plan(
@@ -33,7 +33,12 @@ def plan(
         for group, committed in positions.items():
             moves[group].append(partition.move(group, committed))
     groups = tuple(
-        GroupPlan(group, knowledge.primary_regions.get(group), tuple(found))
+        GroupPlan(
+            group,
+            knowledge.primary_regions.get(group),
+            tuple(found),
+            knowledge.generations.get(group, 0),
+        )
         for group, found in moves.items()
     )
     return Plan(
@@ -51,6 +56,7 @@ def plan(
         topics=None if request.topics is None else tuple(sorted(request.topics)),
         choices={group: choice.at_ms for group, choice in sorted(request.choices.items())},
         may_go_back=tuple(sorted(request.may_go_back)),
+        target_cluster_id=knowledge.target_cluster_id,
     )
 
 
@@ -59,7 +65,7 @@ def _asked(request: Request, knowledge: Knowledge) -> Asked:
     for place, facts in knowledge.partitions.items():
         if place.topic in knowledge.mirrored_topics and facts.there_log:
             by_topic[place.topic].append(place)
-    asked: dict[TopicPartition, dict[str, int | None]] = defaultdict(dict)
+    asked: dict[TopicPartition, dict[str, Progress | None]] = defaultdict(dict)
     for group in request.groups:
         commits = knowledge.commits.get(group, {})
         topics = {place.topic for place in commits}
@@ -90,20 +96,22 @@ class _Partition:
                 request.source, self._facts.source_end
             )
 
-    def move(self, group: str, committed: int | None) -> Move:
+    def move(self, group: str, progress: Progress | None) -> Move:
         source, target = self._request.source, self._request.target
-        if committed is None:
+        if progress is None:
             note = f"nothing was committed in {source}: nothing to move"
             return self._stay(group, Case.UNCOMMITTED, None, note)
+        committed = progress.offset
         if self._place.topic not in self._knowledge.mirrored_topics:
             note = f"the topic is not mirrored into {target}: the position stays behind"
             return self._stay(group, Case.NOT_MIRRORED, committed, note)
         if not (self._facts and self._crossing and self._facts.there_log):
             note = f"{target} has no such partition: nothing to move"
             return self._stay(group, Case.GONE, committed, note)
-        places = self._crossing.progress(committed)
+        places = self._crossing.progress(*progress)
+        notes = *self._about_source(committed, self._facts), *self._facts.notes
         stay = replace(
-            self._stay(group, Case.UNKNOWN, committed, *self._about_source(committed, self._facts)),
+            self._stay(group, Case.UNKNOWN, committed, *notes),
             not_replicated=self._not_replicated,
             vector=vector_of(told(places)),
         )
@@ -150,7 +158,7 @@ class _Partition:
 
     def _chosen(self, stay: Move, group: str, log: LogRange) -> Move:
         choice = self._request.choices.get(group)
-        offset = choice.offset(self._place, log) if choice else None
+        offset = self._knowledge.chosen(choice, self._place, log) if choice else None
         if choice is None or offset is None:
             return stay
         resume = min(max(offset, log.start), log.end)

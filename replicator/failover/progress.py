@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from replicator.offsets.offset_map import Basis, OffsetMap, Place
@@ -17,6 +18,7 @@ from replicator.offsets.spans import Spans
 
 Vector = Mapping[str, int]
 """Source region -> the first source offset that was not read."""
+NOTHING: Vector = MappingProxyType({})
 
 
 class Passed(NamedTuple):
@@ -31,11 +33,13 @@ class Passed(NamedTuple):
 class Known:
     """What is known of one source region's records in a partition of an aggregate.
 
-    passed is None where the ledger has no entry, or could not be read.
+    passed is None where the ledger has no entry, or could not be read. losses: how many an operator
+    accepted; after one, source offsets may stand for other records than before.
     """
 
     runs: OffsetMap
     passed: Passed | None = None
+    losses: int = 0
 
     @property
     def is_untouched(self) -> bool:
@@ -84,6 +88,21 @@ class Aggregate:
         if is_told or self._first_untold(region, untold) >= committed:
             return Place(found.offset, "exact")
         return found
+
+    def first_unread(self, region: str, committed: int, read_before: int | None) -> Place | None:
+        """The same for a group that has read all before read_before, wherever it did.
+
+        It reads each region's records in their order, here and elsewhere, so what it has read of
+        one is all before the larger of the two.
+        """
+        found = self.unread(region, committed)
+        if read_before is None or (found and found.basis == "exact" and found.offset > read_before):
+            return found
+        beyond = self.place(region, read_before)
+        if (found and found.basis == "exact") or (beyond and beyond.offset >= committed):
+            # Nothing that it has read here lies beyond what it had read before.
+            return Place(read_before, "exact")
+        return Place(max(read_before, found.offset if found else 0), "floor")
 
     def place(self, region: str, source_offset: int) -> Place | None:
         """From where to read, to meet every record of a region from source_offset on.
@@ -146,9 +165,15 @@ class Aggregate:
         return tail
 
 
-def progress(here: Aggregate, committed: int) -> dict[str, Place] | None:
-    """What a group has read, region by region; None where nothing is known of one of them."""
-    found = {region: here.unread(region, committed) for region in here.known}
+def progress(here: Aggregate, committed: int, vector: Vector = NOTHING) -> dict[str, Place] | None:
+    """What a group has read, region by region; None where nothing is known of one of them.
+
+    Args:
+        vector: what it had read before it came here, or beside it.
+    """
+    found = {
+        region: here.first_unread(region, committed, vector.get(region)) for region in here.known
+    }
     whole = {region: place for region, place in found.items() if place is not None}
     return whole if len(whole) == len(found) else None
 

@@ -1,6 +1,6 @@
 """Positions carried from one aggregate to another, against a replay of both logs."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replicator.failover.crossing import Crossing, told
@@ -8,7 +8,16 @@ from replicator.failover.plan import Count
 from replicator.failover.progress import Aggregate, Known, Passed, progress, vector_of
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.stretch import Run, Stretch
-from tests.replicator.failover.world import World, aggregates, read, worlds
+from tests.replicator.failover.world import (
+    Record,
+    Regions,
+    World,
+    aggregates,
+    exact_vector,
+    read,
+    some_regions,
+    worlds,
+)
 
 
 def met_again(world: World, committed: int, resume: int) -> int:
@@ -22,8 +31,9 @@ def test_it_agrees_with_progress_and_resume(data, world):
     here = data.draw(aggregates(world.here, list(world.sources)))
     there = data.draw(aggregates(world.there, list(world.sources)))
     committed = data.draw(st.integers(0, len(world.here)))
+    vector = data.draw(st.dictionaries(st.sampled_from(list(world.sources)), st.integers(0, 25)))
     crossing = Crossing(here, there)
-    places, whole = crossing.progress(committed), progress(here, committed)
+    places, whole = crossing.progress(committed, vector), progress(here, committed, vector)
     assert (None in places.values()) == (whole is None)
     if whole is None:
         assert crossing.resume(places) is None
@@ -74,6 +84,76 @@ def test_what_is_not_replicated_is_counted_or_bounded(data, world, is_end_known)
         assert truth == count.records == 0
     elif count.bound == "at most":
         assert count.records >= truth
+
+
+def on_the_way(data, regions: Regions, *, is_whole: bool, are_plain: bool) -> list[Record]:
+    """What a group's application is given that reads in one region after the other, and the last
+    one's log to the end. Records arrive everywhere before, between and after its moves."""
+    where = data.draw(st.sampled_from(list(regions.logs)))
+    held = dict.fromkeys(regions.logs, 0)
+    at, vector, taken = 0, {}, []
+
+    def read_to(end: int) -> None:
+        records = regions.logs[where][at:end]
+        taken.extend(each for each in records if each and each[1] >= vector.get(each[0], 0))
+
+    for _ in range(data.draw(st.integers(1, 4))):
+        held = {r: data.draw(st.integers(held[r], len(log))) for r, log in regions.logs.items()}
+        begun, end = at, data.draw(st.integers(min(at, held[where]), held[where]))
+        read_to(end)
+        at = max(begun, end)
+        if are_plain and data.draw(st.booleans()):
+            vector = {}
+        to = data.draw(st.sampled_from([region for region in regions.logs if region != where]))
+        here, there = (
+            data.draw(aggregates(regions.logs[r][: held[r]], list(regions.logs), is_whole=is_whole))
+            for r in (where, to)
+        )
+        crossing = Crossing(here, there)
+        places = crossing.progress(at, vector)
+        found = crossing.resume(places)
+        if found is None:
+            continue
+        assert not is_whole or {place.basis for place in told(places).values()} == {"exact"}
+        where, at, vector = to, found.offset, vector_of(told(places))
+    read_to(len(regions.logs[where]))
+    return taken
+
+
+@settings(max_examples=300)
+@given(st.data(), some_regions())
+def test_a_group_that_moves_on_and_back_with_its_vector_is_given_every_record_exactly_once(
+    data, regions
+):
+    taken = on_the_way(data, regions, is_whole=True, are_plain=False)
+    assert sorted(taken) == sorted(regions.records)
+
+
+@settings(max_examples=300)
+@given(st.data(), some_regions(), st.booleans(), st.booleans())
+def test_a_group_that_moves_on_and_back_is_never_kept_from_a_record_whatever_is_known(
+    data, regions, is_whole, are_plain
+):
+    taken = on_the_way(data, regions, is_whole=is_whole, are_plain=are_plain)
+    assert set(taken) == regions.records
+
+
+@given(st.data(), worlds(2, 4))
+def test_a_vector_moves_no_answer_past_what_was_read_and_is_exact_only_where_that_is(data, world):
+    regions = list(world.sources)
+    committed = data.draw(st.integers(0, len(world.here)))
+    said = {region: data.draw(st.integers(0, 25)) for region in regions}
+    by_position = exact_vector(world, committed)
+    for is_whole in (True, False):
+        here = data.draw(aggregates(world.here, regions, is_whole=is_whole))
+        for region, place in (progress(here, committed, said) or {}).items():
+            truth = max(by_position[region], said[region])
+            between = [o for o in world.sources[region] if truth <= o < place.offset]
+            assert not between or place.offset == truth
+            assert said[region] <= place.offset
+            if place.basis == "exact":
+                mirrored = {offset for each, offset in filter(None, world.here) if each == region}
+                assert not {o for o in mirrored if place.offset <= o < truth}
 
 
 def landed(*runs: Run) -> OffsetMap:

@@ -9,9 +9,19 @@ PLACE = TopicPartition("trades", 0)
 
 
 def test_a_choice_is_the_logs_start_or_what_the_log_answered_for_a_time():
-    assert Choice().offset(PLACE, LogRange(40, 90)) == 40
-    assert Choice(1_700, {PLACE: 77}).offset(PLACE, LogRange(40, 90)) == 77
-    assert Choice(1_700).offset(PLACE, LogRange(40, 90)) is None
+    knowledge = Knowledge(
+        commits={},
+        target_commits={},
+        partitions={},
+        mirrored_topics=frozenset(),
+        active_in_target=frozenset(),
+        offsets_at={1_700: {PLACE: 77}},
+    )
+    log = LogRange(40, 90)
+    assert knowledge.chosen(Choice(), PLACE, log) == 40
+    assert knowledge.chosen(Choice(1_700), PLACE, log) == 77
+    assert knowledge.chosen(Choice(1_701), PLACE, log) is None
+    assert knowledge.chosen(Choice(1_700), TopicPartition("trades", 1), log) is None
     assert str(Choice()) == "earliest"
     assert str(Choice(1_700)) == "from timestamp 1700 on"
 

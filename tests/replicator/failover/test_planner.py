@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
-from replicator.failover.knowledge import Choice, Knowledge, LogRange, PartitionFacts, Request
+from replicator.failover.knowledge import (
+    Choice,
+    Knowledge,
+    LogRange,
+    PartitionFacts,
+    Progress,
+    Request,
+)
 from replicator.failover.plan import VALID_MS, Case, Count, Level, Move, Plan, decode, encode
 from replicator.failover.planner import plan
 from replicator.failover.progress import Aggregate, Known, Passed, basis_of, progress, vector_of
@@ -42,7 +49,7 @@ def knowledge(
 ) -> Knowledge:
     return replace(
         Knowledge(
-            commits={"orders": {} if committed is None else {PLACE: committed}},
+            commits={"orders": {} if committed is None else {PLACE: Progress(committed)}},
             target_commits={},
             partitions={} if facts is None else {PLACE: facts},
             mirrored_topics=frozenset({"trades"}),
@@ -227,7 +234,7 @@ def test_a_resume_behind_the_targets_log_end_goes_back_to_it():
 
 
 def test_where_nothing_is_known_of_one_region_it_is_named_and_only_a_choice_moves_the_group():
-    known_facts = knowledge(UNTOLD)
+    known_facts = knowledge(UNTOLD, offsets_at={1_700: {PLACE: 7}})
     made = planned(known_facts)
     ((_, move),) = made.moves()
     assert (move.case, move.resume, move.basis) == (Case.UNKNOWN, None, "none")
@@ -235,26 +242,58 @@ def test_where_nothing_is_known_of_one_region_it_is_named_and_only_a_choice_move
     assert "north" in move.notes[0]
     assert (made.completeness.asked, made.completeness.mapped) == (1, 0)
     assert blocks(made) == ["basis"]
-    for choice, resume in ((Choice(), 0), (Choice(1_700, {PLACE: 7}), 7)):
+    for choice, resume in ((Choice(), 0), (Choice(1_700), 7)):
         made = planned(known_facts, replace(REQUEST, choices={"orders": choice}))
         ((_, move),) = made.moves()
         assert (move.case, move.resume, move.basis) == (Case.CHOSEN, resume, "none")
         assert move.read_again is None
         assert not blocks(made)
-    late = replace(REQUEST, choices={"orders": Choice(1_700)})
+    late = replace(REQUEST, choices={"orders": Choice(1_701)})
     assert blocks(planned(known_facts, late)) == ["basis"]
 
 
 def test_only_the_topics_that_were_asked_for_are_moved():
     other = TopicPartition("quotes", 0)
     both = knowledge(
-        commits={"orders": {PLACE: 12, other: 12}, "unasked": {PLACE: 3}},
+        commits={
+            "orders": {PLACE: Progress(12), other: Progress(12)},
+            "unasked": {PLACE: Progress(3)},
+        },
         partitions={PLACE: FACTS, other: FACTS},
         mirrored_topics=frozenset({"trades", "quotes"}),
     )
     asked = planned(both, replace(REQUEST, topics=frozenset({"quotes"})))
     assert [(group, move.topic) for group, move in asked.moves()] == [("orders", "quotes")]
     assert [move.topic for _, move in planned(both).moves()] == ["quotes", "trades"]
+
+
+def test_a_vector_beside_the_commit_counts_for_what_the_position_does_not_say():
+    # The group moved here: what it had read elsewhere lies behind its position, or is not here.
+    beside = Progress(12, {"west": 4, "north": 5, "south": 3})
+    move = only_move(knowledge(commits={"orders": {PLACE: beside}}))
+    assert move.vector == {"west": 10, "east": 2, "north": 5, "south": 3}
+    assert (move.committed, move.resume, move.basis) == (12, 2, "exact")
+    assert move.read_again == Count(15)
+    told = only_move(knowledge(UNTOLD, commits={"orders": {PLACE: beside}}))
+    assert (told.case, told.resume, told.basis) == (Case.MOVES, 2, "floor")
+
+
+def test_after_an_accepted_loss_a_vector_does_not_count_for_that_region():
+    lossy = replace(THERE, known={**THERE.known, "north": replace(THERE.known["north"], losses=1)})
+    beside = Progress(12, {"west": 11, "north": 5})
+    move = only_move(knowledge(replace(FACTS, there=lossy), commits={"orders": {PLACE: beside}}))
+    assert move.vector == {"west": 11, "east": 2, "north": 0}
+
+
+def test_what_is_noted_of_a_partition_stands_in_the_moves_of_its_groups():
+    move = only_move(knowledge(replace(FACTS, notes=("the route north>west is parked",))))
+    assert "the route north>west is parked" in move.notes
+
+
+def test_the_generation_of_the_record_of_where_a_group_lives_stands_beside_its_region():
+    made = planned(knowledge(generations={"orders": 3}, target_cluster_id="abc"))
+    assert [(each.primary_region, each.generation) for each in made.groups] == [("west", 3)]
+    assert made.target_cluster_id == "abc"
 
 
 def test_what_the_target_group_has_committed_stands_beside_where_it_would_go():

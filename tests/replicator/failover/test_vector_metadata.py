@@ -16,6 +16,7 @@ VECTORS = st.dictionaries(st.from_regex(r"[a-z0-9][a-z0-9-]{0,9}", fullmatch=Tru
 @given(VECTORS)
 def test_a_vector_comes_back_as_it_was_written(vector):
     assert decode(encode(vector)) == vector
+    assert decode(encode(vector) + "\0") == vector
 
 
 JSON = st.recursive(
@@ -29,7 +30,7 @@ def test_what_others_write_is_no_vector(metadata):
     vector = decode(metadata)
     assert all(isinstance(offset, int) and offset >= 0 for offset in vector.values())
     if vector:
-        assert json.loads(metadata) == {"sluice": 1, "vector": vector}
+        assert json.loads(metadata.removesuffix("\0")) == {"sluice": 1, "vector": vector}
 
 
 def test_the_end_that_librdkafka_writes_behind_it_does_no_harm():

@@ -18,6 +18,18 @@ MOSTLY = st.sampled_from([True, True, True, False])
 
 
 @dataclass(frozen=True)
+class Regions:
+    """What aggregates will hold in the end, each in an order of its own."""
+
+    sources: dict[str, list[int]]
+    logs: dict[str, Log]
+
+    @property
+    def records(self) -> set[Record]:
+        return {(region, offset) for region, held in self.sources.items() for offset in held}
+
+
+@dataclass(frozen=True)
 class World:
     """What two aggregates hold; `here` the group was reading."""
 
@@ -27,9 +39,12 @@ class World:
 
 
 @st.composite
-def logs(draw, sources: dict[str, list[int]]) -> Log:
+def logs(draw, sources: dict[str, list[int]], *, is_whole: bool = False) -> Log:
     """An interleaving of as much of each source as was mirrored."""
-    left = {region: draw(st.integers(0, len(held))) for region, held in sources.items()}
+    left = {
+        region: len(held) if is_whole else draw(st.integers(0, len(held)))
+        for region, held in sources.items()
+    }
     queues = {region: list(held[: left[region]]) for region, held in sources.items()}
     log: list[Record | None] = []
     while any(queues.values()):
@@ -39,12 +54,24 @@ def logs(draw, sources: dict[str, list[int]]) -> Log:
 
 
 @st.composite
-def worlds(draw, regions_min: int = 1, regions_max: int = 3) -> World:
+def some_sources(draw, regions_min: int, regions_max: int) -> dict[str, list[int]]:
     sources = {}
     for region in ("west", "east", "north", "south")[: draw(st.integers(regions_min, regions_max))]:
         gaps = draw(st.lists(st.integers(1, 3), min_size=draw(st.sampled_from([0, 4])), max_size=7))
         sources[region] = [sum(gaps[: at + 1]) - 1 for at in range(len(gaps))]
+    return sources
+
+
+@st.composite
+def worlds(draw, regions_min: int = 1, regions_max: int = 3) -> World:
+    sources = draw(some_sources(regions_min, regions_max))
     return World(sources, draw(logs(sources)), draw(logs(sources)))
+
+
+@st.composite
+def some_regions(draw, regions_min: int = 2, regions_max: int = 4) -> Regions:
+    sources = draw(some_sources(regions_min, regions_max))
+    return Regions(sources, {region: draw(logs(sources, is_whole=True)) for region in sources})
 
 
 def placed(log: Log, region: str) -> list[tuple[int, int]]:
