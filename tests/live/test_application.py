@@ -1,0 +1,360 @@
+"""A plan applied to a real cluster and a real Redis: broken off anywhere, twice, or by two."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import pytest
+from confluent_kafka import Consumer
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+from replicator.config.topology import KafkaCluster
+from replicator.copies.primary_log import PrimaryLog
+from replicator.copies.primary_store import PrimaryStore
+from replicator.failover.application import Application, Target
+from replicator.failover.groups import Groups
+from replicator.failover.knowledge import LogRange
+from replicator.failover.outcome import Outcome, Standing
+from replicator.failover.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
+from replicator.failover.recheck import PlanStale, Refused
+from replicator.failover.vector_metadata import decode
+from replicator.topics.admin_error import Unreachable
+from tests.live.conftest import ClusterMaker, TopicMaker
+
+NOW_MS = 1_000_000
+GROUPS = 2
+STEPS = 3 + GROUPS
+"""Looked again, the log, Redis, and one for each group."""
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass
+class Scene:
+    """A plan for groups of names of its own, and the region that it moves them to."""
+
+    cluster: LabCluster
+    redis_url: str
+    plan: Plan
+    topic: str
+    timeout_seconds: float = 15.0
+
+    @property
+    def groups(self) -> list[str]:
+        return [each.group for each in self.plan.groups]
+
+    def target(self) -> Target:
+        settings = KafkaCluster.model_validate(self.cluster.topology_table())
+        name = "east aggregate"
+        return Target(
+            PrimaryStore(self.redis_url, timeout_seconds=self.timeout_seconds),
+            PrimaryLog(name, settings, self.timeout_seconds),
+            Groups(name, settings, self.timeout_seconds),
+        )
+
+    def steps(
+        self, plan: Plan | None = None, now_ms: int = NOW_MS, fresh: Plan | None = None
+    ) -> Generator[str, None, Outcome]:
+        plan = plan or self.plan
+        return Application(plan, self.target()).steps(
+            FixedLook(fresh or plan, self.topic), who="ann@lab", now_ms=now_ms
+        )
+
+    def apply(self, **given: object) -> Outcome:
+        return finished(self.steps(**given))  # type: ignore[arg-type]
+
+    def verify(self, plan: Plan | None = None) -> Outcome:
+        return Application(plan or self.plan, self.target()).verified()
+
+    def committed(self, group: str) -> dict[int, int]:
+        places = [TopicPartition(self.topic, number) for number in (0, 1)]
+        found = self.target().groups.commits([group], places)[group]
+        return {place.partition: held.offset for place, held in found.items()}
+
+    def commit(self, group: str, offsets: dict[int, int]) -> None:
+        """As a plain client does, without members."""
+        at = {TopicPartition(self.topic, number): (it, "") for number, it in offsets.items()}
+        assert self.target().groups.write(group, at) == {}
+
+
+@dataclass
+class FixedLook:
+    """What a look of now would say; surveys have tests of their own."""
+
+    fresh: Plan
+    topic: str
+
+    def plan(self, request, *, plan_id, now_ms):
+        groups = tuple(each for each in self.fresh.groups if each.group in request.groups)
+        logs = {TopicPartition(self.topic, number): LogRange(0, 10_000) for number in (0, 1)}
+        return replace(self.fresh, groups=groups), logs
+
+
+def finished(steps: Generator[str, None, Outcome]) -> Outcome:
+    def told() -> Generator[str, None, None]:
+        nonlocal outcome
+        outcome = yield from steps
+
+    outcome: Outcome | None = None
+    assert all(told())
+    assert outcome
+    return outcome
+
+
+def plan_of(groups: Sequence[str], topic: str, resume: int = 100) -> Plan:
+    moves = [
+        Move(
+            topic=topic,
+            partition=number,
+            case=Case.MOVES,
+            committed=500,
+            resume=resume + number,
+            basis="exact",
+            vector={"west": 40 + number},
+        )
+        for number in (0, 1)
+    ]
+    return Plan(
+        id=f"plan-{uuid.uuid4().hex[:8]}",
+        created_at_ms=NOW_MS - 1000,
+        expires_at_ms=NOW_MS + 60_000,
+        source="west",
+        target="east",
+        reason="west is lost",
+        is_planned=False,
+        age_ms=0,
+        completeness=Completeness(2, 2, 2),
+        checks=(Check("age", Level.PASS, "young"),),
+        groups=tuple(GroupPlan(group, None, tuple(moves)) for group in sorted(groups)),
+    )
+
+
+def scene_in(cluster: LabCluster, redis: RedisServer, topic: str, **fields: object) -> Scene:
+    mark = uuid.uuid4().hex[:8]
+    names = [f"group-{number}-{mark}" for number in range(GROUPS)]
+    return Scene(cluster, redis.url, plan_of(names, topic), topic, **fields)
+
+
+@pytest.fixture
+def scene(aggregate: LabCluster, redis: RedisServer, make_topic: TopicMaker) -> Scene:
+    return scene_in(aggregate, redis, make_topic(aggregate, partitions=2))
+
+
+def standings(outcome: Outcome) -> list[Standing]:
+    return [each.standing for each in outcome.groups]
+
+
+def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
+    outcome = scene.apply()
+    assert standings(outcome) == [Standing.WRITTEN] * GROUPS
+    first = outcome.groups[0].positions[0]
+    assert (first.before, first.resume, first.after) == (None, 100, 100)
+    for group in scene.groups:
+        assert scene.committed(group) == {0: 100, 1: 101}
+    place = TopicPartition(scene.topic, 1)
+    held = scene.target().groups.commits(scene.groups, [place])[scene.groups[0]][place]
+    assert decode(held.metadata) == {"west": 41}
+
+    records = scene.target().store.all()
+    in_log = scene.target().log.read()
+    for group in scene.groups:
+        record = records[group]
+        assert record == in_log[group]
+        assert (record.region, record.generation, record.plan_id) == ("east", 1, scene.plan.id)
+        assert (record.who, record.why) == ("ann@lab", "west is lost")
+    assert standings(scene.verify()) == [Standing.AS_PLANNED] * GROUPS
+
+
+@pytest.mark.parametrize("done", range(STEPS + 1))
+def test_broken_off_after_any_step_verify_tells_the_truth_and_a_second_apply_finishes(
+    scene: Scene, done: int
+):
+    with closing(scene.steps()) as steps:
+        assert len(list(islice(steps, done))) == done
+    written = max(0, done - 3)
+    found = standings(scene.verify())
+    assert found.count(Standing.AS_PLANNED) == written
+    assert found.count(Standing.OPEN) == GROUPS - written
+    assert standings(scene.apply()).count(Standing.WRITTEN) == GROUPS - written
+    assert scene.verify().not_done == ()
+    for group in scene.groups:
+        assert scene.committed(group) == {0: 100, 1: 101}
+    assert {r.generation for r in scene.target().store.all().values()} == {1}
+
+
+def test_a_plan_that_was_begun_is_finished_whatever_its_source_says_and_however_late(
+    scene: Scene,
+):
+    with closing(scene.steps()) as steps:
+        list(islice(steps, 3))
+    rewound = replace(scene.plan, groups=())
+    assert scene.apply(fresh=rewound, now_ms=scene.plan.expires_at_ms).not_done == ()
+
+
+def test_an_expired_plan_changes_nothing(scene: Scene):
+    with pytest.raises(PlanStale, match="expired 0 s ago"):
+        scene.apply(now_ms=scene.plan.expires_at_ms)
+    assert unchanged(scene)
+
+
+def test_a_plan_that_is_blocked_changes_nothing(scene: Scene):
+    block = Check("basis", Level.BLOCK, "nothing is known")
+    with pytest.raises(Refused, match="nothing is known"):
+        scene.apply(plan=replace(scene.plan, checks=(block,)))
+    with pytest.raises(Refused, match="nothing is known"):
+        scene.apply(fresh=replace(scene.plan, checks=(block,)))
+    assert unchanged(scene)
+
+
+def unchanged(scene: Scene) -> bool:
+    records = scene.target().store.all()
+    return not any(group in records or scene.committed(group) for group in scene.groups)
+
+
+def test_a_group_that_has_gone_on_in_the_target_is_done_and_left_alone(scene: Scene):
+    scene.apply()
+    first, _ = scene.groups
+    scene.commit(first, {0: 150})
+    assert standings(scene.apply()) == [Standing.MOVED_ON, Standing.AS_PLANNED]
+    assert scene.committed(first) == {0: 150, 1: 101}
+    assert scene.verify().not_done == ()
+
+
+def test_what_somebody_rewound_in_the_target_since_is_not_skipped_by_applying_again(scene: Scene):
+    scene.apply()
+    first, _ = scene.groups
+    scene.commit(first, {0: 7})
+    assert standings(scene.apply()) == [Standing.OVERTAKEN, Standing.AS_PLANNED]
+    assert scene.committed(first) == {0: 7, 1: 101}
+
+
+def test_progress_in_the_target_is_taken_back_only_as_far_as_it_was_named(scene: Scene):
+    first, _ = scene.groups
+    scene.commit(first, {0: 300})
+    known = tuple(
+        replace(move, target_committed=300 if move.partition == 0 else None)
+        for move in scene.plan.groups[0].moves
+    )
+    fresh = replace(scene.plan, groups=(GroupPlan(first, None, known), scene.plan.groups[1]))
+    with pytest.raises(Refused, match="progress"):
+        scene.apply(fresh=fresh)
+    assert scene.committed(first) == {0: 300}
+    named = replace(fresh, may_go_back=(first,))
+    assert scene.apply(plan=named).not_done == ()
+    assert scene.committed(first) == {0: 100, 1: 101}
+
+
+Joining = Callable[[str], Consumer]
+
+
+@pytest.fixture
+def join(scene: Scene):
+    consumer: Consumer | None = None
+
+    def join(group: str) -> Consumer:
+        nonlocal consumer
+        options = scene.cluster.librdkafka_options()
+        consumer = Consumer({**options, "group.id": group, "enable.auto.commit": False})
+        consumer.subscribe([scene.topic])
+        assert until(lambda: consumer.poll(0.1) or consumer.assignment(), PATIENCE_SECONDS)
+        return consumer
+
+    try:
+        yield join
+    finally:
+        if consumer:
+            consumer.close()
+
+
+def test_a_group_that_starts_while_a_plan_is_applied_is_left_and_finished_once_it_stopped(
+    scene: Scene, join: Joining
+):
+    steps = scene.steps()
+    list(islice(steps, 3))
+    first, _ = scene.groups
+    consumer = join(first)
+    outcome = finished(steps)
+    assert standings(outcome) == [Standing.OPEN, Standing.WRITTEN]
+    assert "has members in east" in outcome.groups[0].why
+    consumer.close()
+    assert scene.apply().not_done == ()
+
+
+def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
+    one, other = scene.steps(), scene.steps(now_ms=NOW_MS + 1)
+    for steps in (one, other, one, other, one):
+        next(steps)
+    assert finished(other).not_done == ()
+    assert finished(one).not_done == ()
+    assert scene.committed(scene.groups[0]) == {0: 100, 1: 101}
+
+
+def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_says_so(
+    scene: Scene,
+):
+    later = plan_of(scene.groups, scene.topic, resume=200)
+    one, other = scene.steps(), scene.steps(plan=later, now_ms=NOW_MS + 1)
+    for steps in (one, other):
+        list(islice(steps, 3))
+    overtaken = finished(one)
+    assert standings(overtaken) == [Standing.OVERTAKEN] * GROUPS
+    assert later.id in overtaken.groups[0].why
+    assert finished(other).not_done == ()
+    assert scene.committed(scene.groups[0]) == {0: 200, 1: 201}
+    assert scene.verify().done == ()
+
+
+def test_a_plan_that_another_one_overtook_is_stale(scene: Scene):
+    scene.apply()
+    now = replace(scene.plan, groups=tuple(replace(it, generation=1) for it in scene.plan.groups))
+    with pytest.raises(PlanStale, match="decided anew"):
+        scene.apply(plan=plan_of(scene.groups, scene.topic, resume=200), fresh=now)
+
+
+def test_a_redis_that_dies_between_leaves_nothing_written_and_is_said(
+    aggregate: LabCluster, make_topic: TopicMaker, tmp_path
+):
+    own = RedisServer(tmp_path)
+    own.start()
+    try:
+        own.wait_ready()
+        scene = scene_in(aggregate, own, make_topic(aggregate, partitions=2), timeout_seconds=5.0)
+        steps = scene.steps()
+        list(islice(steps, 2))
+        own.kill()
+        outcome = finished(steps)
+        assert standings(outcome) == [Standing.OPEN] * GROUPS
+        assert "recorded as living in east, but" in outcome.groups[0].why
+        assert scene.committed(scene.groups[0]) == {}
+        own.start()
+        own.wait_ready()
+        assert scene.apply().not_done == ()
+    finally:
+        own.kill()
+
+
+def test_an_answer_that_was_lost_is_unknown_until_it_can_be_read(
+    make_cluster: ClusterMaker, redis: RedisServer, make_topic: TopicMaker
+):
+    cluster = make_cluster("east")
+    topic = make_topic(cluster, partitions=2)
+    scene = scene_in(cluster, redis, topic, timeout_seconds=3.0)
+    steps = scene.steps()
+    list(islice(steps, 3))
+    cluster.pause()
+    outcome = finished(steps)
+    assert standings(outcome) == [Standing.UNKNOWN, Standing.OPEN]
+    assert not outcome.is_known
+    assert scene.plan.groups[0].group in outcome.not_done
+    with pytest.raises(Unreachable):
+        scene.verify()
+    cluster.resume()
+    patient = replace(scene, timeout_seconds=15.0)
+    assert patient.apply().not_done == ()
+    assert patient.verify().not_done == ()

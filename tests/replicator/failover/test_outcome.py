@@ -1,0 +1,115 @@
+"""What became of a plan, judged by the target alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.copies.primary_region import PrimaryRegion
+from replicator.failover.outcome import (
+    Held,
+    Outcome,
+    Position,
+    Standing,
+    is_of,
+    outcome_of,
+    planned,
+    standing_of,
+)
+from replicator.failover.plan import Case, Completeness, GroupPlan, Move, Plan
+
+PLACE = TopicPartition("trades", 3)
+MOVE = Move(
+    topic="trades",
+    partition=3,
+    case=Case.MOVES,
+    committed=1700,
+    resume=1200,
+    vector={"west": 9},
+    target_committed=1100,
+)
+STAYS = Move(topic="trades", partition=4, case=Case.UNCOMMITTED, committed=None)
+GROUP = GroupPlan("orders", "west", (MOVE, STAYS), 4)
+PLAN = Plan(
+    id="p1",
+    created_at_ms=1_000,
+    expires_at_ms=301_000,
+    source="west",
+    target="east",
+    reason="west is lost",
+    is_planned=False,
+    age_ms=800,
+    completeness=Completeness(1, 1, 1),
+    checks=(),
+    groups=(GROUP,),
+)
+OURS = PrimaryRegion("orders", "east", 5, 7, "ann", "west is lost", "p1", "west")
+METADATA = '{"sluice":1,"vector":{"west":9}}'
+
+
+def test_offsets_are_written_with_the_vector_beside_them():
+    assert planned(GROUP) == {PLACE: Held(1200, METADATA)}
+
+
+def test_a_vector_that_no_broker_takes_is_left_out():
+    regions = {f"region-{number}": number for number in range(1000)}
+    group = replace(GROUP, moves=(replace(MOVE, vector=regions),))
+    assert planned(group) == {PLACE: Held(1200, "")}
+
+
+@pytest.mark.parametrize(
+    ("found", "standing"),
+    [
+        (1200, Standing.AS_PLANNED),
+        (1100, Standing.OPEN),
+        (None, Standing.OPEN),
+        (1201, Standing.MOVED_ON),
+        (1150, Standing.OVERTAKEN),
+    ],
+)
+def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
+    held = None if found is None else Held(found, "")
+    assert standing_of(MOVE, held) is standing
+    after = {} if held is None else {PLACE: held}
+    assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
+
+
+def test_a_named_group_that_goes_back_is_open_as_long_as_it_has_not_moved():
+    back = replace(MOVE, target_committed=1300)
+    assert standing_of(back, Held(1300, "")) is Standing.OPEN
+    assert standing_of(back, Held(1301, "")) is Standing.MOVED_ON
+
+
+def test_a_group_that_never_committed_is_done_with_its_record():
+    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).standing is Standing.AS_PLANNED
+
+
+def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
+    held = {PLACE: Held(1200, METADATA)}
+    assert outcome_of(PLAN, GROUP, None, None, held).standing is Standing.OPEN
+    before = replace(OURS, generation=4, plan_id="p0")
+    assert outcome_of(PLAN, GROUP, before, None, held).standing is Standing.OPEN
+    after = replace(OURS, generation=6, region="north", plan_id="p2", why="drill")
+    found = outcome_of(PLAN, GROUP, after, None, held)
+    assert found.standing is Standing.OVERTAKEN
+    assert found.why == "lives in north since, by plan p2: drill"
+    assert not is_of(after, PLAN) and is_of(OURS, PLAN)
+
+
+def test_what_the_target_does_not_say_is_unknown():
+    found = outcome_of(PLAN, GROUP, OURS, {PLACE: Held(1100, "")}, None)
+    assert found.standing is Standing.UNKNOWN
+    assert found.positions == (Position("trades", 3, 1100, 1200, None),)
+
+
+def test_an_outcome_lists_who_is_done_and_who_is_not():
+    done = outcome_of(PLAN, GROUP, OURS, {}, {PLACE: Held(1200, METADATA)})
+    open_one = replace(outcome_of(PLAN, GROUP, None, {}, {}), group="billing")
+    outcome = Outcome("p1", "west", "east", (done, open_one))
+    assert (outcome.done, outcome.not_done, outcome.is_known) == (("orders",), ("billing",), True)
+    values = outcome.as_values()
+    assert (values["done"], values["not_done"]) == (["orders"], ["billing"])
+    assert values["groups"][0]["standing"] == "as planned"
+    assert values["groups"][0]["positions"] == [
+        {"topic": "trades", "partition": 3, "before": None, "resume": 1200, "after": 1200}
+    ]

@@ -1,0 +1,95 @@
+"""What may be asked of a plan, and how a mistake is named."""
+
+import re
+from typing import Any
+
+import click
+import pytest
+
+from replicator.failover.knowledge import Choice
+from tui.plan_request import Asked, request_of
+
+KNOWN = {"orders", "billing", "audit"}
+
+
+def asked(**given: Any) -> Asked:
+    defaults: dict[str, Any] = {
+        "config": "appliance.toml",
+        "source": "west",
+        "target": "east",
+        "groups": (),
+        "all_groups": False,
+        "left_out": (),
+        "topics": (),
+        "reason": " west is lost ",
+        "earliest": (),
+        "from_timestamp": (),
+        "may_go_back": (),
+        "valid_minutes": 5.0,
+        "timeout": 15.0,
+        "partitions": False,
+        "output": "table",
+    }
+    return Asked(**defaults | given)
+
+
+def test_what_is_asked_becomes_a_request():
+    request = request_of(
+        asked(
+            groups=("orders", "billing"),
+            topics=("trades",),
+            earliest=("orders",),
+            from_timestamp=("billing=2013-01-01T01:00:00+01:00",),
+            may_go_back=("billing",),
+        ),
+        KNOWN,
+    )
+    assert request.groups == frozenset({"orders", "billing"})
+    assert request.topics == frozenset({"trades"})
+    assert request.choices == {"orders": Choice(), "billing": Choice(1_356_998_400_000)}
+    assert (request.reason, request.is_planned) == ("west is lost", False)
+
+
+def test_all_groups_are_those_that_are_known_but_the_exceptions():
+    everything = request_of(asked(all_groups=True, left_out=("audit",)), KNOWN)
+    assert everything.groups == frozenset({"orders", "billing"})
+    assert everything.topics is None
+
+
+def test_a_switchover_is_a_planned_request():
+    assert request_of(asked(all_groups=True, wait_seconds=0.0), KNOWN).is_planned
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "one of the two"),
+        ({"groups": ("orders",), "all_groups": True}, "one of the two"),
+        ({"groups": ("orders",), "left_out": ("audit",)}, "--except goes with --all-groups"),
+        ({"groups": ("order",)}, "order; did you mean orders?"),
+        ({"all_groups": True, "left_out": ("x",)}, "x"),
+        ({"all_groups": True, "left_out": tuple(KNOWN)}, "leaves no group"),
+        ({"groups": ("orders",), "earliest": ("audit",)}, "not asked for: audit"),
+        ({"groups": ("orders",), "may_go_back": ("audit",)}, "--may-go-back names"),
+        ({"groups": ("orders",), "from_timestamp": ("orders",)}, "GROUP=DATE-TIME"),
+        ({"groups": ("orders",), "from_timestamp": ("orders=2013-01-01T00:00:00",)}, "zone"),
+        ({"groups": ("orders",), "from_timestamp": ("orders=1913-01-01T00:00:00Z",)}, "zone"),
+        ({"groups": ("orders",), "from_timestamp": ("=2013-01-01T00:00:00Z",)}, "zone"),
+        (
+            {
+                "groups": ("orders",),
+                "earliest": ("orders",),
+                "from_timestamp": ("orders=2013-01-01T00:00:00Z",),
+            },
+            "chosen twice",
+        ),
+    ],
+)
+def test_a_mistake_is_named(given, words):
+    with pytest.raises(click.UsageError, match=re.escape(words)):
+        request_of(asked(**given), KNOWN)
+
+
+def test_where_nothing_was_copied_nothing_is_guessed():
+    with pytest.raises(click.UsageError, match="no copies"):
+        request_of(asked(all_groups=True), ())

@@ -1,0 +1,112 @@
+"""What an operator asked of `plan`: read from the command line, and held against what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from replicator.failover.knowledge import Choice, Request
+
+NAMES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What stands on the command line of `plan`, as it was given."""
+
+    config: str
+    source: str
+    target: str
+    groups: Sequence[str]
+    all_groups: bool
+    left_out: Sequence[str]
+    topics: Sequence[str]
+    reason: str
+    earliest: Sequence[str]
+    from_timestamp: Sequence[str]
+    may_go_back: Sequence[str]
+    valid_minutes: float
+    timeout: float
+    partitions: bool
+    output: str
+    wait_seconds: float | None = None
+    """Of a switchover; None for a failover."""
+
+
+def request_of(asked: Asked, known: Collection[str]) -> Request:
+    """Raises UsageError for what contradicts itself, and for groups that nobody knows."""
+    from replicator.failover.knowledge import Request
+
+    groups = groups_of(asked, known)
+    choices = choices_of(asked.earliest, asked.from_timestamp)
+    named = {"--may-go-back": asked.may_go_back, "--earliest or --from-timestamp": choices}
+    for option, names in named.items():
+        if others := sorted(set(names) - groups):
+            raise click.UsageError(f"{option} names groups that are not asked for: {some(others)}")
+    return Request(
+        source=asked.source,
+        target=asked.target,
+        reason=asked.reason.strip(),
+        groups=groups,
+        topics=frozenset(asked.topics) or None,
+        is_planned=asked.wait_seconds is not None,
+        choices=choices,
+        may_go_back=frozenset(asked.may_go_back),
+    )
+
+
+def groups_of(asked: Asked, known: Collection[str]) -> frozenset[str]:
+    if bool(asked.groups) is asked.all_groups:
+        raise click.UsageError("name groups with --group, or take --all-groups: one of the two")
+    if asked.left_out and not asked.all_groups:
+        raise click.UsageError("--except goes with --all-groups")
+    if not known:
+        raise click.UsageError(
+            f"{asked.target} knows of no group that has committed in {asked.source}: its Redis "
+            f"has no copies. `sluice offsets` of {asked.source} makes them; a Redis that was "
+            "flushed is filled again while that region lives"
+        )
+    unknown = sorted({*asked.groups, *asked.left_out} - set(known))
+    if unknown:
+        near = get_close_matches(unknown[0], known, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise click.UsageError(
+            f"{asked.target} knows of nothing that these groups have committed in {asked.source}: "
+            f"{some(unknown)}{hint}"
+        )
+    groups = frozenset(asked.groups) or frozenset(known) - frozenset(asked.left_out)
+    if not groups:
+        raise click.UsageError("--except leaves no group")
+    return groups
+
+
+def choices_of(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:
+    from replicator.failover.knowledge import Choice
+
+    choices = {group: Choice() for group in earliest}
+    for text in timestamps:
+        group, _, instant = text.rpartition("=")
+        try:
+            at = datetime.fromisoformat(instant)
+        except ValueError:
+            at = None
+        if not group or at is None or at.tzinfo is None or at.timestamp() < 0:
+            raise click.UsageError(
+                f"--from-timestamp {text!r}: it is GROUP=DATE-TIME with a zone, such as "
+                "orders=2013-01-01T00:00:00Z"
+            )
+        if group in choices:
+            raise click.UsageError(f"where {group!r} goes on is chosen twice")
+        choices[group] = Choice(round(at.timestamp() * 1000))
+    return choices
+
+
+def some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return ", ".join(names[:NAMES_MAX]) + more
