@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from bench.ground import Ground
+from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 
-Aim = Literal["throughput", "latency", "kills"]
+Aim = Literal["throughput", "latency", "kills", "failover"]
+
+
+class Ends(Protocol):
+    """Where a mirror reads and writes, and where it may keep files."""
+
+    directory: Path
+    source: KafkaCluster
+    target: KafkaCluster
+
+    def next_number(self) -> int:
+        """Names a mirror apart from all before it."""
 
 
 @dataclass(frozen=True, slots=True)

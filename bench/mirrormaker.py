@@ -1,7 +1,8 @@
 """MirrorMaker 2 from Kafka's own jars, set up as bench/README.md says.
 
 tasks.max is the number of cores (more is slower); its own bookkeeping topics (heartbeats,
-checkpoints, offset syncs, topic configs) are off, so that nothing else costs anything.
+checkpoints, offset syncs, topic configs) are off, so that nothing else costs anything. For failover
+it keeps the positions of groups on the target, as exact as it does by default.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bench.ground import Ground, delete_topics
-from bench.mirror import Order
+from bench.ground import delete_topics
+from bench.mirror import Ends, Order
 from deploy.lab.kafka import java_command
 from deploy.lab.process import Process, free_port
 
@@ -28,7 +29,7 @@ LOG4J = """\
 class MirrorMaker:
     """One MirrorMaker 2 JVM. A fresh cluster alias makes it begin from nothing each time."""
 
-    def __init__(self, ground: Ground, order: Order, *, exactly_once: bool = False) -> None:
+    def __init__(self, ground: Ends, order: Order, *, exactly_once: bool = False) -> None:
         alias = f"west{ground.next_number()}"
         self.target_topic = f"{alias}.{order.topic}"
         self._ground = ground
@@ -64,12 +65,12 @@ class MirrorMaker:
         delete_topics(self._ground.target, [self.target_topic])
 
 
-def exactly_once(ground: Ground, order: Order) -> MirrorMaker:
+def exactly_once(ground: Ends, order: Order) -> MirrorMaker:
     return MirrorMaker(ground, order, exactly_once=True)
 
 
 def properties(
-    ground: Ground, order: Order, alias: str, *, exactly_once: bool
+    ground: Ends, order: Order, alias: str, *, exactly_once: bool
 ) -> dict[str, str | int]:
     """Everything in mm2.properties."""
     chosen: dict[str, str | int] = {
@@ -112,6 +113,19 @@ def properties(
     if order.aim == "kills":
         # Of 60 s unless told, which a kill every 25 s would never let pass.
         chosen |= {f"{TARGET}.offset.flush.interval.ms": 5000}
+    if order.aim == "failover":
+        # How soon it knows of a group's position; how exactly (offset.lag.max) is left alone.
+        chosen |= {
+            "emit.checkpoints.enabled": "true",
+            "emit.offset-syncs.enabled": "true",
+            "offset-syncs.topic.replication.factor": 1,
+            "sync.group.offsets.enabled": "true",
+            "emit.checkpoints.interval.seconds": 2,
+            "sync.group.offsets.interval.seconds": 2,
+            "refresh.groups.interval.seconds": 2,
+            # The last records before a silence are told of only when it keeps its own positions.
+            f"{TARGET}.offset.flush.interval.ms": 5000,
+        }
     if exactly_once:
         chosen |= {
             f"{TARGET}.exactly.once.source.support": "enabled",

@@ -14,7 +14,7 @@ import time
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message
 
@@ -56,6 +56,15 @@ class Order:
     configuration: str = ""
     """Of Sluice; for its helper."""
     commit_seconds: float = 0.5
+
+
+class Effect(NamedTuple):
+    """What one record left in the database: where it was read, and when (seconds since 1970)."""
+
+    region: str
+    offset: int
+    at: float
+    record: Numbered
 
 
 class Application:
@@ -129,15 +138,19 @@ class Application:
         if self._process is not None and not self._process.is_running():
             raise self._process.failure("has ended")
 
-    def handled(self, region: str | None = None) -> list[Numbered]:
+    def effects(self, region: str | None = None) -> list[Effect]:
         """In the order of handling; only in one region, unless None."""
         with closing(sqlite3.connect(self.database)) as database:
             rows = database.execute(
-                "SELECT producer, partition, number, origin FROM handled"
+                "SELECT region, offset, at, producer, partition, number, origin FROM handled"
                 " WHERE ?1 IS NULL OR region = ?1 ORDER BY id",
                 (region,),
             )
-            return [Numbered(*row) for row in rows]
+            return [Effect(where, offset, at, Numbered(*row)) for where, offset, at, *row in rows]
+
+    def handled(self, region: str | None = None) -> list[Numbered]:
+        """In the order of handling; only in one region, unless None."""
+        return [effect.record for effect in self.effects(region)]
 
     def handled_count(self) -> int:
         with closing(sqlite3.connect(self.database)) as database:

@@ -1,0 +1,55 @@
+"""What the offset map takes in a region's Redis: by route, per run and per million records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from redis import Redis
+
+from replicator.offsets.offset_store import OffsetStore, runs_name
+from replicator.offsets.packed_map import pack
+
+
+@dataclass(frozen=True, slots=True)
+class MapSize:
+    """One route's map, all partitions together; bytes as MEMORY USAGE counts them."""
+
+    route: str
+    partitions: int
+    records: int
+    runs: int
+    state_bytes: int
+    packed_bytes: int
+    """Of its runs alone, as they are once all pieces are joined."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "route": self.route,
+            "partitions": self.partitions,
+            "records": self.records,
+            "runs": self.runs,
+            "state_bytes": self.state_bytes,
+            "packed_bytes": self.packed_bytes,
+            "records_per_run": round(self.records / max(1, self.runs), 2),
+            "bytes_per_run": round(self.state_bytes / max(1, self.runs), 2),
+            "packed_bytes_per_run": round(self.packed_bytes / max(1, self.runs), 2),
+            "bytes_per_million_records": round(self.state_bytes * 1e6 / max(1, self.records)),
+        }
+
+
+def map_size(url: str, route_key: str, topic: str) -> MapSize:
+    """Of one topic, once its pieces are joined, as the daemon does it every now and then."""
+    records = runs = state_bytes = packed_bytes = partitions = 0
+    with OffsetStore(url, route_key) as store, Redis.from_url(url) as redis:
+        of_topic = [key for key in store.load_all() if key.topic == topic]
+        for key in of_topic:
+            found = store.tend(key, target_log_start=0)
+            piece = found.piece()
+            partitions += 1
+            runs += len(found)
+            packed_bytes += len(pack(piece))
+            records += int(piece.counts.sum())
+            used: Any = redis.memory_usage(runs_name(route_key, key), samples=0)
+            state_bytes += int(used or 0)
+    return MapSize(route_key, partitions, records, runs, state_bytes, packed_bytes)

@@ -1,0 +1,91 @@
+"""Someone who types `sluice` commands, and reads what they answer."""
+
+import json
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.lab.daemons import SLUICE
+
+PATIENCE_SECONDS = 120.0
+
+
+class Refused(Exception):
+    """A command ended with another exit code than it should have; the message has its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    text: str
+    """What it printed for machines."""
+    words: str
+    """What it said to people."""
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+class Operator:
+    """One person with one configuration."""
+
+    def __init__(self, configuration: Path) -> None:
+        self._configuration = configuration
+
+    def ask(self, *arguments: str, codes: Iterable[int] = (0,)) -> Answer:
+        """What `sluice ...` answers; raises Refused unless it ends with one of the codes."""
+        asked = subprocess.run(
+            [str(SLUICE), *arguments, "--config", str(self._configuration)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        answer = Answer(asked.returncode, asked.stdout, asked.stderr)
+        if answer.code not in codes:
+            said = f"{answer.words}\n{answer.text}".strip()
+            raise Refused(f"sluice {' '.join(arguments)}: exit code {answer.code}\n{said}")
+        return answer
+
+    def plan(
+        self,
+        source: str,
+        target: str,
+        groups: Iterable[str],
+        *options: str,
+        verb: str = "failover",
+        codes: Iterable[int] = (0,),
+    ) -> dict[str, Any]:
+        """A saved plan, as `-o json` shows it."""
+        named = [part for group in groups for part in ("--group", group)]
+        where = ("--from", source, "--to", target)
+        arguments = (verb, "plan", *where, *named, "--reason", "drill", "-o", "json", *options)
+        plan: dict[str, Any] = self.ask(*arguments, codes=codes).json()
+        return plan
+
+    def apply(
+        self,
+        plan: dict[str, Any],
+        *options: str,
+        verb: str = "failover",
+        codes: Iterable[int] = (0,),
+    ) -> Answer:
+        confirm = f"{plan['source']}:{plan['target']}"
+        return self.ask(
+            *(verb, "apply", plan["id"], "--confirm", confirm, "-o", "json", *options), codes=codes
+        )
+
+    def verify(self, plan: dict[str, Any], *, codes: Iterable[int] = (0,)) -> Answer:
+        return self.ask("failover", "verify", plan["id"], "-o", "json", codes=codes)
+
+    def move(
+        self, source: str, target: str, groups: Iterable[str], *, verb: str = "failover"
+    ) -> dict[str, Any]:
+        """Planned, applied and verified: the plan."""
+        plan = self.plan(source, target, groups, verb=verb)
+        self.apply(plan, verb=verb)
+        self.verify(plan)
+        return plan
