@@ -97,10 +97,6 @@ class Knowledge:
     """How old the copies of commits, runs and ledger are."""
     primary_regions: Mapping[str, str] = field(default_factory=dict)
     """By group; one without a record is left out."""
-    generations: Mapping[str, int] = field(default_factory=dict)
-    """Of these records, by group."""
-    target_cluster_id: str | None = None
-    """What the target's aggregate calls itself."""
     offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """What the target's logs answered for the times (ms) of choices."""
 

@@ -33,12 +33,7 @@ def plan(
         for group, committed in positions.items():
             moves[group].append(partition.move(group, committed))
     groups = tuple(
-        GroupPlan(
-            group,
-            knowledge.primary_regions.get(group),
-            tuple(found),
-            knowledge.generations.get(group, 0),
-        )
+        GroupPlan(group, knowledge.primary_regions.get(group), tuple(found))
         for group, found in moves.items()
     )
     return Plan(
@@ -56,7 +51,6 @@ def plan(
         topics=None if request.topics is None else tuple(sorted(request.topics)),
         choices={group: choice.at_ms for group, choice in sorted(request.choices.items())},
         may_go_back=tuple(sorted(request.may_go_back)),
-        target_cluster_id=knowledge.target_cluster_id,
     )
 
 

@@ -290,12 +290,6 @@ def test_what_is_noted_of_a_partition_stands_in_the_moves_of_its_groups():
     assert "the route north>west is parked" in move.notes
 
 
-def test_the_generation_of_the_record_of_where_a_group_lives_stands_beside_its_region():
-    made = planned(knowledge(generations={"orders": 3}, target_cluster_id="abc"))
-    assert [(each.primary_region, each.generation) for each in made.groups] == [("west", 3)]
-    assert made.target_cluster_id == "abc"
-
-
 def test_what_the_target_group_has_committed_stands_beside_where_it_would_go():
     move = only_move(knowledge(target_commits={"orders": {PLACE: 7}}))
     assert (move.resume, move.target_committed, move.goes_back) == (2, 7, True)
