@@ -68,7 +68,11 @@ class Effect(NamedTuple):
 
 
 class Application:
-    """The processes of one application, one at a time. Use as a context manager."""
+    """The processes of one application, one at a time. Use as a context manager.
+
+    Args:
+        name: of the application; two with one group need it. The group's, unless given.
+    """
 
     def __init__(
         self,
@@ -79,11 +83,13 @@ class Application:
         means: Means = "plain",
         configuration: Path | None = None,
         commit_seconds: float = 0.5,
+        name: str | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.group = group
-        self.database = directory / f"{group}.sqlite"
-        self._log = directory / f"{group}.log"
+        self.name = name or group
+        self.database = directory / f"{self.name}.sqlite"
+        self._log = directory / f"{self.name}.log"
         self._topics = topics
         self._means: Means = means
         self._configuration = str(configuration or "")
@@ -113,7 +119,7 @@ class Application:
             commit_seconds=self._commit_seconds,
         )
         self._process = Process(
-            f"application {self.group}",
+            f"application {self.name}",
             [sys.executable, "-m", "deploy.lab.application", json.dumps(asdict(order))],
             self._log,
             environment={"PYTHONPATH": str(CHECKOUT)},

@@ -52,6 +52,13 @@ class Daemons:
                 self.log(region, command),
             )
 
+    def start_missing(self, region: str, *commands: Command) -> None:
+        """Starts those that do not run; does not wait."""
+        for command in commands:
+            running = self._processes.get((region, command))
+            if running is None or not running.is_running():
+                self.start(region, command)
+
     def kill(self, region: str, *commands: Command) -> None:
         """kill -9 of those that run, with all they started: nothing is drained, released or said.
 

@@ -2,7 +2,8 @@
 
 import json
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,23 @@ class Operator:
     def move(
         self, source: str, target: str, groups: Iterable[str], *, verb: str = "failover"
     ) -> dict[str, Any]:
-        """Planned, applied and verified: the plan."""
-        plan = self.plan(source, target, groups, verb=verb)
+        """Planned, as often as it takes until nothing blocks it; applied and verified: the plan.
+
+        Raises Refused.
+        """
+        names = list(groups)
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        plan = self.plan(source, target, names, verb=verb, codes=(0, 4))
+        while blocked(plan):
+            if time.monotonic() > give_up_at:
+                raise Refused(f"it stays blocked: {blocked(plan)}")
+            time.sleep(1.0)
+            plan = self.plan(source, target, names, verb=verb, codes=(0, 4))
         self.apply(plan, verb=verb)
         self.verify(plan)
         return plan
+
+
+def blocked(plan: Mapping[str, Any]) -> list[str]:
+    """What speaks against a plan, in words."""
+    return [check["text"] for check in plan["checks"] if check["level"] == "BLOCK"]
