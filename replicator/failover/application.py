@@ -241,15 +241,13 @@ class Application:
 
 def _missing(group: GroupPlan, before: Commits, *, is_begun: bool) -> Commits:
     """What has to be written of a group."""
-    wanted = {place: held for place, held in planned(group).items() if before.get(place) != held}
+    whole = planned(group)
+    wanted = {place: held for place, held in whole.items() if before.get(place) != held}
     if not is_begun:
         return wanted
     # It may live there already: what its consumers or an operator did since is not taken back.
-    standings = {
-        place: standing_of(move, before.get(place))
-        for move in group.moves
-        if (place := TopicPartition(move.topic, move.partition)) in planned(group)
-    }
+    moves = {TopicPartition(move.topic, move.partition): move for move in group.moves}
+    standings = {place: standing_of(moves[place], before.get(place)) for place in whole}
     if Standing.OVERTAKEN in standings.values():
         return {}
     return {place: held for place, held in wanted.items() if standings[place] is Standing.OPEN}

@@ -262,7 +262,12 @@ def join(scene: Scene):
         options = scene.cluster.librdkafka_options()
         consumer = Consumer({**options, "group.id": group, "enable.auto.commit": False})
         consumer.subscribe([scene.topic])
-        assert until(lambda: consumer.poll(0.1) or consumer.assignment(), PATIENCE_SECONDS)
+
+        def is_in() -> bool:
+            consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        assert until(is_in, PATIENCE_SECONDS)
         return consumer
 
     try:
