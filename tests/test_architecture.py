@@ -18,6 +18,8 @@ ONLY_LIVE = """
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
     replicator/ledger/: acquired readiness word
+    replicator/offset_sync/: daemon peer_tending
+    replicator/offsets/: read_back
     replicator/spark/: session stream
     replicator/topics/: admin_connection
     tui/: probe

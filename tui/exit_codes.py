@@ -39,7 +39,9 @@ ANSWERS = {
     "replicator.kafka.cluster.Fenced": ExitCode.FENCED,
     "replicator.kafka.cluster.StartOver": ExitCode.PARTLY_DONE,
     "replicator.kafka.cluster.Answered": ExitCode.FAILED,
+    "replicator.offsets.packed_map.UnknownVersion": ExitCode.FAILED,
     "replicator.offsets.runs_topic.RunsTopicMissing": ExitCode.FAILED,
+    "replicator.offsets.runs_topic.RunsTopicUnreadable": ExitCode.FAILED,
     "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }

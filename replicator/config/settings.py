@@ -1,4 +1,4 @@
-"""The tables of the configuration that tune one thing each: topics, replicator, metrics.
+"""The tables of the configuration that tune one thing each: topics, replicator, metrics, offsets.
 
 Every default here is documented in deploy/appliance.toml; a test compares the two.
 """
@@ -233,6 +233,19 @@ class MetricsSettings(Table):
     port: Int = Field(default=0, ge=0, le=65535)
     """0 = off."""
     address: str = "127.0.0.1"
+
+
+class OffsetsSettings(Table):
+    """The [offsets] table: how `sluice offsets` works."""
+
+    sync_seconds: Float = Field(default=2.0, ge=0.1, le=3600)
+    """How often groups that live in another region have their offsets here brought up to date."""
+    activity_seconds: Float = Field(default=2.0, ge=0.1, le=5)
+    """How often all regions are told which groups have members here."""
+    tend_seconds: Float = Field(default=30.0, ge=1, le=3600)
+    """How often the runs that other regions keep of this one are joined and trimmed."""
+    metrics_port: Int = Field(default=0, ge=0, le=65535)
+    """Of `sluice offsets`, at metrics.address; 0 = off."""
 
 
 def raise_if_any(found: Iterator[tuple[str, str]]) -> None:

@@ -27,7 +27,13 @@ from replicator.config.security import (
     contradictions,
     read_secret,
 )
-from replicator.config.settings import MetricsSettings, ReplicatorSettings, Table, TopicSettings
+from replicator.config.settings import (
+    MetricsSettings,
+    OffsetsSettings,
+    ReplicatorSettings,
+    Table,
+    TopicSettings,
+)
 
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 REGION_NAME_CHARACTERS_MAX = 100
@@ -167,6 +173,7 @@ class Appliance(Table):
     topics: TopicSettings = TopicSettings()
     replicator: ReplicatorSettings = ReplicatorSettings()
     metrics: MetricsSettings = MetricsSettings()
+    offsets: OffsetsSettings = OffsetsSettings()
 
     def region(self, name: str) -> Region:
         """Raises UnknownRegion, listing the known ones."""

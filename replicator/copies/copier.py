@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS_MIN = 0.2
 RETRY_SECONDS_MAX = 5.0
+EXPECTED = (AdminError, LogUnreadable, StoreBehind, StoreUnreachable)
 
 
 class Store(Protocol[Record]):
@@ -44,6 +45,8 @@ class Copier(Generic[Record]):
         self._follower = follower
         self._store = store
         self.name = f"{follower.name} to {store.name}"
+        self.is_copying = False
+        """The log was read and put of late; not while something keeps it from that."""
         self._stopping = threading.Event()
         self._trouble: type[Exception] | None = None
         self._retry_seconds = RETRY_SECONDS_MIN
@@ -57,7 +60,7 @@ class Copier(Generic[Record]):
         while not self._stopping.is_set():
             try:
                 self._copy()
-            except (AdminError, LogUnreadable, StoreBehind, StoreUnreachable) as trouble:
+            except Exception as trouble:
                 self._note(trouble)
                 self._stopping.wait(self._retry_seconds)
                 self._retry_seconds = min(2 * self._retry_seconds, RETRY_SECONDS_MAX)
@@ -76,9 +79,12 @@ class Copier(Generic[Record]):
     def _note(self, trouble: Exception | None) -> None:
         """Says a trouble when it begins or becomes another, and its end."""
         before, self._trouble = self._trouble, type(trouble) if trouble else None
+        self.is_copying = trouble is None
         if trouble is None:
             self._retry_seconds = RETRY_SECONDS_MIN
             if before:
                 logger.warning("event=copied-again %s", self.name)
         elif before is not self._trouble:
-            logger.warning("event=not-copied %s: %s", self.name, trouble)
+            # A surprise is tried again like anything else: nothing else would copy.
+            surprise = None if isinstance(trouble, EXPECTED) else trouble
+            logger.warning("event=not-copied %s: %s", self.name, trouble, exc_info=surprise)

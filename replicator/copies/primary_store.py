@@ -9,7 +9,7 @@ flushed comes again from the topics of the regions (primary_log.py); until then 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import redis
 
@@ -92,7 +92,7 @@ class PrimaryStore:
     def close(self) -> None:
         self._redis.close()
 
-    def __enter__(self) -> PrimaryStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

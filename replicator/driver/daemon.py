@@ -26,8 +26,10 @@ from typing import Any
 
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
+from replicator.daemon.logs import log_to_stderr
+from replicator.daemon.metrics_server import PortTaken
 from replicator.driver.aside import aside
-from replicator.driver.metrics import PortTaken, reports_into, serve
+from replicator.driver.metrics import reports_into, serve
 from replicator.driver.office import Office
 from replicator.driver.planner import EvenPlanner, Planner
 from replicator.driver.run_folder import run_folder
@@ -35,7 +37,6 @@ from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Fenced
 from replicator.ledger.word import OtherTerm
 from replicator.offsets.offset_keeper import OffsetKeeper
-from replicator.spark.logs import log_to_stderr
 from replicator.spark.posting import ApplianceFile, PostingFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import MASTER, Session, SparkGone

@@ -7,12 +7,13 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance
+from replicator.daemon import metrics_server
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
 
@@ -20,10 +21,6 @@ logger = logging.getLogger(__name__)
 
 Reports = Callable[[], Iterable[PartitionReport]]
 LABELS = ("route", "topic", "partition")
-
-
-class PortTaken(Exception):
-    """The metrics port cannot be had. Change metrics.port or metrics.address, or end its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +114,6 @@ def serve(settings: MetricsSettings, reports: Reports) -> Callable[[], None]:
 
     `reports` is called from threads of the server, once for each scrape. Raises PortTaken.
     """
-    if not settings.port:
-        return lambda: None
     registry = CollectorRegistry()
     registry.register(ReportCollector(reports))
-    try:
-        server, thread = start_http_server(settings.port, settings.address, registry)
-    except OSError as error:
-        raise PortTaken(
-            f"metrics on {settings.address}:{settings.port}: {error.strerror}"
-        ) from None
-
-    def stop() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-    return stop
+    return metrics_server.serve(settings.port, settings.address, registry)

@@ -168,16 +168,7 @@ def read(
     arrives for timeout_seconds.
     """
     topic = runs_topic(route_key).name
-    consumer = Consumer(
-        {
-            **options,
-            "group.id": f"sluice.{route_key}.runs",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "enable.partition.eof": True,
-            "isolation.level": "read_uncommitted",
-        }
-    )
+    consumer = _consumer(options, route_key)
     try:
         ends = _assigned(consumer, topic, timeout_seconds)
         heard_at = time.monotonic()
@@ -203,6 +194,31 @@ def read(
         raise RunsTopicUnreadable(f"{topic}: {error}") from error
     finally:
         consumer.close()
+
+
+def messages(options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0) -> int:
+    """How many messages the topic holds: what read() is going to give, for whoever shows it."""
+    topic = runs_topic(route_key).name
+    consumer = _consumer(options, route_key)
+    try:
+        return sum(end - begin for begin, end in _spans(consumer, topic, timeout_seconds).values())
+    except KafkaException as error:
+        raise RunsTopicUnreadable(f"{topic}: {error}") from error
+    finally:
+        consumer.close()
+
+
+def _consumer(options: Mapping[str, object], route_key: str) -> Consumer:
+    return Consumer(
+        {
+            **options,
+            "group.id": f"sluice.{route_key}.runs",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "isolation.level": "read_uncommitted",
+        }
+    )
 
 
 def _assigned(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, int]:

@@ -23,8 +23,8 @@ from typing_extensions import override
 from balancer.plan import CarrierId, bins
 from replicator.carrier.receipts import Receipt, spark_schema, to_arrow
 from replicator.config.topology import Appliance
+from replicator.daemon.logs import log_to_stderr
 from replicator.ledger.word import OtherTerm
-from replicator.spark.logs import log_to_stderr
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry: what carriers are

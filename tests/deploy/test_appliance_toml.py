@@ -10,7 +10,12 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from replicator.config.security import Security
-from replicator.config.settings import MetricsSettings, ReplicatorSettings, TopicSettings
+from replicator.config.settings import (
+    MetricsSettings,
+    OffsetsSettings,
+    ReplicatorSettings,
+    TopicSettings,
+)
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route, load
 
 REFERENCE = Path(__file__).parents[2] / "deploy" / "appliance.toml"
@@ -38,6 +43,7 @@ TABLES = [
     (TopicSettings, ("topics",)),
     (ReplicatorSettings, ("replicator",)),
     (MetricsSettings, ("metrics",)),
+    (OffsetsSettings, ("offsets",)),
 ]
 
 

@@ -99,3 +99,28 @@ def test_when_it_is_told_to_stop_nothing_more_is_put():
     stage.stops_with_first_put = True
     stage.copier.run()
     assert stage.taken == [BEGINNING]
+
+
+def test_a_surprise_is_told_with_its_traceback_and_tried_again(said, caplog):
+    stage = Stage([BEGINNING, KeyError("lost key")], [BEGINNING, NEWS])
+    stage.copier.run()
+    assert said() == [NOT_COPIED, COPIED_AGAIN]
+    assert caplog.records[0].exc_info
+
+
+def test_it_is_copying_once_it_has_put_something_until_a_trouble():
+    stage = Stage([BEGINNING, NEWS], [AWAY])
+    assert not stage.copier.is_copying
+    seen = []
+    stage.copier._stopping.wait = lambda _: seen.append(stage.copier.is_copying)
+    taken, put = [], stage.put
+
+    def watched(portions):
+        taken.append(stage.copier.is_copying)
+        put(portions)
+
+    stage.put = watched
+    stage._script = [[BEGINNING, NEWS, NEWS, AWAY], []]
+    stage.copier.run()
+    assert taken == [False, False, True]
+    assert seen == [False]

@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from deploy.lab.process import free_port
 from replicator.config.settings import MetricsSettings
-from replicator.driver.metrics import PortTaken, ReportCollector, serve
+from replicator.daemon.metrics_server import PortTaken
+from replicator.driver.metrics import ReportCollector, serve
 from replicator.offsets.reports import PartitionReport
 
 REPORT = PartitionReport(

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from replicator.spark.logs import Lines, log_to_stderr
+from replicator.daemon.logs import Lines, log_to_stderr
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What every daemon of Sluice has, whatever it does."""

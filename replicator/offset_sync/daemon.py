@@ -1,0 +1,128 @@
+"""`sluice offsets`: one region's daemon for consumer groups, from its start to its end.
+
+Copiers keep what the region's groups commit, and which records its carriers landed where, in every
+other region's Redis; passes do the rest, again and again. All of it is a join or can be repeated:
+a second daemon of the same region, or one that is killed anywhere, does no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+
+from replicator.config.topology import Appliance, load
+from replicator.daemon.logs import log_to_stderr
+from replicator.daemon.metrics_server import PortTaken, serve
+from replicator.offset_sync.activity_pass import activity_pass
+from replicator.offset_sync.metrics import Ages, CopiesCollector, OutOfPlaceCollector
+from replicator.offset_sync.own_copies import own_copies
+from replicator.offset_sync.passes import Pass, PassLoop
+from replicator.offset_sync.peer_tending import PeerTending
+
+logger = logging.getLogger(__name__)
+
+AGES_SECONDS = 1.0
+# For all that is being done; whatever takes longer is cut off, and done by the next daemon.
+END_SECONDS_MAX = 5.0
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run(config: str | Path, region: str) -> int:
+    """Works for the region until told to stop; gives the exit code.
+
+    Raises ConfigMistakes or UnknownRegion, and nothing else that it can foresee: servers that are
+    away are waited for.
+    """
+    log_to_stderr()
+    # Before there is any other thread, so that all of them leave the signals to this one.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    daemon = Daemon(load(config), region)
+    daemon.start()
+    signal.sigwait(SIGNALS)
+    if not daemon.stop():
+        logging.shutdown()
+        os._exit(0)
+    return 0
+
+
+def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> list[Pass]:
+    """What is done again and again, beside copying.
+
+    `registry` is for metrics of what a pass finds.
+    """
+    settings = appliance.offsets
+    peers = [peer for peer in appliance.regions if peer != region]
+    activity = activity_pass(appliance, region)
+    registry.register(OutOfPlaceCollector(lambda: activity.out_of_place))
+    return [
+        Pass("activity", settings.activity_seconds, activity.once),
+        *(
+            Pass(f"tending in {it}", settings.tend_seconds, PeerTending(appliance, region, it).once)
+            for it in peers
+        ),
+    ]
+
+
+class Part(Protocol):
+    """Something with a thread of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Daemon:
+    """All that runs for one region; yours to stop."""
+
+    def __init__(self, appliance: Appliance, region: str) -> None:
+        self._appliance = appliance
+        self._region = region
+        self._registry = CollectorRegistry()
+        copies = own_copies(appliance, region)
+        ages = [Ages(some) for _, some in groupby(copies, lambda copy: copy.region)]
+        loops = [PassLoop(each) for each in passes(appliance, region, self._registry)]
+        self._registry.register(CopiesCollector(copies, ages, loops))
+        looks = [PassLoop(Pass("ages", AGES_SECONDS, each.look)) for each in ages]
+        self._parts: list[Part] = [*(copy.copier for copy in copies), *loops, *looks]
+        self._threads: list[threading.Thread] = []
+        self._stop_metrics: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begins; servers may be away."""
+        logger.info("event=starting region=%s parts=%d", self._region, len(self._parts))
+        try:
+            port, address = self._appliance.offsets.metrics_port, self._appliance.metrics.address
+            self._stop_metrics = serve(port, address, self._registry)
+        except PortTaken as error:
+            logger.error("event=no-metrics %s", error)
+        for each in self._parts:
+            thread = threading.Thread(target=each.run, name=each.name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> bool:
+        """Ends what is being done; False when some of it did not end in time."""
+        began = time.monotonic()
+        logger.info("event=stopping region=%s", self._region)
+        for each in self._parts:
+            each.stop()
+        for thread in self._threads:
+            thread.join(max(0.0, began + END_SECONDS_MAX - time.monotonic()))
+        self._stop_metrics()
+        left = [thread.name for thread in self._threads if thread.is_alive()]
+        if left:
+            logger.warning("event=cut-off %s", ", ".join(left))
+        logger.info("event=stopped exit=0 seconds=%.1f", time.monotonic() - began)
+        return not left

@@ -1,0 +1,71 @@
+"""What is done again and again: each pass in a thread of its own, so that none holds up another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from replicator.offsets.offset_store import StoreUnreachable
+from replicator.topics.admin_error import AdminError
+
+logger = logging.getLogger(__name__)
+
+
+class PassFailed(Exception):
+    """A pass could not do all it should, for the reason given; the next one tries again."""
+
+
+EXPECTED = (AdminError, PassFailed, StoreUnreachable)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Something to be done now, and again so many seconds after it was done.
+
+    What `once` raises is told when it begins and when it ends. It may be done by two daemons at
+    the same time.
+    """
+
+    name: str
+    seconds: float
+    once: Callable[[], object]
+
+
+class PassLoop:
+    """Does a pass until it is told to stop. Blocking: give run() a thread of its own."""
+
+    def __init__(self, each: Pass) -> None:
+        self.name = each.name
+        self.succeeded_at: float | None = None
+        """When it was last done without trouble, in seconds since 1970."""
+        self._pass = each
+        self._stopping = threading.Event()
+        self._trouble: type[Exception] | None = None
+
+    def stop(self) -> None:
+        """Has run() return once the pass that is being done is over."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._pass.once()
+            except Exception as trouble:
+                self._note(trouble)
+            else:
+                self.succeeded_at = time.time()
+                self._note(None)
+            self._stopping.wait(self._pass.seconds)
+
+    def _note(self, trouble: Exception | None) -> None:
+        """Says a trouble when it begins or becomes another, and its end."""
+        before, self._trouble = self._trouble, type(trouble) if trouble else None
+        if trouble is None:
+            if before:
+                logger.warning("event=pass-works-again %s", self.name)
+        elif before is not self._trouble:
+            surprise = None if isinstance(trouble, EXPECTED) else trouble
+            logger.warning("event=pass-failed %s: %s", self.name, trouble, exc_info=surprise)
