@@ -1,0 +1,70 @@
+"""Which groups have members, region by region, as each region last said it in one Redis.
+
+    sluice:active               set: the regions that ever said it
+    sluice:active:<region>      what it said, expiring
+
+Whoever says nothing for FRESH_SECONDS is not known about: a region without any group is heard all
+the same, and a lost one is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import redis
+
+from replicator.copies.positions import reached, text
+from replicator.offsets.offset_store import without_password
+
+FRESH_SECONDS = 15
+REGIONS = "sluice:active"
+
+
+class ActivityStore:
+    """One Redis, for the daemon of each region that says so, and for readers."""
+
+    def __init__(self, url: str, *, timeout_seconds: float = 2.0) -> None:
+        self.name = f"Redis at {without_password(url)}"
+        self._redis: redis.Redis = redis.Redis.from_url(
+            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
+        )
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def __enter__(self) -> ActivityStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def say(self, region: str, groups: Iterable[str], now_ms: int) -> None:
+        """These groups of a region have members, and no others. Raises StoreUnreachable."""
+        said = text({"at_ms": now_ms, "groups": sorted(groups)})
+        with reached(self.name), self._redis.pipeline(transaction=True) as pipeline:
+            pipeline.sadd(REGIONS, region)
+            pipeline.set(_key(region), said, ex=FRESH_SECONDS)
+            pipeline.execute()
+
+    def active(self, now_ms: int) -> dict[str, frozenset[str]]:
+        """By region, the groups with members; a region that was not heard lately is left out.
+
+        Raises StoreUnreachable.
+        """
+        with reached(self.name):
+            members: Any = self._redis.smembers(REGIONS)
+            names = sorted(member.decode() for member in members)
+            said: Any = self._redis.mget([_key(name) for name in names]) if names else []
+        known = {name: json.loads(text) for name, text in zip(names, said, strict=True) if text}
+        return {
+            name: frozenset(it["groups"])
+            for name, it in known.items()
+            # By the clock of whoever said it: it may have lain on the way for longer than here.
+            if now_ms - it["at_ms"] < FRESH_SECONDS * 1000
+        }
+
+
+def _key(region: str) -> str:
+    return f"{REGIONS}:{region}"

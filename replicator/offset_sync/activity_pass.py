@@ -1,0 +1,146 @@
+"""Says to every region which of this region's groups have members, and hears what the others say.
+
+So it is found out when a group that lives in one region has members in another.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from replicator.config.topology import Appliance
+from replicator.copies.activity import ActivityStore
+from replicator.copies.primary_region import PrimaryRegion
+from replicator.copies.primary_store import PrimaryStore
+from replicator.failover.groups import Groups
+from replicator.offset_sync.out_of_place import OutOfPlace, out_of_place
+from replicator.offset_sync.passes import PassFailed
+from replicator.offsets.offset_store import StoreUnreachable
+from replicator.topics.admin_error import AdminError
+
+logger = logging.getLogger(__name__)
+
+OWN_PREFIX = "sluice."
+# Of a server that is away; what was said last is fresh for three times as long.
+ASK_SECONDS_MAX = 5.0
+
+
+class Asked(Protocol):
+    """failover.groups.Groups."""
+
+    def members(self) -> Mapping[str, int]: ...
+
+
+class Told(Protocol):
+    """copies.activity.ActivityStore."""
+
+    def say(self, region: str, groups: frozenset[str], now_ms: int) -> None: ...
+
+    def active(self, now_ms: int) -> Mapping[str, frozenset[str]]: ...
+
+
+class Recorded(Protocol):
+    """copies.primary_store.PrimaryStore."""
+
+    def all(self) -> Mapping[str, PrimaryRegion]: ...
+
+
+class ActivityPass:
+    """One region's. Blocking; a Redis that is away holds up no other."""
+
+    def __init__(
+        self,
+        region: str,
+        groups: Asked,
+        primaries: Recorded,
+        stores: Mapping[str, Told],
+        now_ms: Callable[[], int],
+    ) -> None:
+        """
+        Args:
+            groups: of this region's aggregate.
+            primaries: in this region's Redis.
+            stores: by region, of every region, with this one's.
+        """
+        self._region = region
+        self._groups = groups
+        self._primaries = primaries
+        self._stores = stores
+        self._now_ms = now_ms
+        self._seen: Mapping[str, OutOfPlace] = {}
+        self._found: Mapping[str, OutOfPlace] = {}
+        self.out_of_place: Mapping[str, OutOfPlace] | None = None
+        """By group, as last found; None: not known."""
+
+    def once(self) -> None:
+        """Asks, says, hears, and logs what began or ended.
+
+        Raises PassFailed once all that could be done is done.
+        """
+        troubles: list[Exception] = []
+        try:
+            groups = self._groups.members()
+        except AdminError as trouble:
+            troubles.append(trouble)
+        else:
+            troubles += self._say_everywhere(
+                frozenset(
+                    group
+                    for group, count in groups.items()
+                    if count and not group.startswith(OWN_PREFIX)
+                )
+            )
+        try:
+            self._hear()
+        except StoreUnreachable as trouble:
+            self.out_of_place = None
+            troubles.append(trouble)
+        if troubles:
+            raise PassFailed("; ".join(dict.fromkeys(map(str, troubles))))
+
+    def _say_everywhere(self, groups: frozenset[str]) -> list[Exception]:
+        def say(store: Told) -> Exception | None:
+            try:
+                store.say(self._region, groups, self._now_ms())
+            except StoreUnreachable as trouble:
+                return trouble
+            return None
+
+        with ThreadPoolExecutor(len(self._stores)) as threads:
+            return [trouble for trouble in threads.map(say, self._stores.values()) if trouble]
+
+    def _hear(self) -> None:
+        active = self._stores[self._region].active(self._now_ms())
+        seen = out_of_place(self._primaries.all(), active)
+        # Seen once, it may be a group that has just moved: each region says so at its own time.
+        found = {group: it for group, it in seen.items() if group in self._seen}
+        for group, it in found.items():
+            if it != self._found.get(group):
+                _report(it)
+        for group in self._found.keys() - found.keys():
+            silent = [region for region in self._found[group].outside if region not in active]
+            why = f"; nothing is heard of {' and '.join(silent)}" if silent else ""
+            logger.warning("event=group-in-place group %r is not out of place now%s", group, why)
+        self._seen, self._found, self.out_of_place = seen, found, found
+
+
+def activity_pass(appliance: Appliance, region: str) -> ActivityPass:
+    """With connections to this region's aggregate and to all regions' Redis."""
+    here = appliance.region(region)
+    return ActivityPass(
+        region,
+        Groups(f"{region} aggregate", here.aggregate, timeout_seconds=ASK_SECONDS_MAX),
+        PrimaryStore(here.redis_url(), timeout_seconds=ASK_SECONDS_MAX),
+        {name: ActivityStore(it.redis_url()) for name, it in appliance.regions.items()},
+        lambda: time.time_ns() // 1_000_000,
+    )
+
+
+def _report(it: OutOfPlace) -> None:
+    if it.is_twice:
+        logger.error("event=group-active-twice %s", it)
+    else:
+        logger.warning("event=group-out-of-place %s", it)
