@@ -43,6 +43,8 @@ ANSWERS = {
     "replicator.offsets.runs_topic.RunsTopicMissing": ExitCode.FAILED,
     "replicator.offsets.runs_topic.RunsTopicUnreadable": ExitCode.FAILED,
     "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.copies.log_follower.LogUnreadable": ExitCode.UNREACHABLE,
+    "replicator.copies.primary_log.WriteUnknown": ExitCode.RESULT_UNKNOWN,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }
 

@@ -12,6 +12,7 @@ from tui.exit_codes import ExitCode, answer, listing
 COMMANDS = {
     "accept-loss": "tui.commands.accept_loss:accept_loss",
     "config": "tui.commands.config:config",
+    "groups": "tui.commands.groups:groups",
     "offsets": "tui.commands.offsets:offsets",
     "replicate": "tui.commands.replicate:replicate",
     "status": "tui.commands.status:status",

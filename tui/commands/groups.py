@@ -1,0 +1,153 @@
+"""sluice groups: which region each consumer group lives in, and where it has members."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.exit_codes import ExitCode
+from tui.output import config_option, emit, output_option
+
+if TYPE_CHECKING:
+    from replicator.config.topology import Appliance
+    from tui.group_places import Decisions, GroupPlaces
+
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="Seconds per server.",
+)
+
+
+@click.group()
+def groups() -> None:
+    """Show where consumer groups live, or record it.
+
+    A group that lives in one region is active/passive: elsewhere its offsets are kept in step. One
+    that lives in no region in particular consumes in every region by itself.
+    """
+
+
+@groups.command()
+@config_option
+@click.option("--region", required=True, help="Whose servers are asked.")
+@click.option("--group", "names", multiple=True, help="Only this group; may be repeated.")
+@timeout_option
+@output_option
+def show(config: str, region: str, names: Sequence[str], timeout: float, output: str) -> int:
+    """Show where each group lives (since when, who, why), and where it has members now.
+
+    What is not known is shown as ? (null in JSON and YAML). Other regions are asked only for what
+    they have not told this one lately. Ends with 3 when a server could not be reached; what is
+    known is shown all the same.
+    """
+    from replicator.config.topology import load
+    from tui.group_places import as_text, as_values
+    from tui.group_probe import GroupProbe
+
+    places = GroupProbe(load(config), region, timeout).look()
+    if names:
+        places = places.only(names)
+    emit(output, as_values(places), lambda: as_text(places))
+    return ExitCode.UNREACHABLE if places.problems else ExitCode.DONE
+
+
+@groups.command("set-primary")
+@click.argument("names", nargs=-1, required=True, metavar="GROUP...")
+@config_option
+@click.option("--to", metavar="REGION", help="The region that they live in from now on.")
+@click.option("--any-region", is_flag=True, help="They live in no region in particular any more.")
+@click.option(
+    "--region",
+    metavar="REGION",
+    help="Whose servers record it; the region that is named with --to unless given.",
+)
+@click.option("--reason", required=True, help="Why; recorded, and shown to others.")
+@click.option("--yes", is_flag=True, help="Also while they have members in another region.")
+@timeout_option
+@output_option
+def set_primary(
+    names: Sequence[str],
+    config: str,
+    to: str | None,
+    any_region: bool,
+    region: str | None,
+    reason: str,
+    yes: bool,
+    timeout: float,
+    output: str,
+) -> int:
+    """Record which region these groups live in. Moves no offsets and stops nobody.
+
+    Ends with 4, and changes nothing, when one of them has members in another region; with 5 when
+    it is recorded and the region's Redis does not know it yet; with 7 when an answer was lost.
+    """
+    from replicator.config.topology import load
+    from tui.group_places import decisions_text, decisions_values, remarks_on
+    from tui.group_probe import GroupProbe
+
+    if (to is None) is not any_region:
+        raise click.UsageError("either --to REGION or --any-region")
+    where = region or to
+    if where is None:
+        raise click.UsageError("--any-region needs --region: whose servers record it")
+    if not reason.strip():
+        raise click.UsageError("--reason is empty")
+    if own := [name for name in names if name.startswith("sluice.")]:
+        raise click.UsageError(f"Sluice's own, which live where they are: {', '.join(own)}")
+    appliance = load(config)
+    for name in {where, to or where}:
+        appliance.region(name)
+    places = GroupProbe(appliance, where, timeout).look().only(names)
+    for remark in remarks_on(places):
+        click.echo(f"sluice: {remark}", err=True)
+    in_the_way = {group: it for group in places.groups if (it := places.elsewhere(group, to))}
+    if in_the_way and not yes:
+        for group, regions in in_the_way.items():
+            click.echo(f"sluice: group {group!r} has members in {', '.join(regions)}", err=True)
+        click.echo("sluice: refused: stop them first, or say --yes; nothing was changed", err=True)
+        return ExitCode.REFUSED
+    decisions = decide(appliance, places, to, reason, timeout)
+    emit(output, decisions_values(decisions), lambda: decisions_text(decisions))
+    return ExitCode.PARTLY_DONE if decisions.problems else ExitCode.DONE
+
+
+def decide(
+    appliance: "Appliance", places: "GroupPlaces", to: str | None, reason: str, timeout: float
+) -> "Decisions":
+    """Records it where it lasts, then in the region's Redis, which would hear of it anyway.
+
+    What is so already is not decided again, so that the same command finishes what was broken off.
+    """
+    from replicator.copies.primary_log import PrimaryLog
+    from replicator.copies.primary_region import decided
+    from replicator.copies.primary_store import PrimaryStore
+    from replicator.offsets.offset_store import StoreUnreachable
+    from replicator.topics.admin_error import Unreachable
+    from tui.group_places import Decision, Decisions
+    from tui.operator import operator
+
+    region = appliance.region(places.region)
+    name = f"{places.region} aggregate"
+    if places.records is None:
+        raise Unreachable(name, "what was decided before is not known")
+    at_ms, who = time.time_ns() // 1_000_000, operator()
+    decisions = []
+    for group in places.groups:
+        record = places.records.get(group)
+        is_new = (record.region if record else None) != to
+        if is_new:
+            record = decided(record, group, to, at_ms=at_ms, who=who, why=reason)
+        decisions.append(Decision(group, record, is_new))
+    if new := [it.record for it in decisions if it.is_new and it.record]:
+        PrimaryLog(name, region.aggregate, timeout).write(new)
+    problems: tuple[str, ...] = ()
+    try:
+        with PrimaryStore(region.redis_url(), timeout_seconds=timeout) as store:
+            store.write(it.record for it in decisions if it.record)
+    except StoreUnreachable as trouble:
+        problems = (f"recorded, but {trouble}; `sluice offsets` tells it once it is back",)
+    return Decisions(tuple(decisions), problems)

@@ -1,0 +1,189 @@
+"""Where groups live and where they have members, as one region's servers know it; and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from replicator.copies.primary_region import PrimaryRegion
+from replicator.offset_sync.out_of_place import OutOfPlace, out_of_place
+from tui.output import table
+
+SCHEMA_VERSION = 1
+HEADS = ("GROUP", "LIVES IN", "SINCE", "WHO", "WHY", "MEMBERS IN", "STATE")
+ANYWHERE = "any region"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlaces:
+    """What could be found out at one time.
+
+    Args:
+        region: whose servers were asked.
+        records: by group; None: not known.
+        active: by region, the groups with members; one that is not known about is left out.
+        silent: the regions left out there.
+        groups: all groups that were heard of, sorted.
+        problems: what could not be asked, for people.
+    """
+
+    region: str
+    records: Mapping[str, PrimaryRegion] | None
+    active: Mapping[str, frozenset[str]]
+    silent: tuple[str, ...]
+    groups: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+    def only(self, groups: Iterable[str]) -> GroupPlaces:
+        """The same of these groups alone, whether or not anything was heard of them."""
+        return replace(self, groups=tuple(sorted(set(groups))))
+
+    def active_in(self, group: str) -> tuple[str, ...]:
+        """The regions where it has members, of those that are known about."""
+        return tuple(sorted(region for region, some in self.active.items() if group in some))
+
+    def elsewhere(self, group: str, region: str | None) -> tuple[str, ...]:
+        """The other regions where it has members; none when it may live in any (None)."""
+        return tuple(it for it in self.active_in(group) if region is not None and it != region)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one group.
+
+    Args:
+        record: as it counts now; None: there is none, and none was needed.
+        is_new: it was written just now.
+    """
+
+    group: str
+    record: PrimaryRegion | None
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What became of all that a command named."""
+
+    decisions: tuple[Decision, ...]
+    problems: tuple[str, ...] = ()
+
+
+def as_values(places: GroupPlaces) -> dict[str, Any]:
+    """For JSON and YAML."""
+    found = out_of_place(places.records or {}, places.active)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "region": places.region,
+        "silent_regions": list(places.silent),
+        "problems": list(places.problems),
+        "groups": [
+            {
+                **_record_values(group, (places.records or {}).get(group)),
+                "mode": _mode(places, group),
+                "active_in": list(places.active_in(group)),
+                "out_of_place_in": list(found[group].outside) if group in found else [],
+                "is_active_twice": group in found and found[group].is_twice,
+            }
+            for group in places.groups
+        ],
+    }
+
+
+def as_text(places: GroupPlaces) -> str:
+    """A table for people; then what is not known."""
+    found = out_of_place(places.records or {}, places.active)
+    parts = [table(HEADS, [_row(places, group, found.get(group)) for group in places.groups])]
+    if not places.groups:
+        parts = ["no groups"]
+    if remarks := "\n".join(remarks_on(places)):
+        parts.append(remarks)
+    return "\n\n".join(parts)
+
+
+def remarks_on(places: GroupPlaces) -> Iterator[str]:
+    """What is not known, and why."""
+    if places.silent:
+        where = ", ".join(places.silent)
+        yield f"not known: which groups have members in {where}"
+    for problem in places.problems:
+        yield f"problem: {problem}"
+
+
+def decisions_values(decisions: Decisions) -> dict[str, Any]:
+    """For JSON and YAML."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "offsets_moved": False,
+        "problems": list(decisions.problems),
+        "groups": [
+            {**_record_values(it.group, it.record), "is_new": it.is_new}
+            for it in decisions.decisions
+        ],
+    }
+
+
+def decisions_text(decisions: Decisions) -> str:
+    """A table for people, and what was not done."""
+    rows = [
+        (it.group, _region(it.record), _before(it), "recorded" if it.is_new else "as it was")
+        for it in decisions.decisions
+    ]
+    parts = [
+        table(("GROUP", "LIVES IN", "BEFORE", "RESULT"), rows),
+        "No offsets were moved: a group goes on wherever its own commits stand. `sluice switchover`"
+        "\nand `sluice failover` move both.",
+        *(f"problem: {problem}" for problem in decisions.problems),
+    ]
+    return "\n\n".join(parts)
+
+
+def _record_values(group: str, record: PrimaryRegion | None) -> dict[str, Any]:
+    return {
+        "group": group,
+        "primary_region": record.region if record else None,
+        "generation": record.generation if record else None,
+        "decided_at": _time(record.at_ms) if record else None,
+        "who": record.who if record else None,
+        "why": record.why if record else None,
+        "plan_id": record.plan_id if record else None,
+        "previous_region": record.previous if record else None,
+    }
+
+
+def _mode(places: GroupPlaces, group: str) -> str | None:
+    if places.records is None:
+        return None
+    record = places.records.get(group)
+    return "active/passive" if record and record.region else "active/active"
+
+
+def _row(places: GroupPlaces, group: str, found: OutOfPlace | None) -> tuple[Any, ...]:
+    members = ", ".join(places.active_in(group)) or ("?" if places.silent else "-")
+    if places.records is None:
+        return group, None, None, None, None, members, None
+    record = places.records.get(group)
+    if record is None:
+        return group, ANYWHERE, "-", "-", "-", members, "-"
+    state = "-"
+    if record.region:
+        state = "in place"
+    if found:
+        state = "ACTIVE TWICE" if found.is_twice else "OUT OF PLACE"
+    since = _time(record.at_ms)
+    return group, _region(record), since, record.who, record.why, members, state
+
+
+def _region(record: PrimaryRegion | None) -> str:
+    return record.region or ANYWHERE if record else ANYWHERE
+
+
+def _before(decision: Decision) -> str:
+    record = decision.record
+    return (record.previous or ANYWHERE) if record and decision.is_new else "-"
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,117 @@
+"""Asks one region's servers which group lives where, and where groups have members.
+
+Of what other regions have not told it lately, those are asked themselves: a region that is lost
+costs a timeout then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from replicator.config.topology import Appliance
+from replicator.copies.activity import ActivityStore
+from replicator.copies.log_follower import LogUnreadable
+from replicator.copies.primary_log import PrimaryLog
+from replicator.copies.primary_region import PrimaryRegion, joined
+from replicator.copies.primary_store import PrimaryCopies
+from replicator.failover.groups import Groups
+from replicator.offsets.offset_store import StoreUnreachable
+from replicator.topics.admin_error import AdminError
+from tui.group_places import GroupPlaces
+
+Answer = TypeVar("Answer")
+OWN_PREFIX = "sluice."
+
+
+class GroupProbe:
+    """Blocking; raises nothing of a server that is away, but names it."""
+
+    def __init__(self, appliance: Appliance, region: str, timeout_seconds: float) -> None:
+        """Raises UnknownRegion."""
+        self._appliance = appliance
+        self._region = region
+        self._url = appliance.region(region).redis_url()
+        self._timeout_seconds = timeout_seconds
+        self._problems: list[str] = []
+
+    def look(self) -> GroupPlaces:
+        """All groups that the region has heard of."""
+        told = self._tried(self._told)
+        active, copied, records = told or ({}, frozenset(), {})
+        members, written = self._asked(
+            [region for region in self._appliance.regions if region not in active],
+            [region for region in self._appliance.regions if region not in copied],
+        )
+        active = dict(active) | {
+            region: frozenset(group for group, count in counts.items() if count)
+            for region, counts in members.items()
+        }
+        known = set(members.get(self._region, ())).union(*active.values())
+        everything = joined([*records.values(), *(it for some in written for it in some.values())])
+        is_known = told is not None or bool(written)
+        return GroupPlaces(
+            region=self._region,
+            records=everything if is_known else None,
+            active=active,
+            silent=tuple(region for region in self._appliance.regions if region not in active),
+            groups=tuple(sorted(it for it in known | set(everything) if _is_application(it))),
+            problems=tuple(dict.fromkeys(self._problems)),
+        )
+
+    def _told(
+        self,
+    ) -> tuple[Mapping[str, frozenset[str]], frozenset[str], Mapping[str, PrimaryRegion]]:
+        """What Redis has: who is active in other regions, whose decisions, and all of them."""
+        now_ms = time.time_ns() // 1_000_000
+        copied = set()
+        for region in self._appliance.regions:
+            with PrimaryCopies(self._url, region, timeout_seconds=self._timeout_seconds) as copies:
+                if copies.age(now_ms) is not None:
+                    copied.add(region)
+                records = copies.all()
+        with ActivityStore(self._url, timeout_seconds=self._timeout_seconds) as store:
+            active = store.active(now_ms)
+        # Its own groups are asked for now, and its own decisions may not have been copied yet.
+        own = self._region
+        others = {region: groups for region, groups in active.items() if region != own}
+        return others, frozenset(copied - {own}), records
+
+    def _asked(
+        self, for_members: Iterable[str], for_decisions: Iterable[str]
+    ) -> tuple[dict[str, dict[str, int]], list[dict[str, PrimaryRegion]]]:
+        """The aggregates of these regions, all at the same time."""
+        with ThreadPoolExecutor(2 * len(self._appliance.regions)) as threads:
+            members = {
+                region: threads.submit(self._tried, self._groups(region).members)
+                for region in for_members
+            }
+            written = [
+                threads.submit(self._tried, self._log(region).read) for region in for_decisions
+            ]
+        found = {region: it.result() for region, it in members.items()}
+        return (
+            {region: counts for region, counts in found.items() if counts is not None},
+            [records for it in written if (records := it.result()) is not None],
+        )
+
+    def _tried(self, ask: Callable[[], Answer]) -> Answer | None:
+        try:
+            return ask()
+        except (AdminError, LogUnreadable, StoreUnreachable) as trouble:
+            self._problems.append(str(trouble))
+            return None
+
+    def _groups(self, region: str) -> Groups:
+        cluster = self._appliance.region(region).aggregate
+        return Groups(f"{region} aggregate", cluster, self._timeout_seconds)
+
+    def _log(self, region: str) -> PrimaryLog:
+        cluster = self._appliance.region(region).aggregate
+        return PrimaryLog(f"{region} aggregate", cluster, self._timeout_seconds)
+
+
+def _is_application(group: str) -> bool:
+    return not group.startswith(OWN_PREFIX)
