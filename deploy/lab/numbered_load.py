@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import LabRegion
@@ -167,9 +167,20 @@ class _Sender:
                 "log_level": 0,
             }
         )
+        while not self._knows_partitions():
+            time.sleep(TICK_SECONDS)
         for partition, numbers in enumerate(self._pending):
             for number in numbers:
                 self._send(partition, number)
+
+    def _knows_partitions(self) -> bool:
+        """Else the client gives records back at once, in the first moments of a topic."""
+        assert self._producer is not None
+        try:
+            topics = self._producer.list_topics(self._order.topic, timeout=5).topics
+        except KafkaException:
+            return False
+        return len(topics[self._order.topic].partitions) == self._order.partitions
 
     def more(self, partition: int) -> bool:
         """Sends the partition's next record; False: too much is waiting."""
@@ -203,6 +214,8 @@ class _Sender:
             if error is None:
                 del self._pending[partition][number]
                 self._journal.write(f"{partition} {number} {region}\n")
+            elif error.code() not in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT):
+                print(f"{record}: {error}", flush=True)
 
         self._producer.produce(
             self._order.topic,

@@ -1,0 +1,376 @@
+"""Whole regions under load, lost and brought back, and groups that move between them.
+
+Real processes: brokers, Redis, both daemons, producers, applications, and the operator's commands.
+Both regions produce all the time; every record that was acknowledged is looked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from deploy.lab.application import Application, Means
+from deploy.lab.audit import Audit, audited
+from deploy.lab.daemons import COMMANDS, Daemons
+from deploy.lab.dump import difference
+from deploy.lab.lab import Lab, LabRegion
+from deploy.lab.numbered_load import Numbered, NumberedLoad
+from deploy.lab.operator import Operator
+from deploy.lab.wait import until
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(600)]
+
+PARTITIONS = 2
+RECORDS_PER_SECOND = 200
+PATIENCE_SECONDS = 120.0
+DRILLS = ("lost-empty", "lost-kept", "active", "passive", "planned", "parts", "daemons")
+SETTINGS = f"""\
+[topics]
+allow = {json.dumps(list(DRILLS))}
+refresh_seconds = 1.0
+[replicator]
+ledger_seconds = 1.0
+runs_seconds = 0.2
+[offsets]
+sync_seconds = 0.5
+activity_seconds = 0.5
+"""
+
+
+class Site:
+    """Both regions with their daemons, and what a drill has running in them."""
+
+    def __init__(self, lab: Lab, daemons: Daemons) -> None:
+        self.lab, self.daemons = lab, daemons
+        self.west, self.east = lab.regions["west"], lab.regions["east"]
+        self.operator = Operator(lab.configuration)
+        self.topic = ""
+        self.loads: dict[str, NumberedLoad] = {}
+        self._stack = ExitStack()
+
+    # -- what runs
+
+    def make_whole(self) -> None:
+        """Everything runs that a drill before may have left dead."""
+        for region in self.lab.regions.values():
+            region.start()
+        for region in self.lab.regions.values():
+            region.wait_ready()
+        for name in self.lab.regions:
+            self.daemons.start_missing(name, *COMMANDS)
+
+    def begin(self, topic: str) -> None:
+        """Both regions produce into the drill's topic."""
+        self.topic = topic
+        for name in self.lab.regions:
+            load = NumberedLoad(
+                f"{topic}-{name}",
+                name,
+                self.lab.regions,
+                self._directory,
+                topic=topic,
+                partitions=PARTITIONS,
+                records_per_second=RECORDS_PER_SECOND,
+            )
+            self.loads[name] = self._stack.enter_context(load)
+
+    def application(self, group: str, *, means: Means, name: str | None = None) -> Application:
+        """It reads the drill's topic; not started."""
+        application = Application(
+            group,
+            self._directory,
+            (self.topic,),
+            means=means,
+            configuration=self.lab.configuration,
+            name=name,
+        )
+        return self._stack.enter_context(application)
+
+    def run(self, applications: Iterable[Application], region: LabRegion) -> None:
+        """They go on in this region."""
+        applications = list(applications)
+        for application in applications:
+            application.start(region)
+        for application in applications:
+            self.goes_on(application)
+
+    def end(self) -> None:
+        self._stack.close()
+        self.loads.clear()
+
+    @property
+    def _directory(self) -> Path:
+        return self.lab.directory / "applications"
+
+    # -- what happens
+
+    def lose(self, region: LabRegion) -> None:
+        """kill -9 of all that is in it."""
+        self.daemons.kill(region.name)
+        region.kill()
+
+    def bring_back(self, region: LabRegion, *, redis_is_empty: bool) -> None:
+        if redis_is_empty:
+            region.redis.lose_data()
+        region.start()
+        region.wait_ready()
+        self.daemons.start(region.name, *COMMANDS)
+
+    # -- what is waited for
+
+    def goes_on(self, application: Application, records: int = 500) -> None:
+        """It handles so many more than until now."""
+        wanted = application.handled_count() + records
+
+        def has() -> bool:
+            application.look_alive()
+            self.daemons.look_alive()
+            return application.handled_count() >= wanted
+
+        assert until(has, PATIENCE_SECONDS), (
+            f"{application.group} handled {application.handled_count()} of {wanted}"
+        )
+
+    def settle(self) -> list[Numbered]:
+        """No more is produced, and all of it has arrived everywhere: what was acknowledged."""
+        acknowledged = [record for load in self.loads.values() for record in load.stop()]
+        assert until(lambda: self.daemons.lag_records() == 0, PATIENCE_SECONDS, 0.5)
+        return acknowledged
+
+    def until_in_step(self, source: str, target: str, groups: list[str]) -> dict[str, Any]:
+        """The target holds every offset that a plan would write now: that plan."""
+        plan: dict[str, Any] = {}
+
+        def is_in_step() -> bool:
+            nonlocal plan
+            plan = self.operator.plan(source, target, groups, codes=(0, 4))
+            moves = [move for each in plan["groups"] for move in each["moves"]]
+            return bool(moves) and all(m["resume"] == m["target_committed"] for m in moves)
+
+        assert until(is_in_step, PATIENCE_SECONDS, 1.0), plan
+        return plan
+
+    def is_told_out_of_place(self, group: str) -> bool:
+        """Whether a daemon has said that a group consumes where it does not live."""
+        logs = (self.daemons.log(name, "offsets") for name in self.lab.regions)
+        return any(
+            "event=out-of-place" in line and group in line
+            for log in logs
+            for line in log.read_text().splitlines()
+        )
+
+    def audit(self, application: Application, acknowledged: list[Numbered]) -> Audit:
+        """Once it has handled all of that, or does not get on; it ends."""
+        owed = set(acknowledged)
+        until(lambda: owed <= set(application.handled()), 30.0, 0.5)
+        application.stop()
+        return audited(acknowledged, application.handled())
+
+    def assert_same_everywhere(self) -> None:
+        assert difference(self.west.aggregate, self.east.aggregate, self.topic) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with Lab(tmp_path_factory.mktemp("drills") / "lab", settings=SETTINGS) as lab:
+        for region in lab.regions.values():
+            admin = region.regional.admin()  # answers end with the client that asked
+            for topic in DRILLS:
+                admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(30)
+        with Daemons(lab) as daemons:
+            yield Site(lab, daemons)
+
+
+@pytest.fixture
+def site(whole_site: Site) -> Iterator[Site]:
+    whole_site.make_whole()
+    try:
+        yield whole_site
+    finally:
+        whole_site.end()
+
+
+@pytest.mark.parametrize("redis_is_empty", [True, False], ids=["empty redis", "kept redis"])
+def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
+    site: Site, redis_is_empty: bool
+) -> None:
+    """Elsewhere what the plan said is read again, and what was handled since its copies.
+
+    Its producers write to the other region meanwhile; it comes back, and the groups with it.
+    """
+    west, east = site.west, site.east
+    site.begin(f"lost-{'empty' if redis_is_empty else 'kept'}")
+    stored = site.application("stored", means="stored")
+    plain = site.application("plain", means="plain")
+    both = (stored, plain)
+    names = [application.group for application in both]
+    site.run(both, west)
+
+    site.lose(west)
+    for application in both:
+        application.kill()
+    out = site.operator.move("west", "east", names)
+    site.loads["west"].move("east")
+    site.run(both, east)
+
+    site.bring_back(west, redis_is_empty=redis_is_empty)
+    for application in both:
+        application.stop()
+    back = site.operator.move("east", "west", names, verb="switchover")
+    site.loads["west"].move("west")
+    site.run(both, west)
+
+    acknowledged = site.settle()
+    found = site.audit(stored, acknowledged)
+    assert found.is_exactly_once, found
+    found = site.audit(plain, acknowledged)
+    assert found.is_complete, found
+    bound = read_again(out, plain) + read_again(back, plain) + beyond_the_copies(out, plain)
+    assert found.twice <= bound, found
+    site.assert_same_everywhere()
+
+
+def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) -> None:
+    """Active/active, with one daemon of the two dead for a while: nothing is written for them."""
+    site.begin("active")
+    both = {
+        region: site.application("active", means="plain", name=f"active-{region.name}")
+        for region in site.lab.regions.values()
+    }
+    for region, application in both.items():
+        site.run([application], region)
+    site.daemons.kill("east", "offsets")
+    for application in both.values():
+        site.goes_on(application)
+    site.daemons.start("east", "offsets")
+    acknowledged = site.settle()
+    for application in both.values():
+        found = site.audit(application, acknowledged)
+        assert found.is_exactly_once, found
+    states = [set(application.handled()) for application in both.values()]
+    assert states[0] == states[1]
+    site.assert_same_everywhere()
+
+
+def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site) -> None:
+    """Active/passive: no plan; its offsets are there. With the helper nothing is read again."""
+    west, east = site.west, site.east
+    site.begin("passive")
+    helped = site.application("passive-helper", means="helper")
+    plain = site.application("passive-plain", means="plain")
+    both = (helped, plain)
+    names = [application.group for application in both]
+    site.operator.ask(*("groups", "set-primary", *names, "--to", "west", "--reason", "drill"))
+    site.run(both, west)
+    for application in both:
+        application.stop()
+    synced = site.until_in_step("west", "east", names)
+    site.run(both, east)
+    # It lives in west still: somebody has to know.
+    assert until(lambda: site.is_told_out_of_place(plain.group), PATIENCE_SECONDS)
+    site.operator.ask(*("groups", "set-primary", *names, "--to", "east", "--reason", "drill"))
+
+    acknowledged = site.settle()
+    found = site.audit(helped, acknowledged)
+    assert found.is_exactly_once, found
+    found = site.audit(plain, acknowledged)
+    assert found.is_complete, found
+    assert found.twice <= read_again(synced, plain), found
+
+
+def test_a_planned_switchover_and_the_way_back_repeat_nothing_with_the_helper(site: Site) -> None:
+    """Every record is handled exactly once; without the helper as many again as the plans say."""
+    west, east = site.west, site.east
+    site.begin("planned")
+    helped = site.application("planned-helper", means="helper")
+    plain = site.application("planned-plain", means="plain")
+    both = (helped, plain)
+    names = [application.group for application in both]
+    site.run(both, west)
+    plans = []
+    for source, target in ((west, east), (east, west)):
+        for application in both:
+            application.stop()
+        plan = site.operator.move(source.name, target.name, names, verb="switchover")
+        plans.append(plan)
+        site.run(both, target)
+    acknowledged = site.settle()
+    found = site.audit(helped, acknowledged)
+    assert found.is_exactly_once, found
+    found = site.audit(plain, acknowledged)
+    assert found.is_complete, found
+    assert found.twice <= sum(read_again(plan, plain) for plan in plans), found
+
+
+def test_where_only_one_cluster_is_lost_everybody_waits_for_it_and_nothing_is_lost(
+    site: Site,
+) -> None:
+    """First an aggregate, then a regional cluster; no group and no producer moves."""
+    west, east = site.west, site.east
+    site.begin("parts")
+    here = site.application("parts", means="plain", name="parts-west")
+    there = site.application("parts", means="plain", name="parts-east")
+    site.run([here], west)
+    site.run([there], east)
+    west.aggregate.kill()
+    site.goes_on(there)
+    west.start()
+    west.wait_ready()
+    site.goes_on(here)
+
+    west.regional.kill()
+    sent = len(site.loads["east"].acknowledged())
+    site.goes_on(there, records=100)
+    assert until(lambda: len(site.loads["east"].acknowledged()) > sent, PATIENCE_SECONDS)
+    west.start()
+    west.wait_ready()
+    sent = len(site.loads["west"].acknowledged())
+    assert until(lambda: len(site.loads["west"].acknowledged()) > sent + 100, PATIENCE_SECONDS)
+    acknowledged = site.settle()
+    for application in (here, there):
+        found = site.audit(application, acknowledged)
+        assert found.is_complete, found
+    site.assert_same_everywhere()
+
+
+def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(site: Site) -> None:
+    """What happened while they were dead is told once they are back: exactly once all the same."""
+    west, east = site.west, site.east
+    site.begin("daemons")
+    helped = site.application("daemons-helper", means="helper")
+    site.run([helped], west)
+    for name in site.lab.regions:
+        site.daemons.kill(name, "offsets")
+    site.goes_on(helped)
+    helped.stop()
+    for name in site.lab.regions:
+        site.daemons.start(name, "offsets")
+    site.operator.move("west", "east", [helped.group], verb="switchover")
+    site.run([helped], east)
+    found = site.audit(helped, site.settle())
+    assert found.is_exactly_once, found
+
+
+def read_again(plan: Mapping[str, Any], application: Application) -> int:
+    """How many records the plan says that its group reads again, at most."""
+    return sum(move["read_again"]["records"] for move in moves_of(plan, application))
+
+
+def moves_of(plan: Mapping[str, Any], application: Application) -> list[Any]:
+    groups = {each["group"]: each["moves"] for each in plan["groups"]}
+    return list(groups[application.group])
+
+
+def beyond_the_copies(plan: Mapping[str, Any], application: Application) -> int:
+    """What it had handled in the lost region beyond the commits that the plan was made from."""
+    committed = {move["partition"]: move["committed"] for move in moves_of(plan, application)}
+    return sum(
+        effect.offset >= (committed.get(effect.record.partition) or 0)
+        for effect in application.effects(plan["source"])
+    )
