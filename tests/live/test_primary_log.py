@@ -175,7 +175,7 @@ def test_compaction_leaves_the_decision_that_counts_though_another_was_written_l
         whole = b"".join(path.read_bytes() for path in sorted(segments))
         return whole.count(encode(moved).encode()) == 1
 
-    assert until(is_compacted, PATIENCE_SECONDS, every_seconds=0.5)
+    assert until(is_compacted, 2 * PATIENCE_SECONDS, every_seconds=0.5)
     assert log.read()[record.group] == moved
 
 
