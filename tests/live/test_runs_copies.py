@@ -144,6 +144,7 @@ async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
         admin.delete_topics([name])[name].result(30)
         assert until(lambda: "not-copied" in events(caplog), PATIENCE_SECONDS)
         create_runs_topic(aggregate, route_key)
+        assert until(lambda: name in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
         await tell(aggregate, route_key, {KEY: stretches(10, 12)})
         until_fresh(store)
         # What was told before is as true as ever.
