@@ -20,6 +20,7 @@ ONLY_LIVE = """
     replicator/ledger/: acquired readiness word
     replicator/offset_sync/: daemon peer_tending
     replicator/offsets/: read_back
+    replicator/resume/: assigned awaited_runs commits runs_reader
     replicator/spark/: session stream
     replicator/topics/: admin_connection
     tui/: probe

@@ -28,11 +28,20 @@ def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
         vector: of every source region, the first source offset that the group has not read; 0
             where none is named.
     """
+    record = origin(aggregate, offset)
+    if record is not None:
+        region, source_offset = record
+        return Standing.READ if source_offset < vector.get(region, 0) else Standing.UNREAD
+    return Standing.UNREAD if is_past(aggregate, offset, vector) else Standing.UNTOLD
+
+
+def origin(aggregate: Aggregate, offset: int) -> tuple[str, int] | None:
+    """The source region and offset of the record that stands at an offset; None: no run says."""
     for region, known in aggregate.known.items():
         source_offset = known.runs.source_of(offset)
         if source_offset is not None:
-            return Standing.READ if source_offset < vector.get(region, 0) else Standing.UNREAD
-    return Standing.UNREAD if is_past(aggregate, offset, vector) else Standing.UNTOLD
+            return region, source_offset
+    return None
 
 
 def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:

@@ -1,0 +1,5 @@
+"""For applications: a consumer whose group may move to another region and read nothing twice."""
+
+from replicator.resume.resuming_consumer import ResumingConsumer, RunsUntold
+
+__all__ = ["ResumingConsumer", "RunsUntold"]

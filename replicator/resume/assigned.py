@@ -1,0 +1,143 @@
+"""One partition while it is this consumer's: its records, its runs, its commits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from balancer.plan import TopicPartition
+from replicator.failover.progress import Vector
+from replicator.failover.vector_metadata import encode
+from replicator.offsets.run_columns import RunsContradict
+from replicator.resume.partition import Partition, Step
+from replicator.resume.patience import Patience
+from replicator.resume.runs_memory import RunsMemory
+from replicator.resume.runs_reader import Answer, Question
+
+logger = logging.getLogger(__name__)
+
+HELD_MAX = 10_000
+"""Records held before no more are fetched. librdkafka itself fetches up to 64 MiB ahead."""
+TRIM_OFFSETS = 1_000_000
+"""Runs so far behind are forgotten, where nothing is ever committed: of older messages no vector
+can be told any more."""
+
+
+class Commit(NamedTuple):
+    """An offset and its metadata."""
+
+    offset: int
+    metadata: str
+
+
+class Assigned:
+    """State of one partition, from its assignment to its revocation.
+
+    Args:
+        regions: that have a route into this region.
+        committed: None where the group has no offset.
+        read: the vector of the commit, or, with `is_stored`, what the application stored.
+        is_stored: then the vector is the truth, and from where to read is found by it.
+    """
+
+    def __init__(
+        self,
+        place: TopicPartition,
+        regions: Iterable[str],
+        committed: Commit | None,
+        read: Vector,
+        *,
+        is_tracking: bool,
+        is_stored: bool,
+        patience_seconds: float,
+    ) -> None:
+        self.place = place
+        self.question = Question(wants_start=is_stored)
+        self.committed = committed
+        self.is_placed = not is_stored
+        """Whether it is read from where it should be; what comes before that is dropped."""
+        self.position: int | None = None
+        """Everything before it was handed out or skipped here; None: nothing was."""
+        self.is_paused = False
+        self.patience = Patience(patience_seconds)
+        self.trouble: str | None = None
+        self.start: int | None = None
+        """Where to begin by the stored vector, once that is known."""
+        self._regions = tuple(regions)
+        self._is_anew = False
+        self._is_tracking = is_tracking
+        self._memory = RunsMemory(self._regions)
+        self.partition: Partition[Message] = Partition(read, is_tracking=is_tracking)
+        self.partition.know(self._memory.aggregate())
+        if committed is not None and self.is_placed:
+            self.partition.begin(committed.offset)
+
+    @property
+    def wants_runs(self) -> bool:
+        return not self.is_placed or (self.partition.needs_runs and self.partition.held > 0)
+
+    def learn(self, answer: Answer) -> None:
+        """Takes in what was told, and forgets what nobody will ask for."""
+        try:
+            for told in answer.told:
+                self._memory.learn(told)
+            self.trouble = None
+        except RunsContradict as contradiction:
+            # From the beginning, then: an accepted loss may have settled it meanwhile.
+            self.trouble = f"runs contradict each other: {contradiction}"
+            self._memory, self.question.seen = RunsMemory(self._regions), {}
+        self._look_for_anew()
+        if self.is_placed:
+            if (begin := self._needless_below()) is not None:
+                self._memory.trim(begin)
+            self.partition.know(self._memory.aggregate())
+        elif answer.log_start is not None and self.trouble is None:
+            self.partition.know(self._memory.aggregate(answer.log_start))
+            committed = self.committed.offset if self.committed else None
+            self.start = self.partition.start(committed, answer.log_start)
+
+    def begin(self) -> None:
+        """Reading goes on at `start` now."""
+        assert self.start is not None
+        self.partition.begin(self.start)
+        self.partition.know(self._memory.aggregate())
+        self.question.wants_start = False
+        self.is_placed = True
+
+    def release(self, *, even_untold: bool = False) -> Iterator[Step[Message]]:
+        """What may go now."""
+        yield from self.partition.release(even_untold=even_untold)
+
+    def commit_at(self, offset: int) -> Commit:
+        """What to commit once everything before an offset was handled."""
+        vector = self.partition.vector(offset)
+        return Commit(offset, encode(vector) if vector else "")
+
+    @property
+    def uncommitted(self) -> Commit | None:
+        """What was handed out and is not committed; None: nothing."""
+        if self.position is None:
+            return None
+        if self.committed is not None and self.committed.offset == self.position:
+            return None
+        return self.commit_at(self.position)
+
+    def _look_for_anew(self) -> None:
+        anew = {name for name in self._memory.aggregate().known if "/" in name}
+        if anew and not self._is_anew:
+            self._is_anew = True
+            logger.warning(
+                "event=source-made-anew %s-%d: the topic of %s was made anew, and records of the "
+                "older one are still here; nothing of it is skipped, what was read comes again",
+                *self.place,
+                ", ".join(sorted({name.partition("/")[0] for name in anew})),
+            )
+
+    def _needless_below(self) -> int | None:
+        if self.position is None or not self._is_tracking:
+            return self.position
+        kept = self.position - TRIM_OFFSETS
+        return max(kept, min(self.position, self.committed.offset)) if self.committed else kept

@@ -1,0 +1,91 @@
+"""A consumer's commits: offsets, with vectors as their metadata."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
+
+from balancer.plan import TopicPartition
+from replicator.resume.assigned import Assigned, Commit
+
+logger = logging.getLogger(__name__)
+
+
+class Commits:
+    """What was handed out of the assigned partitions, committed.
+
+    Args:
+        assigned: kept up to date by the consumer.
+        told: the application's on_commit.
+    """
+
+    def __init__(
+        self,
+        assigned: Mapping[TopicPartition, Assigned],
+        told: Callable[[KafkaError | None, list[Position]], None] | None,
+    ) -> None:
+        self._assigned = assigned
+        self._told = told
+
+    def after(self, message: Message) -> tuple[Assigned, int]:
+        """Of whom a message is, and the offset after it.
+
+        Raises KafkaException where that is another member's now.
+        """
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        assert topic is not None
+        assert partition is not None
+        assert offset is not None
+        assigned = self._assigned.get(TopicPartition(topic, partition))
+        if assigned is None:
+            text = f"{topic}-{partition} is another member's now"
+            raise KafkaException(KafkaError(KafkaError._STATE, text))
+        return assigned, offset + 1
+
+    def due(self, assigned: Iterable[Assigned]) -> list[Position]:
+        """What was handed out of these and is not committed."""
+        found = ((each.place, each.uncommitted) for each in assigned)
+        return [_position(place, commit) for place, commit in found if commit]
+
+    def behind(self, message: Message) -> Position:
+        """The commit that has a message as its last one."""
+        assigned, offset = self.after(message)
+        return _position(assigned.place, assigned.commit_at(offset))
+
+    def commit(self, consumer: Consumer, positions: list[Position]) -> list[Position]:
+        """Waits for it. Raises KafkaException, also when only one partition's was refused."""
+        answer: Any = consumer.commit(offsets=positions, asynchronous=False)
+        committed: list[Position] = answer
+        self._note(committed)
+        for each in committed:
+            if each.error:
+                raise KafkaException(each.error)
+        return committed
+
+    def commit_before_leaving(self, consumer: Consumer, assigned: Iterable[Assigned]) -> None:
+        try:
+            if positions := self.due(assigned):
+                self.commit(consumer, positions)
+        except KafkaException as error:
+            logger.warning("event=not-committed %s; what was handed out comes again", error)
+
+    def on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+        """Of a commit in the background; one that failed is repeated by the next."""
+        if error is None:
+            self._note(positions)
+        if self._told:
+            self._told(error, positions)
+
+    def _note(self, positions: Iterable[Position]) -> None:
+        for each in positions:
+            assigned = self._assigned.get(TopicPartition(each.topic, each.partition))
+            if assigned is not None and not each.error:
+                assigned.committed = Commit(each.offset, each.metadata or "")
+
+
+def _position(place: TopicPartition, commit: Commit) -> Position:
+    return Position(*place, commit.offset, commit.metadata)

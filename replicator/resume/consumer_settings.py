@@ -1,0 +1,64 @@
+"""What an application configures of its consumer, and what of it the helper does itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replicator.config.topology import KafkaCluster
+
+AUTO_COMMIT_INTERVAL_MS = 5000
+"""librdkafka's own default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSettings:
+    """confluent_kafka's configuration, taken apart.
+
+    Args:
+        options: for the Consumer within: it never commits by itself.
+        commit_seconds: how often what was handed out is committed; None: never by itself.
+        is_incremental: whether partitions come and go one by one.
+        on_commit: the application's own callback.
+    """
+
+    options: dict[str, Any]
+    commit_seconds: float | None
+    is_incremental: bool
+    on_commit: Any = None
+
+
+def consumer_settings(
+    config: Mapping[str, Any], aggregate: KafkaCluster, *, is_tracking: bool
+) -> ConsumerSettings:
+    """Address and security are the aggregate's, unless the application gives its own.
+
+    Raises ValueError for what cannot be had together.
+    """
+    options: dict[str, Any] = {
+        "bootstrap.servers": aggregate.bootstrap_servers,
+        **aggregate.security.librdkafka_options(),
+        **config,
+    }
+    if "group.id" not in options:
+        raise ValueError("group.id is missing: progress is a group's")
+    commits_itself = _flag(options.pop("enable.auto.commit", not is_tracking))
+    if commits_itself and is_tracking:
+        raise ValueError(
+            "enable.auto.commit: whoever stores vectors commits by itself, once they are stored"
+        )
+    interval_ms = int(options.pop("auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS))
+    options.pop("enable.auto.offset.store", None)
+    on_commit = options.pop("on_commit", None)
+    strategy = str(options.get("partition.assignment.strategy", ""))
+    return ConsumerSettings(
+        options | {"enable.auto.commit": False, "enable.auto.offset.store": False},
+        interval_ms / 1000 if commits_itself else None,
+        options.get("group.protocol") == "consumer" or "cooperative" in strategy,
+        on_commit,
+    )
+
+
+def _flag(value: object) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "t")

@@ -1,0 +1,401 @@
+"""A consumer whose group may move between regions without reading any record twice.
+
+The move's vector comes as metadata of the group's offsets, and goes on with every commit. See
+docs/resume.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance, load
+from replicator.failover.progress import Vector
+from replicator.failover.vector_metadata import decode
+from replicator.resume.assigned import HELD_MAX, Assigned, Commit
+from replicator.resume.awaited_runs import AwaitedRuns
+from replicator.resume.commits import Commits
+from replicator.resume.consumer_settings import consumer_settings
+from replicator.resume.patience import Due
+from replicator.resume.runs_reader import AggregateLogs, RunsReader
+
+logger = logging.getLogger(__name__)
+
+BATCH_RECORDS = 500
+WAIT_SECONDS_MAX = 1.0
+WAIT_SECONDS_FOR_RUNS = 0.02
+COMMITTED_SECONDS_MAX = 15.0
+
+StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vector]]
+Ready = tuple[Assigned | None, int | None, Message | None]
+"""Of whom, the position after it, what is handed out; no message: only skipped."""
+
+
+class RunsUntold(Exception):
+    """Nobody tells which record stands at an offset; nothing behind it is handed out. Mend what
+    the message names, and poll again: it goes on from there."""
+
+
+class ResumingConsumer:
+    """confluent_kafka's Consumer for a region's aggregate, for groups that move between regions.
+
+    Args:
+        config: confluent_kafka's. bootstrap.servers and security are the aggregate's unless given.
+            Commits of enable.auto.commit (its default: true) are made at poll(), of what earlier
+            calls have returned.
+        region: where this application runs.
+        appliance: the configuration, or its file.
+        with_vector: every message has its progress(), to be stored with its effects.
+        stored_vectors: what was stored, asked for whenever partitions are assigned. For a
+            partition that it names, it is the truth, and not what was committed. Means with_vector.
+        untold: what becomes of a record that nobody tells about for patience_seconds: an error, or
+            handed out although it may have been read before.
+
+    Raises ConfigMistakes, UnknownRegion, ValueError or KafkaException.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        region: str,
+        appliance: Appliance | str | Path = "appliance.toml",
+        with_vector: bool = False,
+        stored_vectors: StoredVectors | None = None,
+        untold: Literal["wait", "deliver"] = "wait",
+        patience_seconds: float = 120.0,
+    ) -> None:
+        if not isinstance(appliance, Appliance):
+            appliance = load(appliance)
+        here = appliance.region(region)
+        self._routes = appliance.routes_into(region)
+        self._is_tracking = with_vector or stored_vectors is not None
+        self._stored_vectors = stored_vectors
+        self._untold, self._patience_seconds = untold, patience_seconds
+        settings = consumer_settings(config, here.aggregate, is_tracking=self._is_tracking)
+        self._commit_seconds = settings.commit_seconds
+        self._commit_at = time.monotonic() + (self._commit_seconds or 0)
+        self._is_incremental = settings.is_incremental
+        self._assigned: dict[TopicPartition, Assigned] = {}
+        self._commits = Commits(self._assigned, settings.on_commit)
+        self._consumer = Consumer({**settings.options, "on_commit": self._commits.on_commit})
+        self._runs = AwaitedRuns(RunsReader(here, self._routes, AggregateLogs(here)))
+        self._ready: deque[Ready] = deque()
+        self._last: tuple[Assigned, int | None] | None = None
+        self._is_closed = False
+
+    def __enter__(self) -> ResumingConsumer:
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is not None and self._last is not None:
+            # The message that was handed out last may not have been handled.
+            assigned, position = self._last
+            assigned.position = position
+        self.close()
+
+    def close(self) -> None:
+        """Commits what was handed out, if that is the helper's task, and leaves the group."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            if self._commit_seconds is not None:
+                self._commits.commit_before_leaving(self._consumer, self._assigned.values())
+            self._consumer.close()
+        finally:
+            self._runs.close()
+
+    # What is read
+
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        on_assign: Callable[[ResumingConsumer, list[Position]], None] | None = None,
+        on_revoke: Callable[[ResumingConsumer, list[Position]], None] | None = None,
+        on_lost: Callable[[ResumingConsumer, list[Position]], None] | None = None,
+    ) -> None:
+        """As Consumer.subscribe(). In on_revoke the partitions' messages may still be committed."""
+
+        def assigned(_: Consumer, partitions: list[Position]) -> None:
+            self._take(partitions)
+            if on_assign:
+                on_assign(self, partitions)
+
+        def revoked(_: Consumer, partitions: list[Position]) -> None:
+            if on_revoke:
+                on_revoke(self, partitions)
+            if self._commit_seconds is not None:
+                self._commits.commit_before_leaving(self._consumer, self._assigned.values())
+            self._drop(partitions)
+
+        def lost(_: Consumer, partitions: list[Position]) -> None:
+            self._drop(partitions)
+            if told := on_lost or on_revoke:
+                told(self, partitions)
+
+        self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def poll(self, timeout: float | None = None) -> Message | None:
+        """The next message that the group has not read, an error as Consumer.poll() returns it,
+        or None when none came in time. Raises RunsUntold, KafkaException."""
+        now = time.monotonic()
+        if self._commit_seconds is not None and now >= self._commit_at:
+            self._commit_at = now + self._commit_seconds
+            self.commit()
+        message = self._handed_out()
+        if message is not None:
+            return message
+        deadline = now + timeout if timeout is not None and timeout >= 0 else float("inf")
+        while True:
+            self._fetch(max(0.0, min(WAIT_SECONDS_MAX, deadline - time.monotonic())))
+            message = self._handed_out()
+            if message is not None or time.monotonic() >= deadline:
+                return message
+
+    def consume(self, num_messages: int = 1, timeout: float | None = None) -> list[Message]:
+        """As many as are there, at most so many; unlike Consumer.consume() it returns as soon as
+        there is one."""
+        first = self.poll(timeout)
+        messages = [] if first is None else [first]
+        while messages and len(messages) < num_messages:
+            message = self._handed_out()
+            if message is None:
+                break
+            messages.append(message)
+        return messages
+
+    def __iter__(self) -> Iterator[Message]:
+        """Messages without an end. Raises RunsUntold, and KafkaException for a message that is an
+        error."""
+        while not self._is_closed:
+            message = self.poll()
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                yield message
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+
+    def assignment(self) -> list[Position]:
+        return self._consumer.assignment()
+
+    def consumer_group_metadata(self) -> Any:
+        """For a producer's send_offsets_to_transaction(), together with offsets()."""
+        return self._consumer.consumer_group_metadata()
+
+    # What was read
+
+    def progress(self, message: Message) -> dict[str, int]:
+        """The vector after a message, to be stored together with its effects: of each source
+        region, the first offset that was not read. Needs with_vector, and a message of a partition
+        that is still assigned."""
+        assigned, offset = self._commits.after(message)
+        self._need_vectors()
+        return assigned.partition.vector(offset)
+
+    def vectors(self) -> dict[TopicPartition, dict[str, int]]:
+        """The vector after all that was handed out, of each partition that handed out anything."""
+        self._need_vectors()
+        return {
+            place: assigned.partition.vector(assigned.position)
+            for place, assigned in self._assigned.items()
+            if assigned.position is not None
+        }
+
+    def offsets(self, message: Message | None = None) -> list[Position]:
+        """What commit() would commit: offsets with their vectors as metadata."""
+        if message is not None:
+            return [self._commits.behind(message)]
+        return self._commits.due(self._assigned.values())
+
+    def commit(
+        self, message: Message | None = None, *, asynchronous: bool = True
+    ) -> list[Position] | None:
+        """Commits what stands behind a message, or behind all that was handed out, with vectors.
+
+        Returns what was committed, None if asynchronous. Raises KafkaException.
+        """
+        positions = self.offsets(message)
+        if positions and asynchronous:
+            self._consumer.commit(offsets=positions, asynchronous=True)
+        elif positions:
+            return self._commits.commit(self._consumer, positions)
+        return None
+
+    # How
+
+    def _take(self, partitions: Sequence[Position]) -> None:
+        """Partitions that were assigned: where they go on, and with which vectors."""
+        found = self._committed(partitions)
+        places = [_place(each) for each in partitions]
+        stored = self._stored_vectors(places) if self._stored_vectors and places else {}
+        regions = [route.source for route in self._routes]
+        begun, unplaced = [], []
+        for each in found:
+            place = _place(each)
+            commit = Commit(each.offset, each.metadata or "") if each.offset >= 0 else None
+            read = stored.get(place, decode(commit.metadata) if commit else {})
+            self._assigned[place] = Assigned(
+                place,
+                regions,
+                commit,
+                read,
+                is_tracking=self._is_tracking,
+                is_stored=place in stored,
+                patience_seconds=self._patience_seconds,
+            )
+            begun.append(Position(*place, commit.offset) if commit else Position(*place))
+            if place in stored:
+                unplaced.append(Position(*place))
+        if self._is_incremental:
+            self._consumer.incremental_assign(begun)
+        else:
+            self._consumer.assign(begun)
+        if unplaced:
+            self._consumer.pause(unplaced)
+
+    def _committed(self, partitions: Sequence[Position]) -> list[Position]:
+        """Without their metadata nothing may be handed out, so this waits for the coordinator."""
+        deadline = time.monotonic() + self._patience_seconds
+        while partitions:
+            try:
+                found = self._consumer.committed(
+                    [Position(*_place(each)) for each in partitions], COMMITTED_SECONDS_MAX
+                )
+                failed = [each.error for each in found if each.error]
+                if not failed:
+                    return found
+                raise KafkaException(failed[0])
+            except KafkaException:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.1)
+        return []
+
+    def _drop(self, partitions: Iterable[Position]) -> None:
+        gone = {id(self._assigned.pop(_place(each), None)) for each in partitions}
+        self._ready = deque(each for each in self._ready if id(each[0]) not in gone or not each[0])
+        if self._last is not None and id(self._last[0]) in gone:
+            self._last = None
+
+    def _handed_out(self) -> Message | None:
+        while self._ready:
+            assigned, position, message = self._ready.popleft()
+            if assigned is not None and position is not None:
+                if message is not None:
+                    self._last = assigned, assigned.position
+                assigned.position = position
+            if message is not None:
+                return message
+        return None
+
+    def _fetch(self, wait_seconds: float) -> None:
+        """Some more messages, and what was told of those that wait."""
+        is_waiting = self._await_runs()
+        messages = self._consumer.consume(BATCH_RECORDS, 0)
+        if not messages and not self._ready and wait_seconds > 0:
+            wait_seconds = min(wait_seconds, WAIT_SECONDS_FOR_RUNS) if is_waiting else wait_seconds
+            message = self._consumer.poll(wait_seconds)
+            messages = [message] if message is not None else []
+        touched = {}
+        for message in messages:
+            place: Any = message.topic(), message.partition()
+            assigned, error = self._assigned.get(place), message.error()
+            if assigned is None:
+                if error is not None:
+                    self._ready.append((None, None, message))
+                continue
+            partition, offset = assigned.partition, message.offset() or 0
+            if not assigned.is_placed:
+                continue
+            if partition.is_open and error is None:
+                if offset >= partition.fetched:
+                    partition.fetched = offset + 1
+                    self._ready.append((assigned, offset + 1, message))
+                continue
+            partition.take(offset if error is None else None, message)
+            touched[assigned.place] = assigned
+        for assigned in touched.values():
+            self._release(assigned)
+
+    def _release(self, assigned: Assigned, *, even_untold: bool = False) -> None:
+        for position, message in assigned.release(even_untold=even_untold):
+            self._ready.append((assigned, position, message))
+        held = assigned.partition.held
+        if assigned.is_paused != (held > HELD_MAX):
+            assigned.is_paused = not assigned.is_paused
+            switch = self._consumer.pause if assigned.is_paused else self._consumer.resume
+            switch([Position(*assigned.place)])
+
+    def _await_runs(self) -> bool:
+        """Takes in what was told, asks for more; whether anything waits."""
+        answers = self._runs.answers()
+        for place, answer in answers.items():
+            assigned = self._assigned.get(place)
+            if assigned is not None:
+                assigned.learn(answer)
+                self._release(assigned)
+        waiting = {}
+        for place, assigned in self._assigned.items():
+            if assigned.start is not None and not assigned.is_placed:
+                self._begin(assigned)
+            if assigned.wants_runs:
+                waiting[place] = assigned.question
+                self._be_patient(assigned)
+            elif assigned.patience.end():
+                logger.info("event=runs-told %s-%d", *place)
+        self._runs.ask(waiting)
+        return bool(waiting)
+
+    def _begin(self, assigned: Assigned) -> None:
+        """Goes to where the stored vector says."""
+        assert assigned.start is not None
+        try:
+            self._consumer.resume([Position(*assigned.place)])
+            self._consumer.seek(Position(*assigned.place, assigned.start))
+        except KafkaException as error:
+            reason = error.args[0]
+            if not isinstance(reason, KafkaError) or reason.code() != KafkaError._STATE:
+                raise
+            # It is not fetched yet; soon it is.
+            return
+        assigned.begin()
+
+    def _be_patient(self, assigned: Assigned) -> None:
+        due = assigned.patience.wait(assigned.partition.first_held, time.monotonic())
+        if due is Due.SAYING:
+            logger.warning("event=runs-awaited %s", self._missing(assigned))
+        elif due is Due.ENDING and self._untold == "deliver" and assigned.is_placed:
+            self._release(assigned, even_untold=True)
+        elif due is Due.ENDING:
+            raise RunsUntold(self._missing(assigned))
+
+    def _missing(self, assigned: Assigned) -> str:
+        """What a partition waits for, why it does not come, and what to do."""
+        offset = assigned.partition.first_held
+        at = "where to begin" if offset is None else f"at offset {offset}"
+        reason = assigned.trouble or self._runs.trouble or "Redis answers, and does not say"
+        routes = ", ".join(route.name for route in self._routes)
+        return (
+            f"{assigned.place.topic}-{assigned.place.partition} {at}: which record of {routes} "
+            f"stands there is not told: {reason}. See that Redis answers and that `sluice "
+            "replicate` runs here: it tells runs within a second, and reads lost ones back"
+        )
+
+    def _need_vectors(self) -> None:
+        if not self._is_tracking:
+            raise ValueError("vectors are followed with with_vector or stored_vectors only")
+
+
+def _place(position: Position) -> TopicPartition:
+    return TopicPartition(position.topic, position.partition)
