@@ -18,10 +18,12 @@ from typing import Literal, NamedTuple, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message
 
+from balancer.plan import TopicPartition as Place
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import LabRegion
 from deploy.lab.numbered_load import Numbered
 from deploy.lab.process import Process
+from replicator.resume import ResumingConsumer
 
 Means = Literal["plain", "helper", "stored"]
 """How it goes on in another region: with a plain consumer, with Sluice's helper, or with the helper
@@ -200,6 +202,72 @@ class Plain:
         self._consumer.close()
 
 
+class Helped:
+    """With Sluice's helper: what was read in another region is skipped."""
+
+    def __init__(self, order: Order) -> None:
+        self._consumer = self._made(order)
+        self._consumer.subscribe(list(order.topics))
+
+    def _made(self, order: Order) -> ResumingConsumer:
+        return ResumingConsumer(_options(order), region=order.region, appliance=order.configuration)
+
+    def consume(self) -> list[Message]:
+        return self._consumer.consume(BATCH_RECORDS, POLL_SECONDS)
+
+    def store(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        self._consumer.commit(asynchronous=False)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Stored(Helped):
+    """With the helper, and the vector among the effects: it knows itself what it has handled."""
+
+    def __init__(self, order: Order, database: sqlite3.Connection) -> None:
+        self._database = database
+        super().__init__(order)
+
+    def _made(self, order: Order) -> ResumingConsumer:
+        return ResumingConsumer(
+            _options(order),
+            region=order.region,
+            appliance=order.configuration,
+            stored_vectors=self._read,
+        )
+
+    def store(self) -> None:
+        self._database.executemany(
+            "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
+            [
+                (*place, origin, offset)
+                for place, vector in self._consumer.vectors().items()
+                for origin, offset in vector.items()
+            ],
+        )
+
+    def _read(self, _: object) -> dict[Place, dict[str, int]]:
+        found: dict[Place, dict[str, int]] = {}
+        rows = self._database.execute("SELECT topic, partition, origin, offset FROM vectors")
+        for topic, partition, origin, offset in rows:
+            found.setdefault(Place(topic, partition), {})[origin] = offset
+        return found
+
+
+def member_of(order: Order, database: sqlite3.Connection) -> Member:
+    match order.means:
+        case "plain":
+            return Plain(order)
+        case "helper":
+            return Helped(order)
+        case "stored":
+            return Stored(order, database)
+
+
 def _options(order: Order) -> dict[str, str | int | bool]:
     return {
         "bootstrap.servers": order.bootstrap,
@@ -239,7 +307,7 @@ def main(order: Order) -> int:
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     with closing(sqlite3.connect(order.database, isolation_level=None)) as database:
-        member: Member = Plain(order)
+        member = member_of(order, database)
         committed_at = time.monotonic()
         while not over.is_set():
             handle(order, database, member)
