@@ -1,18 +1,15 @@
 """Looks at clusters and Redis servers for a snapshot; what does not answer becomes a problem."""
 
-import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.config.topology import Appliance, KafkaCluster, Route
+from replicator.config.topology import Appliance, Route
 from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import Answered, Cluster
-from replicator.ledger.entry import Entry, UnreadableEntry, decode
-from replicator.ledger.ledger import group_of
+from replicator.kafka.cluster import Answered
+from replicator.ledger.entries import Entries, entries_of
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.admin import Admin
@@ -90,22 +87,18 @@ class Probe:
         concerned = (source.name, target.name, f"{route.name} Redis")
         return RouteFacts(
             route=route,
-            entries=ledger.entries if ledger else None,
+            entries=dict(ledger.read.items()) if ledger else None,
             source_ends=ends,
             reports=reports,
-            unreadable=ledger.unreadable if ledger else {},
+            unreadable=dict(ledger.unreadable.items()) if ledger else {},
             is_target_known=described[target.name] is not None,
             problems=tuple(self._troubles[name] for name in concerned if name in self._troubles),
         )
 
-    def _ledger(self, route: Route, partitions: Sequence[TopicPartition]) -> "Ledger":
+    def _ledger(self, route: Route, partitions: Sequence[TopicPartition]) -> Entries:
         target = self._targets[route.target]
-        reading = ledger_of(target.name, target.cluster, route, partitions)
-        try:
-            return asyncio.run(asyncio.wait_for(reading, self._timeout_seconds))
-        except TimeoutError:
-            text = f"{target.name}: reading the ledger took longer than {self._timeout_seconds:g} s"
-            raise Unreachable(text) from None
+        asked = {route: partitions}
+        return entries_of(target.name, target.cluster, asked, self._timeout_seconds)[route]
 
     def _reports(self, route: Route) -> dict[Place, PartitionReport] | None:
         url = self._appliance.region(route.target).redis_url()
@@ -123,37 +116,3 @@ class Probe:
         except (AdminError, Answered, StoreUnreachable, Unreachable, ValueError) as error:
             self._troubles[about] = str(error)
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What the ledger says of a route's partitions."""
-
-    entries: Mapping[Place, Entry]
-    unreadable: Mapping[Place, str]
-
-
-async def ledger_of(
-    name: str, settings: KafkaCluster, route: Route, partitions: Iterable[TopicPartition]
-) -> Ledger:
-    """Reads all entries of a route; waits through elections. Raises Unreachable, Answered."""
-    groups: dict[str, dict[str, list[int]]] = {}
-    for partition in partitions:
-        topics = groups.setdefault(group_of(route, partition), {})
-        topics.setdefault(partition.topic, []).append(partition.partition)
-    cluster = Cluster(name, settings, client_id="sluice-status")
-    await cluster.open()
-    try:
-        found = await asyncio.gather(
-            *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
-        )
-    finally:
-        await cluster.close()
-    entries: dict[Place, Entry] = {}
-    unreadable: dict[Place, str] = {}
-    for place, commit in ((place, commit) for group in found for place, commit in group.items()):
-        try:
-            entries[place] = decode(commit.offset, commit.metadata)
-        except UnreadableEntry as error:
-            unreadable[place] = str(error)
-    return Ledger(entries, unreadable)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
@@ -98,20 +99,10 @@ class Groups(AdminConnection):
         wanted = list(dict.fromkeys(groups))
         if not topics or not wanted:
             return {group: {} for group in wanted}
-        try:
+        with admin_errors(self.name, "reading commits"):
             return asyncio.run(
                 asyncio.wait_for(self._commits(wanted, list(topics.items())), self.timeout_seconds)
             )
-        except TimeoutError:
-            raise Unreachable(
-                self.name, f"reading commits took longer than {self.timeout_seconds:g} s"
-            ) from None
-        except brokers.Unreachable as error:
-            raise Unreachable(self.name, f"reading commits: {error}") from None
-        except Forbidden as error:
-            raise NotAuthorized(self.name, f"reading commits: {error}; grant the right") from None
-        except Answered as error:
-            raise Refused(self.name, f"reading commits: {error}") from None
 
     async def _commits(
         self, groups: Sequence[str], topics: list[tuple[str, list[int]]]
@@ -189,3 +180,18 @@ class Groups(AdminConnection):
             TopicPartition(row.topic, row.partition): row.error.code() if row.error else 0
             for row in found.topic_partitions
         }
+
+
+@contextmanager
+def admin_errors(name: str, doing: str) -> Iterator[None]:
+    """Raises as AdminError what a Cluster raises, and a TimeoutError."""
+    try:
+        yield
+    except TimeoutError:
+        raise Unreachable(name, f"{doing}: no answer in time") from None
+    except brokers.Unreachable as error:
+        raise Unreachable(name, f"{doing}: {error}") from None
+    except Forbidden as error:
+        raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
+    except Answered as error:
+        raise Refused(name, f"{doing}: {error}") from None

@@ -132,12 +132,12 @@ class OffsetStore:
         come as far as the ledger is for the caller to see. Raises RunsContradict when a loss
         happened that nobody accepted.
         """
-        return _whole(_maps(self._members(key)))
+        return joined(self._members(key))
 
     def pieces(self, keys: Iterable[RunsKey]) -> dict[RunsKey, dict[bytes, int]]:
         """What was told of these partitions, by key: packed pieces and the losses before them.
 
-        For readers that join by themselves what they have not seen yet.
+        For readers that join by themselves what they have not seen yet; see `joined`.
         """
         keys = list(keys)
         with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
@@ -148,6 +148,13 @@ class OffsetStore:
             key: {piece: int(losses) for piece, losses in members}
             for key, members in zip(keys, answers, strict=True)
         }
+
+    def piece_counts(self, keys: Iterable[RunsKey]) -> list[int]:
+        """How many pieces each of these partitions has: another number, and something was told."""
+        with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
+            for key in keys:
+                pipeline.zcard(runs_name(self._route_key, key))
+            return list(pipeline.execute())
 
     def load_all(self) -> dict[RunsKey, OffsetMap]:
         """The map of every partition, by its key without losses."""
@@ -249,6 +256,14 @@ class OffsetStore:
             raise StoreUnreachable(
                 f"Redis at {without_password(self._url)}: {error}; carrying goes on without it"
             ) from error
+
+
+def joined(pieces: Mapping[bytes, int]) -> OffsetMap:
+    """The map that packed pieces make, given with the losses they were told under.
+
+    Raises RunsContradict, or UnknownVersion or BrokenPiece.
+    """
+    return _whole(_maps(pieces))
 
 
 def _runs_prefix(route_key: str) -> str:

@@ -1,0 +1,253 @@
+"""Aggregates that are filled by hand: who has landed where is the test's choice, and known exactly.
+
+Each record says where it came from, so a test can count what a group has seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from aiokafka.protocol.commit import OffsetCommitRequest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from replicator.config.topology import Appliance, KafkaCluster, Route
+from replicator.copies.commit_follower import CommitTold
+from replicator.copies.commit_record import Commit, Committed
+from replicator.copies.commit_store import CommitStore
+from replicator.copies.followed import Portion, Position, Told, Version
+from replicator.copies.runs_copies import RunsCopies
+from replicator.failover.vector_metadata import encode as vector_metadata
+from replicator.kafka.cluster import GROUP, Cluster
+from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.ledger import group_of, runs_topic, witness_group
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.packed_map import pack_stretch
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.stretch import Gathering
+from replicator.topics.admin import Admin
+from tests.live.runs import create_runs_topic
+
+Record = tuple[str, int]
+"""A source region, and an offset there."""
+Row = tuple[str, TopicPartition, int, str]
+"""A commit: group, partition, offset, metadata."""
+
+
+class HandCarried:
+    """Regions with names of their own.
+
+    Args:
+        aggregates: clusters by the names that the test knows the regions by.
+        away: further regions, none of whose servers is there.
+        redis_url: of the server; each region has a database of its own.
+    """
+
+    def __init__(
+        self, aggregates: Mapping[str, LabCluster], redis_url: str, away: Sequence[str] = ()
+    ) -> None:
+        self._mark = uuid.uuid4().hex[:6]
+        self._clusters = dict(aggregates)
+        nowhere = (f"127.0.0.1:{port}" for port in range(1, 1000))
+        names = [*aggregates, *away]
+        self.name = {name: f"{name}-{self._mark}" for name in names}
+        tables = {
+            self.name[name]: {
+                "regional": {"bootstrap": [next(nowhere)]},
+                "aggregate": aggregates[name].topology_table()
+                if name in aggregates
+                else {"bootstrap": [next(nowhere)]},
+                "redis": f"{redis_url.rstrip('/').removesuffix('/0')}/{at}",
+            }
+            for at, name in enumerate(names)
+        }
+        self.appliance = Appliance.model_validate({"regions": tables})
+        self.source_ids: dict[tuple[str, str], UUID] = defaultdict(uuid.uuid4)
+        self._topic_ids: dict[tuple[str, str], UUID] = {}
+        self._witnessed: set[Route] = set()
+        self._landed: dict[tuple[Route, TopicPartition], Gathering] = {}
+        self._told: dict[tuple[Route, TopicPartition], tuple[int, int]] = {}
+        self._logs: dict[tuple[str, TopicPartition], list[Record]] = defaultdict(list)
+        self._positions: dict[tuple[str, str], int] = defaultdict(int)
+
+    def url(self, name: str) -> str:
+        return self.appliance.region(self.name[name]).redis_url()
+
+    def route(self, source: str, target: str) -> Route:
+        return Route(self.name[source], self.name[target])
+
+    def settings(self, name: str) -> KafkaCluster:
+        return self.appliance.region(self.name[name]).aggregate
+
+    def log(self, name: str, place: TopicPartition) -> list[Record]:
+        """What a region's aggregate holds, by offset."""
+        return self._logs[name, place]
+
+    # -- records
+
+    def land(self, where: str, place: TopicPartition, *blocks: tuple[str, int]) -> None:
+        """So many of each region's next records, one block after the other.
+
+        A region that is away is only told to have them.
+        """
+        cluster = self._clusters.get(where)
+        producer = cluster and Producer(cluster.librdkafka_options())
+        log = self._logs[where, place]
+        for origin, count in blocks:
+            route = self.route(origin, where)
+            begin, _ = self._told.get((route, place), (0, 0))
+            gathering = self._landed.setdefault((route, place), Gathering(begin))
+            for source_offset in range(begin, begin + count):
+                gathering.land(source_offset, len(log), 1)
+                log.append((origin, source_offset))
+                text = f"{origin} {source_offset}".encode()
+                if producer:
+                    producer.produce(place.topic, text, partition=place.partition)
+            self._told[route, place] = begin + count, len(log)
+        assert not producer or producer.flush(30) == 0
+
+    def tell(self, where: str, *, but: Iterable[str] = (), runs: bool = True) -> None:
+        """The runs and ledger entries of what has landed, in the region and in all others' copies.
+
+        Args:
+            but: regions whose routes' word is held back.
+        """
+        rows: list[Row] = []
+        for route, place in self._told:
+            origin = route.source.removesuffix(f"-{self._mark}")
+            if route.target != self.name[where] or origin in but:
+                continue
+            key = self.key(origin, where, place)
+            pieces = [pack_stretch(it) for it in self._landed[route, place].take()]
+            for name in self.name if runs else ():
+                with OffsetStore(self.url(name), route.key) as store:
+                    store.copy(key, pieces)
+            rows.append(self._row(origin, where, place))
+            self.witness(origin, where, place.topic)
+        self.commit_rows(where, rows)
+
+    def entry(self, origin: str, where: str, place: TopicPartition, **changes: object) -> None:
+        """Another ledger entry than tell() wrote."""
+        self.commit_rows(where, [self._row(origin, where, place, **changes)])
+
+    def _row(self, origin: str, where: str, place: TopicPartition, **changes: Any) -> Row:
+        route, key = self.route(origin, where), self.key(origin, where, place)
+        source_end, target_end = self._told.get((route, place), (0, 0))
+        entry = Entry(
+            custody=Custody.HELD,
+            source_offset=source_end,
+            target_offset=target_end,
+            producer_id=1,
+            epoch=0,
+            sequence=0,
+            transactional_id="x",
+            source_topic=UUID(hex=key.source_topic_id),
+            target_topic=UUID(hex=key.target_topic_id),
+        )
+        return group_of(route, place), place, *encode(replace(entry, **changes))
+
+    def key(self, origin: str, where: str, place: TopicPartition) -> RunsKey:
+        there = self._topic_ids.get((where, place.topic))
+        if there is None and where not in self._clusters:
+            there = self._topic_ids[where, place.topic] = uuid.uuid4()
+        if there is None:
+            (topic,) = Admin(where, self.settings(where)).topics([place.topic])
+            there = self._topic_ids[where, place.topic] = topic.topic_id
+        return RunsKey(*place, self.source_ids[origin, place.topic].hex, there.hex)
+
+    # -- commits
+
+    def commit(
+        self,
+        where: str,
+        group: str,
+        offsets: Mapping[TopicPartition, int],
+        vector: Mapping[str, int] | None = None,
+    ) -> None:
+        """As a group does there; the vector, by the test's names, stands beside each."""
+        named = {self.name.get(name, name): offset for name, offset in (vector or {}).items()}
+        beside = vector_metadata(named) if vector else ""
+        self.commit_rows(where, [(group, place, it, beside) for place, it in offsets.items()])
+
+    def commit_rows(self, where: str, rows: list[Row]) -> None:
+        """To the region's cluster, and in the others' copies."""
+        if where in self._clusters:
+            asyncio.run(self._committed(where, rows))
+        for peer in self.name:
+            if peer != where:
+                self.copied_only(peer, where, rows)
+
+    def copied_only(self, peer: str, where: str, rows: list[Row]) -> None:
+        """What one copy says and no cluster does (any more)."""
+        self.copied(
+            peer,
+            where,
+            [CommitTold(Committed(g, *place), Commit(it, text, 1)) for g, place, it, text in rows],
+        )
+
+    def witness(self, origin: str, where: str, topic: str, partitions: int = 1000) -> None:
+        """So many partitions of the topic were adopted."""
+        route = self.route(origin, where)
+        witnessed = TopicPartition(runs_topic(route), 0)
+        if where in self._clusters and route not in self._witnessed:
+            create_runs_topic(self._clusters[where], route.key)
+            self._witnessed.add(route)
+        self.commit_rows(where, [(witness_group(route, topic), witnessed, partitions, "")])
+
+    def copied(self, peer: str, where: str, told: Sequence[CommitTold] = ()) -> None:
+        """Copies are up to date from now on."""
+        now_ms = time.time_ns() // 1_000_000
+        begin = self._positions[peer, where]
+        end = self._positions[peer, where] = begin + len(told)
+        rows = tuple(Told(Version(0, at), each) for at, each in enumerate(told, begin))
+        portion = Portion(Position("log", 0, begin), Position("log", 0, end), rows, now_ms)
+        with CommitStore(self.url(peer), self.name[where]) as store:
+            store.put({0: portion})
+        start = Position("runs", 0)
+        for route in self.appliance.routes_into(self.name[where]):
+            with RunsCopies(self.url(peer), route.key) as copies:
+                copies.put({0: Portion(start, start, (), now_ms)})
+
+    async def _committed(self, where: str, rows: list[Row]) -> None:
+        cluster = Cluster(where, self.settings(where))
+        await cluster.open()
+        by_group: dict[str, dict[str, list[tuple[int, int, str]]]] = defaultdict(dict)
+        for group, (topic, partition), offset, metadata in rows:
+            by_group[group].setdefault(topic, []).append((partition, offset, metadata))
+        try:
+            for group, topics in by_group.items():
+                request = OffsetCommitRequest(group, -1, "", -1, list(topics.items()))
+                await cluster.ask_coordinator(
+                    GROUP, group, request, lambda r: [c for _, some in r.topics for _, c in some]
+                )
+        finally:
+            await cluster.close()
+
+    # -- reading
+
+    def read(self, where: str, place: TopicPartition, offset: int) -> list[Record]:
+        """What a consumer that begins there meets, up to the end."""
+        consumer = Consumer(
+            {**self._clusters[where].librdkafka_options(), "group.id": "reads-only"}
+        )
+        try:
+            consumer.assign([Place(*place, offset)])
+            wanted, found = len(self.log(where, place)) - offset, []
+            give_up_at = time.monotonic() + 30
+            while len(found) < wanted and time.monotonic() < give_up_at:
+                for message in consumer.consume(500, 0.2):
+                    assert message.error() is None
+                    origin, at = message.value().decode().split()
+                    found.append((origin, int(at)))
+            return found
+        finally:
+            consumer.close()

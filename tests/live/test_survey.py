@@ -1,0 +1,352 @@
+"""What is known of a move, asked of real servers, and plans made of it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
+from redis import Redis
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.wait import until
+from replicator.copies.primary_region import decided
+from replicator.copies.primary_store import PrimaryStore
+from replicator.failover.knowledge import Choice, Knowledge, Request
+from replicator.failover.plan import Case, Count, Move, Plan
+from replicator.failover.planner import plan
+from replicator.failover.survey import SOURCE_SECONDS_MAX, Survey
+from replicator.ledger.entry import Custody
+from replicator.ledger.loss import Loss, LossKind
+from replicator.offsets.offset_store import OffsetStore
+from replicator.topics.admin_error import Unreachable
+from tests.live.conftest import TopicMaker
+from tests.live.hand_carried import HandCarried
+
+
+@pytest.fixture
+def regions(regional: LabCluster, aggregate: LabCluster, redis) -> HandCarried:
+    """Both answer; a third one has routes and nothing else."""
+    return HandCarried({"west": regional, "east": aggregate}, redis.url)
+
+
+@pytest.fixture
+def lost(aggregate: LabCluster, redis) -> HandCarried:
+    """West, whose groups are to move, is away."""
+    return HandCarried({"east": aggregate}, redis.url, away=["west"])
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid.uuid4().hex[:12]}"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def survey(regions: HandCarried, source="west", target="east", **options) -> Survey:
+    return Survey(regions.appliance, regions.name[source], regions.name[target], **options)
+
+
+def request(regions: HandCarried, *groups: str, source="west", target="east", **more) -> Request:
+    names = regions.name[source], regions.name[target]
+    return Request(source=names[0], target=names[1], reason="", groups=frozenset(groups), **more)
+
+
+def known(regions: HandCarried, asked: Request, **options) -> Knowledge:
+    made = Survey(regions.appliance, asked.source, asked.target, **options)
+    return made.knowledge(asked, now_ms())
+
+
+def planned(regions: HandCarried, asked: Request, **options) -> Plan:
+    return plan(asked, known(regions, asked, **options), plan_id="p", now_ms=now_ms())
+
+
+def moves(made: Plan) -> dict[TopicPartition, Move]:
+    return {TopicPartition(move.topic, move.partition): move for _, move in made.moves()}
+
+
+def vector(regions: HandCarried, move: Move) -> dict[str, int]:
+    names = {full: name for name, full in regions.name.items()}
+    return {names[region]: offset for region, offset in move.vector.items()}
+
+
+def interleaved(regions: HandCarried, place: TopicPartition, *wheres: str) -> None:
+    """West's records first in west, last in east; all told everywhere."""
+    blocks = {
+        "west": [("west", 10), ("east", 5), ("west", 3)],
+        "east": [("east", 5), ("west", 13)],
+    }
+    for where in wheres:
+        regions.land(where, place, *blocks[where])
+        regions.tell(where)
+
+
+def test_a_group_goes_on_behind_what_it_has_read_and_meets_nothing_else_than_the_plan_says(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit("west", group, {place: 12})
+    assert group in survey(regions).groups()
+    made = planned(regions, request(regions, group))
+    move = moves(made)[place]
+    assert (move.case, move.resume, move.basis) == (Case.MOVES, 2, "exact")
+    assert vector(regions, move) == {"west": 10, "east": 2}
+    assert move.read_again == Count(10)
+    met = regions.read("east", place, move.resume)
+    read = set(regions.log("west", place)[:12])
+    assert len(read & set(met)) == 10
+    assert read | set(met) == set(regions.log("west", place))
+    assert not [check.name for check in made.blocks]
+    assert made.age_ms is not None and made.age_ms < 60_000
+
+
+def test_a_lost_source_makes_the_same_plan_and_does_not_make_it_slow(
+    lost, make_topic: TopicMaker, aggregate, group
+):
+    place = TopicPartition(make_topic(aggregate), 0)
+    interleaved(lost, place, "west", "east")
+    lost.commit("west", group, {place: 12})
+    began = time.monotonic()
+    made = planned(lost, request(lost, group))
+    assert time.monotonic() - began < SOURCE_SECONDS_MAX + 2
+    move = moves(made)[place]
+    assert (move.resume, move.basis, move.read_again) == (2, "exact", Count(10))
+    activity = next(check for check in made.checks if check.name == "source activity")
+    assert "did not say" in activity.text
+
+
+def test_three_regions_stand_in_a_plan_also_one_that_never_sent_a_record(
+    regional, aggregate, redis, make_topic: TopicMaker, group
+):
+    regions = HandCarried({"west": regional, "east": aggregate}, redis.url, away=["north", "south"])
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", place, ("west", 4), ("north", 6), ("east", 5))
+    regions.land("east", place, ("east", 5), ("north", 3), ("west", 4), ("north", 3))
+    for where in ("west", "east"):
+        regions.tell(where)
+    regions.commit("west", group, {place: 7})
+    move = moves(planned(regions, request(regions, group)))[place]
+    assert vector(regions, move) == {"west": 4, "north": 3, "east": 0, "south": 0}
+    assert (move.resume, move.basis, move.read_again) == (0, "exact", Count(7))
+    assert not move.notes
+    # South's clusters are away, its Redis is not.
+    for where in ("west", "east"):
+        regions.copied("south", where)
+    to_south = planned(regions, request(regions, group, target="west", source="east"))
+    assert to_south.groups[0].moves == ()
+
+
+def test_a_group_that_comes_back_is_not_taken_behind_what_it_had_read_before(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    # Moved from west, where it had read ten of west and four of east; two more in east since.
+    regions.commit("east", group, {place: 7}, vector={"west": 10, "east": 4})
+    back = request(regions, group, source="east", target="west")
+    move = moves(planned(regions, back))[place]
+    assert vector(regions, move) == {"west": 10, "east": 5}
+    assert (move.resume, move.basis) == (15, "exact")
+
+
+def test_what_the_target_group_and_its_record_say_stands_in_the_plan(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit("west", group, {place: 12})
+    regions.commit("east", group, {place: 9})
+    record = decided(None, group, regions.name["west"], at_ms=1, who="ann", why="test")
+    with PrimaryStore(regions.url("east")) as store:
+        store.write([record])
+    made = planned(regions, request(regions, group))
+    assert moves(made)[place].target_committed == 9
+    assert [check.name for check in made.blocks] == ["progress"]
+    assert made.groups[0].primary_region == regions.name["west"]
+
+
+@pytest.mark.parametrize("where", ["west", "east"])
+def test_members_are_seen_in_both_regions(
+    regions, make_topic: TopicMaker, regional, aggregate, group, where
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit("west", group, {place: 12})
+    cluster = {"west": regional, "east": aggregate}[where]
+    consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
+    try:
+        consumer.subscribe([place.topic])
+        assert until(lambda: bool(consumer.poll(0.1) or consumer.assignment()), 60)
+        found = known(regions, request(regions, group))
+        assert found.active_in_source == (frozenset({group} if where == "west" else ()))
+        assert found.active_in_target == (frozenset({group} if where == "east" else ()))
+    finally:
+        consumer.close()
+
+
+def test_groups_without_commits_and_partitions_without_a_target_are_told_as_such(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    topic = make_topic(regional, aggregate, partitions=2)
+    place, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    absent, unmirrored = TopicPartition(topic, 7), TopicPartition(make_topic(regional), 0)
+    by_hand = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit_rows("west", [(group, it, 3, "") for it in (place, unmirrored, by_hand)])
+    regions.copied_only("east", "west", [(group, absent, 3, "")])
+    made = planned(regions, request(regions, group, "idle"))
+    assert {it: move.case for it, move in moves(made).items()} == {
+        place: Case.MOVES,
+        other: Case.UNCOMMITTED,
+        absent: Case.GONE,
+        unmirrored: Case.NOT_MIRRORED,
+        by_hand: Case.NOT_MIRRORED,
+    }
+    assert {each.group: len(each.moves) for each in made.groups} == {group: 5, "idle": 0}
+    only = planned(regions, request(regions, group, topics=frozenset({unmirrored.topic})))
+    assert list(moves(only)) == [unmirrored]
+
+
+def test_a_group_at_the_logs_end_or_below_its_start_goes_to_the_same_in_the_target(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    topic = make_topic(regional, aggregate, partitions=2)
+    at_end, below = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    for place in (at_end, below):
+        interleaved(regions, place, "west", "east")
+    _delete_before(aggregate, below, 6)
+    _delete_before(regional, below, 4)
+    regions.commit("west", group, {at_end: 18, below: 2})
+    found = moves(planned(regions, request(regions, group)))
+    assert (found[at_end].resume, found[at_end].basis) == (18, "exact")
+    assert found[at_end].read_again == Count(0)
+    assert any("has read all" in note for note in found[at_end].notes)
+    assert found[below].resume == 6
+    assert found[below].retention_took == 6
+    assert any("below the log's start" in note for note in found[below].notes)
+
+
+def _delete_before(cluster: LabCluster, place: TopicPartition, offset: int) -> None:
+    admin = cluster.admin()
+    (answer,) = admin.delete_records([Place(*place, offset)]).values()
+    answer.result(30)
+
+
+def test_choices_go_by_the_target_logs(regions, make_topic: TopicMaker, regional, aggregate, group):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", place, ("west", 4))
+    regions.land("east", place, ("west", 4))
+    between = now_ms() + 1
+    assert until(lambda: now_ms() > between, 5)
+    regions.land("east", place, ("east", 3))
+    regions.tell("west")
+    regions.entry("west", "east", place, source_offset=4, target_offset=4)
+    # Of east's records nothing is known in east, but that they were adopted.
+    regions.entry("east", "west", place, custody=Custody.VIRGIN, target_offset=0)
+    regions.witness("east", "east", place.topic)
+    regions.commit("west", group, {place: 2})
+    asked = request(regions, group)
+    assert moves(planned(regions, asked))[place].case is Case.UNKNOWN
+    for choice, resume in (
+        (Choice(), 0),
+        (Choice(between), 4),
+        (Choice(now_ms() + 60_000), 7),
+    ):
+        move = moves(planned(regions, replace(asked, choices={group: choice})))[place]
+        assert (move.case, move.resume) == (Case.CHOSEN, resume)
+
+
+def test_before_anything_came_by_a_route_it_holds_nothing_up(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", place, ("west", 9))
+    regions.land("east", place, ("west", 9))
+    # West's records alone; east has none of the topic, or none yet.
+    for where in ("west", "east"):
+        regions.tell(where)
+    regions.commit("west", group, {place: 6})
+    move = moves(planned(regions, request(regions, group)))[place]
+    assert (move.resume, move.basis, move.read_again) == (6, "exact", Count(0))
+    for where in ("west", "east"):
+        regions.entry("east", where, place, custody=Custody.VIRGIN, target_offset=0)
+        regions.witness("east", where, place.topic)
+    move = moves(planned(regions, request(regions, group)))[place]
+    assert (move.resume, move.basis, move.read_again) == (6, "exact", Count(0))
+
+
+@pytest.mark.parametrize(
+    ("where", "changes", "said"),
+    [
+        ("west", {"parked": Loss(LossKind.SOURCE_CORRUPT, 3, 4)}, "source batch cannot be read"),
+        ("east", {"parked": Loss(LossKind.TARGET_TRUNCATED, 3, 4)}, "target lost"),
+        ("east", {"target_topic": uuid.uuid4()}, "made anew"),
+    ],
+)
+def test_a_route_that_is_parked_or_has_lost_its_topic_is_named_and_skips_nothing(
+    regions, make_topic: TopicMaker, regional, aggregate, group, where, changes, said
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit("west", group, {place: 12})
+    regions.entry("east", where, place, **changes)
+    move = moves(planned(regions, request(regions, group)))[place]
+    assert any(said in note and regions.name["east"] in note for note in move.notes)
+    assert move.resume is None or move.resume <= 2
+
+
+def test_an_entry_that_cannot_be_read_or_is_gone_leaves_the_runs_of_the_only_topic_there_is(
+    regions, make_topic: TopicMaker, regional, aggregate, group
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit("west", group, {place: 12})
+    row = regions._row("east", "east", place)
+    regions.commit_rows("east", [(*row[:3], "not ours")])
+    move = moves(planned(regions, request(regions, group)))[place]
+    assert any("cannot be read" in note for note in move.notes)
+    assert (move.resume, move.basis) == (2, "exact")
+    # Runs under other ids: whose they are is not known any more.
+    key = regions.key("east", "east", place)
+    with OffsetStore(regions.url("east"), regions.route("east", "east").key) as store:
+        (piece,) = store.pieces([key])[key]
+        store.copy(replace(key, source_topic_id="other"), [piece])
+    move = moves(planned(regions, request(regions, group)))[place]
+    assert (move.case, move.resume) == (Case.UNKNOWN, None)
+
+
+def test_after_a_flush_of_the_targets_redis_nothing_is_claimed(
+    regions, make_topic: TopicMaker, regional, aggregate, redis, group
+):
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, place, "west", "east")
+    regions.commit("west", group, {place: 12})
+    with Redis.from_url(redis.url) as client:
+        client.flushall()
+    asked = request(regions, group)
+    made = planned(regions, asked)
+    assert made.groups[0].moves == ()
+    assert made.age_ms is None
+    assert "age" in [check.name for check in made.blocks]
+    # Commits come first, and runs later.
+    regions._positions.clear()
+    regions.copied_only("east", "west", [(group, place, 12, "")])
+    move = moves(planned(regions, asked))[place]
+    assert (move.case, move.resume) == (Case.UNKNOWN, None)
+
+
+def test_a_target_that_is_away_is_named(lost, make_topic: TopicMaker, aggregate, group):
+    place = TopicPartition(make_topic(aggregate), 0)
+    interleaved(lost, place, "west", "east")
+    lost.commit("west", group, {place: 12})
+    lost.commit("east", group, {place: 12})
+    back = request(lost, group, source="east", target="west")
+    with pytest.raises(Unreachable, match=lost.name["west"]):
+        known(lost, back, timeout_seconds=1.0)
