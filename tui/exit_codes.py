@@ -25,7 +25,7 @@ MEANINGS = {
     ExitCode.REFUSED: "refused by a check",
     ExitCode.PARTLY_DONE: "partly done: run it again",
     ExitCode.PLAN_STALE: "the plan is stale: make a new one",
-    ExitCode.RESULT_UNKNOWN: "the result is unknown: look with `sluice status`",
+    ExitCode.RESULT_UNKNOWN: "the result is unknown: the line on stderr says how to look",
     ExitCode.FENCED: "a newer one took over: do not restart this one",
 }
 
@@ -43,6 +43,13 @@ ANSWERS = {
     "replicator.offsets.runs_topic.RunsTopicMissing": ExitCode.FAILED,
     "replicator.offsets.runs_topic.RunsTopicUnreadable": ExitCode.FAILED,
     "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.failover.fresh_plans.NoWay": ExitCode.USAGE,
+    "replicator.failover.plan.BrokenPlan": ExitCode.USAGE,
+    "replicator.failover.plan.UnknownPlan": ExitCode.PLAN_STALE,
+    "replicator.failover.plan_files.PlanMissing": ExitCode.USAGE,
+    "replicator.failover.plan_files.PlanNotKept": ExitCode.FAILED,
+    "replicator.failover.recheck.PlanStale": ExitCode.PLAN_STALE,
+    "replicator.failover.recheck.Refused": ExitCode.REFUSED,
     "replicator.copies.log_follower.LogUnreadable": ExitCode.UNREACHABLE,
     "replicator.copies.primary_log.WriteUnknown": ExitCode.RESULT_UNKNOWN,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -25,6 +25,7 @@ class Asked:
     target: str
     groups: Sequence[str]
     all_groups: bool
+    recorded: bool
     left_out: Sequence[str]
     topics: Sequence[str]
     reason: str
@@ -39,8 +40,12 @@ class Asked:
     """Of a switchover; None for a failover."""
 
 
-def request_of(asked: Asked, known: Collection[str]) -> Request:
-    """Raises UsageError for what contradicts itself, and for groups that nobody knows."""
+def request_of(asked: Asked, known: Mapping[str, str | None]) -> Request:
+    """What is asked for; UsageError for what contradicts itself, and for groups nobody knows.
+
+    Args:
+        known: by group, the region that it lives in; None without a record.
+    """
     from replicator.failover.knowledge import Request
 
     groups = groups_of(asked, known)
@@ -61,11 +66,11 @@ def request_of(asked: Asked, known: Collection[str]) -> Request:
     )
 
 
-def groups_of(asked: Asked, known: Collection[str]) -> frozenset[str]:
+def groups_of(asked: Asked, known: Mapping[str, str | None]) -> frozenset[str]:
     if bool(asked.groups) is asked.all_groups:
         raise click.UsageError("name groups with --group, or take --all-groups: one of the two")
-    if asked.left_out and not asked.all_groups:
-        raise click.UsageError("--except goes with --all-groups")
+    if not asked.all_groups and (asked.left_out or asked.recorded):
+        raise click.UsageError("--except and --recorded go with --all-groups")
     if not known:
         raise click.UsageError(
             f"{asked.target} knows of no group that has committed in {asked.source}: its Redis "
@@ -80,10 +85,14 @@ def groups_of(asked: Asked, known: Collection[str]) -> frozenset[str]:
             f"{asked.target} knows of nothing that these groups have committed in {asked.source}: "
             f"{some(unknown)}{hint}"
         )
-    groups = frozenset(asked.groups) or frozenset(known) - frozenset(asked.left_out)
-    if not groups:
-        raise click.UsageError("--except leaves no group")
-    return groups
+    if asked.groups:
+        return frozenset(asked.groups)
+    # Where a group lives elsewhere, its offsets here only follow.
+    allowed = {asked.source} if asked.recorded else {asked.source, None}
+    groups = {group for group, region in known.items() if region in allowed}
+    if not groups - set(asked.left_out):
+        raise click.UsageError(f"no group is left that lives in {asked.source}")
+    return frozenset(groups - set(asked.left_out))
 
 
 def choices_of(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:

@@ -12,10 +12,12 @@ from tui.exit_codes import ExitCode, answer, listing
 COMMANDS = {
     "accept-loss": "tui.commands.accept_loss:accept_loss",
     "config": "tui.commands.config:config",
-    "groups": "tui.commands.groups:groups",
+    "failover": "tui.commands.failover:failover",
     "offsets": "tui.commands.offsets:offsets",
+    "groups": "tui.commands.groups:groups",
     "replicate": "tui.commands.replicate:replicate",
     "status": "tui.commands.status:status",
+    "switchover": "tui.commands.switchover:switchover",
 }
 INTERRUPTED = 130
 

@@ -9,7 +9,7 @@ import pytest
 from replicator.failover.knowledge import Choice
 from tui.plan_request import Asked, request_of
 
-KNOWN = {"orders", "billing", "audit"}
+KNOWN = {"orders": "west", "billing": None, "audit": None, "moved": "east"}
 
 
 def asked(**given: Any) -> Asked:
@@ -19,6 +19,7 @@ def asked(**given: Any) -> Asked:
         "target": "east",
         "groups": (),
         "all_groups": False,
+        "recorded": False,
         "left_out": (),
         "topics": (),
         "reason": " west is lost ",
@@ -56,6 +57,12 @@ def test_all_groups_are_those_that_are_known_but_the_exceptions():
     assert everything.topics is None
 
 
+def test_groups_that_live_elsewhere_are_none_of_all_and_may_be_named():
+    recorded = request_of(asked(all_groups=True, recorded=True), KNOWN)
+    assert recorded.groups == frozenset({"orders"})
+    assert request_of(asked(groups=("moved",)), KNOWN).groups == frozenset({"moved"})
+
+
 def test_a_switchover_is_a_planned_request():
     assert request_of(asked(all_groups=True, wait_seconds=0.0), KNOWN).is_planned
 
@@ -65,10 +72,11 @@ def test_a_switchover_is_a_planned_request():
     [
         ({}, "one of the two"),
         ({"groups": ("orders",), "all_groups": True}, "one of the two"),
-        ({"groups": ("orders",), "left_out": ("audit",)}, "--except goes with --all-groups"),
+        ({"groups": ("orders",), "left_out": ("audit",)}, "--except and --recorded go with"),
         ({"groups": ("order",)}, "order; did you mean orders?"),
         ({"all_groups": True, "left_out": ("x",)}, "x"),
-        ({"all_groups": True, "left_out": tuple(KNOWN)}, "leaves no group"),
+        ({"groups": ("orders",), "recorded": True}, "--except and --recorded go with"),
+        ({"all_groups": True, "left_out": tuple(KNOWN)}, "no group is left"),
         ({"groups": ("orders",), "earliest": ("audit",)}, "not asked for: audit"),
         ({"groups": ("orders",), "may_go_back": ("audit",)}, "--may-go-back names"),
         ({"groups": ("orders",), "from_timestamp": ("orders",)}, "GROUP=DATE-TIME"),
@@ -92,4 +100,4 @@ def test_a_mistake_is_named(given, words):
 
 def test_where_nothing_was_copied_nothing_is_guessed():
     with pytest.raises(click.UsageError, match="no copies"):
-        request_of(asked(all_groups=True), ())
+        request_of(asked(all_groups=True), {})

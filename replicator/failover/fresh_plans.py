@@ -1,0 +1,90 @@
+"""Plans of now: what the target region and, where it answers, the source region say, planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance
+from replicator.copies.primary_region import regions
+from replicator.copies.primary_store import PrimaryStore
+from replicator.failover.knowledge import Knowledge, LogRange, Request
+from replicator.failover.plan import VALID_MS, Plan
+from replicator.failover.planner import plan
+from replicator.failover.survey import Survey
+from replicator.topics.admin import Admin
+
+
+class NoWay(ValueError):
+    """Groups cannot go from the one region to the other. Name others, or configure routes."""
+
+
+def checked(appliance: Appliance, source: str, target: str) -> None:
+    """Raises NoWay, or UnknownRegion, where groups cannot move between these regions at all."""
+    appliance.region(source)
+    if source == target:
+        raise NoWay(f"groups are in {source} already: --from and --to name the same region")
+    for region in (source, target):
+        if not appliance.routes_into(region):
+            raise NoWay(f"no route leads into {region}: its aggregate holds nothing to read")
+
+
+class FreshPlans:
+    """Asks the servers of one appliance, anew for each plan."""
+
+    def __init__(self, appliance: Appliance, *, timeout_seconds: float = 15.0) -> None:
+        self._appliance = appliance
+        self._timeout_seconds = timeout_seconds
+        self._surveys: dict[tuple[str, str], Survey] = {}
+
+    def groups(self, source: str, target: str) -> dict[str, str | None]:
+        """All groups that the target knows to have committed, or to live, in the source.
+
+        By group, the region it lives in; None without a record. Raises StoreUnreachable.
+        """
+        with self._store(target) as store:
+            living = regions(store.all())
+        known = {*self._survey(source, target).groups()}
+        known |= {group for group, region in living.items() if region == source}
+        return {group: living.get(group) for group in known}
+
+    def knowledge(self, request: Request, now_ms: int) -> Knowledge:
+        """What is known now."""
+        return self._survey(request.source, request.target).knowledge(request, now_ms)
+
+    def plan(
+        self, request: Request, *, plan_id: str, now_ms: int, valid_ms: int = VALID_MS
+    ) -> tuple[Plan, Mapping[TopicPartition, LogRange | None]]:
+        """The plan, and the target's logs that it was made with.
+
+        Raises AdminError or StoreUnreachable where the target does not answer.
+        """
+        # Before all else is asked: whoever moves a group meanwhile has left a newer record then.
+        generations = self._generations(request.target)
+        cluster = self._appliance.region(request.target).aggregate
+        admin = Admin(f"{request.target} aggregate", cluster, self._timeout_seconds)
+        cluster_id = admin.cluster_id()
+        known = self.knowledge(request, now_ms)
+        made = plan(request, known, plan_id=plan_id, now_ms=now_ms, valid_ms=valid_ms)
+        groups = tuple(
+            replace(each, generation=generations.get(each.group, 0)) for each in made.groups
+        )
+        made = replace(made, groups=groups, target_cluster_id=cluster_id)
+        return made, {place: facts.there_log for place, facts in known.partitions.items()}
+
+    def _generations(self, target: str) -> dict[str, int]:
+        with self._store(target) as store:
+            return {group: record.generation for group, record in store.all().items()}
+
+    def _store(self, target: str) -> PrimaryStore:
+        url = self._appliance.region(target).redis_url()
+        return PrimaryStore(url, timeout_seconds=self._timeout_seconds)
+
+    def _survey(self, source: str, target: str) -> Survey:
+        """Keeps its connections from one look to the next."""
+        if (source, target) not in self._surveys:
+            self._surveys[source, target] = Survey(
+                self._appliance, source, target, timeout_seconds=self._timeout_seconds
+            )
+        return self._surveys[source, target]

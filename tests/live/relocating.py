@@ -1,0 +1,240 @@
+"""Two regions whose groups move: real clusters, a real Redis and real copiers; the mirror's work is
+written by hand, so that every offset is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as AioPartition
+from aiokafka.structs import OffsetAndMetadata
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import NewTopic
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.process import free_port
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+from replicator.config import topology
+from replicator.config.topology import Route
+from replicator.copies.commit_follower import commit_follower
+from replicator.copies.commit_store import CommitStore
+from replicator.copies.runs_copies import RunsCopies
+from replicator.copies.runs_follower import runs_follower
+from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.ledger import group_of
+from replicator.offsets.runs_topic import RunsKey, runs_topic
+from replicator.offsets.stretch import Run, Stretch
+from replicator.topics.admin import Admin
+from tests.live.copying import PATIENCE_SECONDS, copying, until_fresh
+from tests.live.runs import create_runs_topic, fed, publisher
+
+PARTITIONS = 2
+WEST_RECORDS = 40
+"""Of west, in each partition: offsets 0 to 39, both in west's log and in both aggregates."""
+EAST_RECORDS = 10
+"""Of east, in each partition, behind those of west; only in east's aggregate: nothing is mirrored
+from east to west."""
+
+
+def make_topic(cluster: KafkaCluster, topic: str, partitions: int = PARTITIONS) -> None:
+    admin = cluster.admin()
+    admin.create_topics([NewTopic(topic, num_partitions=partitions)])[topic].result(30)
+
+
+class Relocating:
+    """The regions west and east, of names of their own.
+
+    A region's regional cluster is its aggregate by another address: west's records have the same
+    offsets in both, and east's are numbered by where they stand.
+    """
+
+    def __init__(
+        self, west: KafkaCluster, east: KafkaCluster, redis: RedisServer, directory: Path
+    ) -> None:
+        self.mark = mark = uuid.uuid4().hex[:8]
+        self.west, self.east = f"west-{mark}", f"east-{mark}"
+        self.clusters = {self.west: west, self.east: east}
+        self.topic = f"trades-{mark}"
+        self.group = f"orders-{mark}"
+        self.redis = redis
+        self.config = directory / "appliance.toml"
+        self.configure()
+
+    def configure(self, *lost: str, redis_url: str | None = None) -> None:
+        """Writes the configuration; of regions that are lost, nobody answers."""
+        routes = [f"{a}>{b}" for a, b in self.routes()]
+        tables = [f'[topics]\nallow = [".*-{self.mark}"]\n[replicator]\nstate_dir = "state"\n']
+        for region, cluster in self.clusters.items():
+            aggregate = cluster.bootstrap.split(",")
+            if region in lost:
+                aggregate = [f"127.0.0.1:{free_port()}"]
+            alias = [address.replace("127.0.0.1", "localhost") for address in aggregate]
+            tables.append(
+                f"[regions.{region}]\nredis = {json.dumps(redis_url or self.redis.url)}\n"
+                f"regional.bootstrap = {json.dumps(alias)}\n"
+                f"aggregate.bootstrap = {json.dumps(aggregate)}\n"
+            )
+        self.config.write_text(f"routes = {json.dumps(routes)}\n" + "".join(tables))
+
+    def routes(self) -> list[tuple[str, str]]:
+        return [(self.west, self.west), (self.west, self.east), (self.east, self.east)]
+
+    def settings(self, region: str) -> topology.KafkaCluster:
+        return topology.KafkaCluster.model_validate(self.clusters[region].topology_table())
+
+    # -- what the mirror does
+
+    def mirror(self) -> None:
+        """Writes the records, their runs, and the ledgers."""
+        for source, target in self.routes():
+            self._make_runs_topic(Route(source, target))
+        for region, count in ((self.west, WEST_RECORDS), (self.east, WEST_RECORDS + EAST_RECORDS)):
+            self.produce(region, count)
+        whole = WEST_RECORDS + EAST_RECORDS
+        asyncio.run(self._told(Route(self.west, self.west), Run(0, 0, WEST_RECORDS)))
+        asyncio.run(self._told(Route(self.west, self.east), Run(0, 0, WEST_RECORDS)))
+        of_east = Run(WEST_RECORDS, WEST_RECORDS, EAST_RECORDS)
+        asyncio.run(self._told(Route(self.east, self.east), of_east))
+        self.passed(self.west, self.west, WEST_RECORDS, WEST_RECORDS)
+        self.passed(self.west, self.east, WEST_RECORDS, whole)
+        self.passed(self.east, self.east, whole, whole)
+
+    def produce(self, region: str, count: int) -> None:
+        producer = Producer(self.clusters[region].librdkafka_options())
+        for number in range(count * PARTITIONS):
+            producer.produce(self.topic, str(number), partition=number % PARTITIONS)
+        producer.flush()
+
+    async def _told(self, route: Route, run: Run) -> None:
+        source, target = (self._topic_id(region) for region in (route.source, route.target))
+        stretch = Stretch(0, run.source_offset + run.records, (run,))
+        telling = await publisher(self.clusters[route.target], route.key)
+        keys = [RunsKey(self.topic, number, source, target) for number in range(PARTITIONS)]
+        await telling.publish((key, stretch) for key in keys)
+        await telling.flush()
+        await telling.stop()
+        for key in keys if route.target == self.east else ():
+            await fed(self.redis.url, [stretch], key, route_key=route.key)
+
+    def _make_runs_topic(self, route: Route) -> None:
+        cluster = self.clusters[route.target]
+        create_runs_topic(cluster, route.key)
+        admin, name = cluster.admin(), runs_topic(route.key).name
+        # A broker hears of a new topic a moment after the controller has made it.
+        assert until(lambda: name in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
+
+    def _topic_id(self, region: str) -> str:
+        (topic,) = Admin(region, self.settings(region)).topics([self.topic])
+        return topic.topic_id.hex
+
+    def passed(self, source: str, target: str, source_offset: int, target_offset: int) -> None:
+        """The ledger of a route says so of every partition."""
+        route = Route(source, target)
+        for number in range(PARTITIONS):
+            entry = Entry(
+                custody=Custody.HELD,
+                source_offset=source_offset,
+                target_offset=target_offset,
+                producer_id=1,
+                epoch=0,
+                sequence=1,
+                transactional_id=f"sluice.{route.key}.0",
+                source_topic=UUID(self._topic_id(source)),
+                target_topic=UUID(self._topic_id(target)),
+            )
+            place = TopicPartition(self.topic, number)
+            self._commit_entry(route, place, *encode(entry))
+
+    def _commit_entry(
+        self, route: Route, place: TopicPartition, offset: int, metadata: str
+    ) -> None:
+        """By a client that adds nothing to the metadata."""
+
+        async def commit() -> None:
+            consumer = AIOKafkaConsumer(
+                bootstrap_servers=self.clusters[route.target].bootstrap,
+                group_id=group_of(route, place),
+                enable_auto_commit=False,
+            )
+            where = AioPartition(place.topic, place.partition)
+            consumer.assign([where])
+            await consumer.start()
+            await consumer.commit({where: OffsetAndMetadata(offset, metadata)})
+            await consumer.stop()
+
+        asyncio.run(commit())
+
+    # -- what groups do
+
+    def commit(self, region: str, offsets: Mapping[int, int], group: str | None = None) -> None:
+        options = self.clusters[region].librdkafka_options()
+        consumer = Consumer({**options, "group.id": group or self.group})
+        places = [Place(self.topic, number, offset) for number, offset in offsets.items()]
+        try:
+            consumer.commit(offsets=places, asynchronous=False)
+        finally:
+            consumer.close()
+
+    @contextmanager
+    def member(self, region: str, group: str | None = None) -> Iterator[Consumer]:
+        """A member that reads nothing."""
+        options = self.clusters[region].librdkafka_options()
+        consumer = Consumer(
+            {**options, "group.id": group or self.group, "enable.auto.commit": False}
+        )
+        try:
+            consumer.subscribe([self.topic])
+
+            def is_in() -> bool:
+                consumer.poll(0.1)
+                return bool(consumer.assignment())
+
+            assert until(is_in, PATIENCE_SECONDS)
+            yield consumer
+        finally:
+            consumer.close()
+
+    def committed(self, region: str, group: str | None = None) -> dict[int, int]:
+        options = self.clusters[region].librdkafka_options()
+        consumer = Consumer({**options, "group.id": group or self.group})
+        try:
+            places = [Place(self.topic, number) for number in range(PARTITIONS)]
+            found = consumer.committed(places, timeout=30)
+        finally:
+            consumer.close()
+        return {place.partition: place.offset for place in found if place.offset >= 0}
+
+    # -- what `sluice offsets` of west does
+
+    @contextmanager
+    def copied(self) -> Iterator[Relocating]:
+        """West's commits and the runs into it are copied to east while it lasts."""
+        with ExitStack() as stack:
+            commits = stack.enter_context(CommitStore(self.redis.url, self.west))
+            key = f"{self.west}.{self.west}"
+            runs = stack.enter_context(RunsCopies(self.redis.url, key))
+            settings = self.settings(self.west)
+            stack.enter_context(copying(commit_follower("west aggregate", settings), commits))
+            stack.enter_context(copying(runs_follower("west aggregate", settings, key), runs))
+            self._stores = commits, runs
+            self.until_copied()
+            yield self
+
+    def until_copied(self) -> None:
+        """Until east knows all that west's groups have committed by now."""
+        for store in self._stores:
+            until_fresh(store)
+
+    @staticmethod
+    def now_ms() -> int:
+        return time.time_ns() // 1_000_000

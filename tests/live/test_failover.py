@@ -1,0 +1,461 @@
+"""sluice failover, as an operator runs it: real clusters, a real Redis, every exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.process import free_port
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+from replicator.config.topology import load
+from replicator.copies.primary_store import PrimaryStore
+from replicator.failover.plan import Case, Completeness, GroupPlan, Move, Plan, decode, encode
+from replicator.failover.plan_files import PlanFiles
+from tests.live.conftest import ClusterMaker
+from tests.live.relocating import (
+    EAST_RECORDS,
+    PARTITIONS,
+    WEST_RECORDS,
+    Relocating,
+    make_topic,
+)
+from tui.exit_codes import ExitCode
+from tui.program import run
+from tui.relocation import application
+
+PATIENCE_SECONDS = 60.0
+TIMEOUT = ("--timeout", "10")
+
+
+@pytest.fixture
+def regions(
+    regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer, tmp_path: Path
+) -> Relocating:
+    made = Relocating(regional, aggregate, redis, tmp_path)
+    for cluster in (regional, aggregate):
+        make_topic(cluster, made.topic)
+    made.mirror()
+    return made
+
+
+@pytest.fixture
+def copied(regions: Relocating) -> Iterator[Relocating]:
+    """A group that has read of west what offsets 10 and 20 say, and copies that are fresh."""
+    regions.commit(regions.west, {0: 10, 1: 20})
+    with regions.copied():
+        yield regions
+
+
+Sluice = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def sluice(capsys: pytest.CaptureFixture[str]) -> Sluice:
+    def sluice(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run([*arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return sluice
+
+
+def plan_arguments(regions: Relocating, *more: str, group: str | None = None) -> list[str]:
+    way = ["--from", regions.west, "--to", regions.east, "--group", group or regions.group]
+    what = ["failover", "plan", "--config", str(regions.config), *way]
+    return [*what, "--reason", "west is lost", *TIMEOUT, *more]
+
+
+def planned(sluice: Sluice, regions: Relocating, *more: str, code: int = 0) -> dict[str, Any]:
+    ended, out, err = sluice(*plan_arguments(regions, "-o", "json", *more))
+    assert ended == code, (out, err)
+    value = json.loads(out)
+    assert isinstance(value, dict)
+    return value
+
+
+def applied(sluice: Sluice, regions: Relocating, plan: str, *more: str) -> tuple[int, str, str]:
+    confirm = f"{regions.west}:{regions.east}"
+    what = ("failover", "apply", plan, "--config", str(regions.config), *TIMEOUT)
+    return sluice(*what, "--confirm", confirm, *more)
+
+
+def verified(sluice: Sluice, regions: Relocating, plan: str) -> tuple[int, str, str]:
+    return sluice("failover", "verify", plan, "--config", str(regions.config), *TIMEOUT)
+
+
+def levels(plan: dict[str, Any]) -> dict[str, str]:
+    return {check["name"]: check["level"] for check in plan["checks"]}
+
+
+# What a person gets
+
+
+def test_groups_of_a_lost_region_go_on_in_another_and_that_can_be_read_back(sluice, copied):
+    # Nothing of west answers from here on.
+    copied.configure(copied.west)
+    plan = planned(sluice, copied, "--timeout", "3")
+    assert plan["schema_version"] == 1
+    assert plan["completeness"] == {"asked": 2, "mapped": 2, "exact": 2}
+    assert plan["age_ms"] is not None
+    (group,) = plan["groups"]
+    moves = {move["partition"]: move for move in group["moves"]}
+    assert {at: move["resume"] for at, move in moves.items()} == {0: 10, 1: 20}
+    assert {move["basis"] for move in moves.values()} == {"exact"}
+    assert {move["read_again"]["records"] for move in moves.values()} == {0}
+    assert moves[0]["vector"] == {copied.west: 10, copied.east: 0}
+    assert copied.committed(copied.east) == {}
+
+    code, out, _ = applied(sluice, copied, plan["id"], "--timeout", "3")
+    assert (code, out.splitlines()[0]) == (
+        ExitCode.DONE,
+        f"DONE: plan {plan['id']}: 1 of 1 groups go on in {copied.east}",
+    )
+    assert copied.committed(copied.east) == {0: 10, 1: 20}
+    record = PrimaryStore(copied.redis.url).all()[copied.group]
+    assert (record.region, record.why) == (copied.east, "west is lost")
+    assert verified(sluice, copied, plan["id"])[0] == ExitCode.DONE
+    # And once more: nothing is left to do.
+    assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+
+    code, out, _ = sluice("failover", "list", "--config", str(copied.config))
+    assert code == ExitCode.DONE and plan["id"] in out and "valid for another" in out
+
+
+def test_what_people_read_begins_with_the_verdict_and_names_the_next_command(sluice, copied):
+    code, out, _ = sluice(*plan_arguments(copied))
+    lines = out.splitlines()
+    assert (code, lines[0]) == (ExitCode.DONE, "CAN BE APPLIED")
+    assert "  mapped  2 of 2 positions, exactly 2" in lines
+    plan_id = lines[1].split()[1].rstrip(":")
+    assert lines[-1] == (f"  sluice failover apply {plan_id} --confirm {copied.west}:{copied.east}")
+
+
+def test_all_groups_are_planned_but_those_that_were_left_out(sluice, copied):
+    copied.commit(copied.west, {0: 3}, group=f"audit-{copied.mark}")
+    copied.until_copied()
+    # The shared cluster has groups of other tests, too, on topics that are not mirrored here.
+    arguments = plan_arguments(copied, "-o", "json", "--except", f"audit-{copied.mark}")
+    at = arguments.index("--group")
+    arguments[at : at + 2] = ["--all-groups"]
+    _, out, _ = sluice(*arguments)
+    names = {group["group"] for group in json.loads(out)["groups"]}
+    assert copied.group in names and f"audit-{copied.mark}" not in names
+    assert not any(name.startswith("sluice.") for name in names)
+
+
+def test_yaml_and_json_say_the_same(sluice, copied):
+    import yaml
+
+    plan = planned(sluice, copied)
+    path = str(copied.config.parent / "state" / "plans" / f"{plan['id']}.json")
+    assert json.loads(Path(path).read_text()) == plan
+    code, out, _ = applied(sluice, copied, path, "-o", "yaml")
+    value = yaml.safe_load(out)
+    assert (code, value["done"], value["not_done"]) == (0, [copied.group], [])
+    _, out, _ = sluice("failover", "list", "--config", str(copied.config), "-o", "json")
+    assert [each["id"] for each in json.loads(out)] == [plan["id"]]
+
+
+# 2: usage
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"--group": "nosuch"}, "nosuch"),
+        ({"--from": "nowhere"}, "no region 'nowhere'"),
+        ({"--to": "nowhere"}, "no region 'nowhere'"),
+        ({"--reason": " "}, "--reason is empty"),
+        ({"--valid-minutes": "0"}, "--valid-minutes"),
+        ({"--earliest": "other"}, "not asked for: other"),
+        ({"--from-timestamp": "nosuch=yesterday"}, "GROUP=DATE-TIME"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_planned(sluice, copied, wrong, words):
+    arguments = plan_arguments(copied, *(part for pair in wrong.items() for part in pair))
+    code, out, err = sluice(*arguments)
+    assert (code, out) == (ExitCode.USAGE, "") and words in err, err
+    assert list(plans(copied).all()) == []
+
+
+def test_regions_that_nobody_can_move_between_are_refused(sluice, copied):
+    code, _, err = sluice(*plan_arguments(copied, "--to", copied.west))
+    assert code == ExitCode.USAGE and "the same region" in err
+    text = copied.config.read_text()
+    lone = json.dumps([f"{copied.west}>{copied.west}"])
+    copied.config.write_text(f"routes = {lone}\n" + text.split("\n", 1)[1])
+    code, _, err = sluice(*plan_arguments(copied))
+    assert code == ExitCode.USAGE and f"no route leads into {copied.east}" in err
+
+
+def test_nothing_is_applied_without_a_word_of_confirmation(sluice, copied):
+    plan = planned(sluice, copied)["id"]
+    apply = ("failover", "apply", plan, "--config", str(copied.config))
+    code, _, err = sluice(*apply)
+    assert code == ExitCode.USAGE and f"--confirm {copied.west}:{copied.east}" in err
+    code, _, err = sluice(*apply, "--confirm", f"{copied.east}:{copied.west}")
+    assert code == ExitCode.USAGE and "not confirmed" in err
+    assert copied.committed(copied.east) == {}
+
+
+def test_a_plan_that_is_missing_broken_or_of_other_regions_is_not_applied(sluice, copied):
+    assert applied(sluice, copied, "nosuch")[0] == ExitCode.USAGE
+    plan = decode(json.dumps(planned(sluice, copied)))
+    path = plans(copied).save(replace(plan, source="north"))
+    code, _, err = applied(sluice, copied, plan.id)
+    assert code == ExitCode.USAGE and "no region 'north'" in err
+    path.write_text(encode(plan)[:-9])
+    code, _, err = applied(sluice, copied, plan.id)
+    assert code == ExitCode.USAGE and "not the text of a plan" in err
+
+
+def plans(regions: Relocating) -> PlanFiles:
+    return PlanFiles(regions.config.parent / "state" / "plans")
+
+
+# 3: unreachable
+
+
+def test_a_target_that_does_not_answer_changes_nothing(sluice, copied):
+    plan = planned(sluice, copied)["id"]
+    short = ("--timeout", "1")
+    copied.configure(copied.east)
+    assert sluice(*plan_arguments(copied, *short))[0] == ExitCode.UNREACHABLE
+    assert applied(sluice, copied, plan, *short)[0] == ExitCode.UNREACHABLE
+    copied.configure(redis_url=f"redis://127.0.0.1:{free_port()}")
+    assert sluice(*plan_arguments(copied, *short))[0] == ExitCode.UNREACHABLE
+    assert applied(sluice, copied, plan, *short)[0] == ExitCode.UNREACHABLE
+    copied.configure()
+    assert verified(sluice, copied, plan)[0] == ExitCode.FAILED
+    assert copied.committed(copied.east) == {}
+
+
+# 4: refused
+
+
+def test_a_group_that_runs_in_the_target_is_not_moved(sluice, copied):
+    plan = planned(sluice, copied)["id"]
+    with copied.member(copied.east):
+        blocked = planned(sluice, copied, code=ExitCode.REFUSED)
+        assert levels(blocked)["target activity"] == "BLOCK"
+        code, _, err = applied(sluice, copied, plan)
+        assert code == ExitCode.REFUSED and "target activity" in err
+    # It was saved, and says the same later.
+    code, _, err = applied(sluice, copied, blocked["id"])
+    assert code == ExitCode.REFUSED and "target activity" in err
+    assert copied.committed(copied.east) == {}
+    assert copied.group not in PrimaryStore(copied.redis.url).all()
+
+
+def test_progress_in_the_target_is_taken_back_only_by_name(sluice, copied):
+    plan = planned(sluice, copied)["id"]
+    copied.commit(copied.east, {0: 12})
+    code, _, err = applied(sluice, copied, plan)
+    assert code == ExitCode.REFUSED and "progress" in err
+    assert planned(sluice, copied, code=ExitCode.REFUSED)
+    named = planned(sluice, copied, "--may-go-back", copied.group)
+    assert levels(named)["progress"] == "WARN"
+    assert applied(sluice, copied, named["id"])[0] == ExitCode.DONE
+    assert copied.committed(copied.east) == {0: 10, 1: 20}
+
+
+def test_where_nothing_is_known_an_operator_has_to_choose(sluice, copied, regional, aggregate):
+    group = f"billing-{copied.mark}"
+    copied.topic = f"unmapped-{copied.mark}"
+    for cluster in (regional, aggregate):
+        make_topic(cluster, copied.topic)
+    for source in (copied.west, copied.east):
+        copied.passed(source, copied.east, 5, 5)
+    # Nobody has told what came into west.
+    copied.commit(copied.west, {0: 5, 1: 5}, group=group)
+    copied.until_copied()
+    blocked = sluice(*plan_arguments(copied, group=group))
+    assert blocked[0] == ExitCode.REFUSED and "CANNOT BE APPLIED: blocked by basis" in blocked[1]
+    for choice in (("--earliest", group), ("--from-timestamp", f"{group}=2013-01-01T00:00:00Z")):
+        code, out, _ = sluice(*plan_arguments(copied, "-o", "json", *choice, group=group))
+        assert code == ExitCode.DONE
+        plan = json.loads(out)
+        assert [move["case"] for move in plan["groups"][0]["moves"]] == ["chosen"] * 2
+        assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+
+
+# 5: partly done
+
+
+def test_a_group_that_started_meanwhile_is_left_and_the_others_are_moved(sluice, copied):
+    other = f"billing-{copied.mark}"
+    copied.commit(copied.west, {0: 1, 1: 2}, group=other)
+    copied.until_copied()
+    plan = planned(sluice, copied, "--group", other)["id"]
+    begun(copied, plan)
+    with copied.member(copied.east):
+        code, out, err = applied(sluice, copied, plan)
+        assert code == ExitCode.PARTLY_DONE and "has members in" in out
+        assert "apply the plan again" in err
+        assert copied.committed(copied.east, other) == {0: 1, 1: 2}
+        assert verified(sluice, copied, plan)[0] == ExitCode.PARTLY_DONE
+    assert applied(sluice, copied, plan)[0] == ExitCode.DONE
+    assert verified(sluice, copied, plan)[0] == ExitCode.DONE
+
+
+def begun(regions: Relocating, plan_id: str) -> None:
+    """Applied up to the records of where its groups live, and then broken off."""
+    from replicator.failover.fresh_plans import FreshPlans
+
+    appliance = load(regions.config)
+    steps = application(appliance, plans(regions).load(plan_id), 10.0).steps(
+        FreshPlans(appliance), who="ann", now_ms=regions.now_ms()
+    )
+    assert len(list(islice(steps, 3))) == 3
+    steps.close()
+
+
+# 6: stale
+
+
+def test_an_expired_plan_is_stale(sluice, copied):
+    plan = planned(sluice, copied, "--valid-minutes", "0.0001")["id"]
+    code, _, err = applied(sluice, copied, plan)
+    assert code == ExitCode.PLAN_STALE and "expired" in err
+    assert copied.committed(copied.east) == {}
+
+
+def test_a_group_that_was_rewound_since_makes_the_plan_stale_and_one_that_read_on_does_not(
+    sluice, copied
+):
+    plan = planned(sluice, copied)["id"]
+    copied.commit(copied.west, {0: 4})
+    copied.until_copied()
+    code, _, err = applied(sluice, copied, plan)
+    assert code == ExitCode.PLAN_STALE and "went back" in err
+    assert copied.committed(copied.east) == {}
+    plan = planned(sluice, copied)["id"]
+    copied.commit(copied.west, {0: 30})
+    copied.until_copied()
+    assert applied(sluice, copied, plan)[0] == ExitCode.DONE
+    assert copied.committed(copied.east) == {0: 4, 1: 20}
+
+
+def test_of_two_plans_the_second_is_stale(sluice, copied):
+    first, second = planned(sluice, copied)["id"], planned(sluice, copied)["id"]
+    assert applied(sluice, copied, first)[0] == ExitCode.DONE
+    code, _, err = applied(sluice, copied, second)
+    assert code == ExitCode.PLAN_STALE and "decided anew" in err
+    assert "lives in" in verified(sluice, copied, second)[1]
+
+
+# 7, and a kill: a plan of many groups for a cluster of its own
+
+
+@pytest.fixture
+def many(
+    make_cluster: ClusterMaker, regional: KafkaCluster, redis: RedisServer, tmp_path: Path
+) -> tuple[Relocating, Plan]:
+    """Begun: only the offsets are left to be written."""
+    regions = Relocating(regional, make_cluster("east"), redis, tmp_path)
+    make_topic(regions.clusters[regions.east], regions.topic)
+    now_ms = regions.now_ms()
+    moves = tuple(
+        Move(topic=regions.topic, partition=number, case=Case.MOVES, committed=9, resume=9)
+        for number in range(PARTITIONS)
+    )
+    names = [f"group-{number:03d}" for number in range(400)]
+    plan = Plan(
+        id="many",
+        created_at_ms=now_ms,
+        expires_at_ms=now_ms + 600_000,
+        source=regions.west,
+        target=regions.east,
+        reason="drill",
+        is_planned=False,
+        age_ms=0,
+        completeness=Completeness(0, 0, 0),
+        checks=(),
+        groups=tuple(GroupPlan(name, None, moves) for name in names),
+    )
+    plans(regions).save(plan)
+
+    class Same:
+        def plan(self, request, **_):
+            from balancer.plan import TopicPartition
+            from replicator.failover.knowledge import LogRange
+
+            logs = {TopicPartition(regions.topic, n): LogRange(0, 9) for n in range(PARTITIONS)}
+            return plan, logs
+
+    appliance = load(regions.config)
+    steps = application(appliance, plan, 15.0).steps(Same(), who="ann", now_ms=now_ms)
+    assert len(list(islice(steps, 4))) == 4
+    steps.close()
+    return regions, plan
+
+
+def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
+    """`sluice failover apply` as a process, once it has begun to write."""
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tui.program", "failover", "apply", "many"),
+            *("--config", str(regions.config), "--timeout", timeout, "-o", "json"),
+            *("--confirm", f"{regions.west}:{regions.east}"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def has_begun_or_ended() -> bool:
+        return bool(regions.committed(regions.east, "group-003")) or process.poll() is not None
+
+    assert until(has_begun_or_ended, PATIENCE_SECONDS)
+    assert process.poll() is None, "it was too quick to be caught"
+    return process
+
+
+def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, many):
+    regions, plan = many
+    process = applying(regions, "3")
+    regions.clusters[regions.east].pause()
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == ExitCode.RESULT_UNKNOWN, err
+    value = json.loads(out)
+    assert set(value["done"]).isdisjoint(value["not_done"])
+    assert "unknown" in {group["standing"] for group in value["groups"]}
+    assert f"sluice failover verify {plan.id}" in err
+    code, _, _ = sluice(
+        "failover", "verify", "many", "--config", str(regions.config), "--timeout", "1"
+    )
+    assert code == ExitCode.UNREACHABLE
+    regions.clusters[regions.east].resume()
+    assert applied(sluice, regions, "many", "--timeout", "30")[0] == ExitCode.DONE
+    assert verified(sluice, regions, "many")[0] == ExitCode.DONE
+
+
+def test_an_apply_that_is_killed_is_told_by_verify_and_finished_by_a_second_one(sluice, many):
+    regions, plan = many
+    process = applying(regions, "15")
+    process.kill()
+    process.communicate()
+    code, out, _ = verified(sluice, regions, "many")
+    assert code == ExitCode.PARTLY_DONE and out.startswith("PARTLY DONE")
+    assert applied(sluice, regions, "many")[0] == ExitCode.DONE
+    assert len(plan.groups) == 400
+    assert verified(sluice, regions, "many")[0] == ExitCode.DONE
+
+
+def test_the_scene_is_what_its_numbers_say(regions: Relocating):
+    ends = [WEST_RECORDS, WEST_RECORDS + EAST_RECORDS]
+    from tests.live.both_ends import stable_ends
+
+    for cluster, end in zip(regions.clusters.values(), ends, strict=True):
+        assert set(stable_ends(cluster, {regions.topic: PARTITIONS}).values()) == {end}

@@ -1,0 +1,158 @@
+"""sluice switchover: groups move while both regions live, once all they need has arrived."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.redis import RedisServer
+from deploy.lab.wait import until
+from tests.live.relocating import EAST_RECORDS, PARTITIONS, WEST_RECORDS, Relocating, make_topic
+from tui.exit_codes import ExitCode
+from tui.program import run
+
+PATIENCE_SECONDS = 60.0
+TIMEOUT = ("--timeout", "10")
+WHOLE = WEST_RECORDS + EAST_RECORDS
+
+
+@pytest.fixture
+def copied(
+    regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer, tmp_path: Path
+) -> Iterator[Relocating]:
+    """A group that has read all of west, and copies that are fresh."""
+    made = Relocating(regional, aggregate, redis, tmp_path)
+    for cluster in (regional, aggregate):
+        make_topic(cluster, made.topic)
+    made.mirror()
+    made.commit(made.west, dict.fromkeys(range(PARTITIONS), WEST_RECORDS))
+    with made.copied():
+        yield made
+
+
+class Sluice:
+    """`sluice switchover` for one scene."""
+
+    def __init__(self, regions: Relocating, capsys: pytest.CaptureFixture[str]) -> None:
+        self._regions = regions
+        self._capsys = capsys
+
+    def plan(self, *more: str) -> tuple[int, dict[str, Any], str]:
+        regions = self._regions
+        way = ("--from", regions.west, "--to", regions.east, "--group", regions.group)
+        return self._json("plan", *way, "--reason", "drill", *more)
+
+    def apply(self, plan: dict[str, Any]) -> tuple[int, dict[str, Any], str]:
+        confirm = f"{self._regions.west}:{self._regions.east}"
+        return self._json("apply", plan["id"], "--confirm", confirm)
+
+    def verify(self, plan: dict[str, Any]) -> int:
+        return self._json("verify", plan["id"])[0]
+
+    def _json(self, verb: str, *arguments: str) -> tuple[int, dict[str, Any], str]:
+        self._capsys.readouterr()
+        config = ("--config", str(self._regions.config))
+        code = run(["switchover", verb, *config, *TIMEOUT, "-o", "json", *arguments])
+        said = self._capsys.readouterr()
+        return code, json.loads(said.out) if said.out else {}, said.err
+
+
+@pytest.fixture
+def sluice(copied: Relocating, capsys: pytest.CaptureFixture[str]) -> Sluice:
+    return Sluice(copied, capsys)
+
+
+def arrival(plan: dict[str, Any]) -> dict[str, Any]:
+    first = plan["checks"][0]
+    assert isinstance(first, dict) and first["name"] == "arrival"
+    return first
+
+
+def test_a_group_that_has_stopped_goes_on_where_it_was_and_reads_nothing_again(
+    copied: Relocating, sluice: Sluice
+) -> None:
+    # Right before the plan: its copy has to be waited for.
+    copied.commit(copied.west, {0: 33})
+    code, plan, _ = sluice.plan()
+    assert (code, plan["is_planned"]) == (ExitCode.DONE, True)
+    assert arrival(plan)["level"] == "PASS"
+    moves = plan["groups"][0]["moves"]
+    assert [(move["resume"], move["basis"]) for move in moves] == [(33, "exact"), (40, "exact")]
+    assert [move["read_again"] for move in moves] == [{"records": 0, "bound": "exact"}] * 2
+    assert sluice.apply(plan)[0] == ExitCode.DONE
+    assert copied.committed(copied.east) == {0: 33, 1: 40}
+    assert sluice.verify(plan) == ExitCode.DONE
+
+
+def test_a_group_that_still_runs_in_the_source_is_not_waited_for_and_not_moved(
+    copied: Relocating, sluice: Sluice
+) -> None:
+    with copied.member(copied.west):
+        code, plan, _ = sluice.plan()
+    assert code == ExitCode.REFUSED
+    blocks = {check["name"] for check in plan["checks"] if check["level"] == "BLOCK"}
+    assert blocks == {"arrival", "source activity"}
+    assert sluice.apply(plan)[0] == ExitCode.REFUSED
+
+
+def test_a_source_that_does_not_answer_needs_a_failover(copied: Relocating, sluice: Sluice) -> None:
+    copied.configure(copied.west)
+    code, plan, _ = sluice.plan("--timeout", "2")
+    assert code == ExitCode.REFUSED
+    assert "source activity" in {c["name"] for c in plan["checks"] if c["level"] == "BLOCK"}
+
+
+def test_a_group_that_read_on_since_makes_the_plan_stale(
+    copied: Relocating, sluice: Sluice
+) -> None:
+    copied.commit(copied.west, {0: 30})
+    code, plan, _ = sluice.plan()
+    assert code == ExitCode.DONE
+    copied.commit(copied.west, {0: 31})
+    copied.until_copied()
+    code, _, err = sluice.apply(plan)
+    assert code == ExitCode.PLAN_STALE and "read on in" in err
+    assert copied.committed(copied.east) == {}
+
+
+def test_what_is_not_there_in_time_blocks_the_plan_and_is_counted(
+    copied: Relocating, sluice: Sluice
+) -> None:
+    copied.produce(copied.west, 3)
+    code, plan, err = sluice.plan("--wait-seconds", "0.5")
+    assert code == ExitCode.REFUSED
+    assert arrival(plan)["level"] == "BLOCK"
+    missing = f"{3 * PARTITIONS} records of {copied.west}"
+    assert missing in arrival(plan)["text"] and missing in err
+
+
+def test_what_is_on_its_way_is_waited_for_and_what_is_missing_is_shown(
+    copied: Relocating, sluice: Sluice
+) -> None:
+    copied.produce(copied.west, 3)
+    copied.produce(copied.east, 3)
+    ended: list[tuple[int, dict[str, Any], str]] = []
+    waiting = threading.Thread(target=lambda: ended.append(sluice.plan("--wait-seconds", "60")))
+    waiting.start()
+    assert until(lambda: "missing: 6 records" in sys.stderr.getvalue(), PATIENCE_SECONDS)
+    assert not ended
+    copied.passed(copied.west, copied.east, WEST_RECORDS + 3, WHOLE + 3)
+    copied.passed(copied.east, copied.east, WHOLE + 3, WHOLE + 3)
+    waiting.join(PATIENCE_SECONDS)
+    ((code, plan, err),) = ended
+    assert (code, arrival(plan)["level"]) == (ExitCode.DONE, "PASS")
+    assert f"arriving in {copied.east}: missing: " in err
+
+
+def test_without_time_to_wait_one_look_is_taken(copied: Relocating, sluice: Sluice) -> None:
+    code, plan, _ = sluice.plan("--wait-seconds", "0")
+    # The copies may or may not be of after the question whether the group has stopped.
+    assert code in (ExitCode.DONE, ExitCode.REFUSED)
+    assert arrival(plan)["level"] in ("PASS", "BLOCK")

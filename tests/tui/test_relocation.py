@@ -1,0 +1,71 @@
+"""How an operator says that a plan is meant, and what may not be done without."""
+
+import io
+import re
+
+import click
+import pytest
+
+from replicator.failover.plan import Completeness, GroupPlan, Plan
+from tui.relocation import confirmed, followed
+
+PLAN = Plan(
+    id="p1",
+    created_at_ms=1_000,
+    expires_at_ms=301_000,
+    source="west",
+    target="east",
+    reason="west is lost",
+    is_planned=False,
+    age_ms=800,
+    completeness=Completeness(0, 0, 0),
+    checks=(),
+    groups=(GroupPlan("orders", "west", ()), GroupPlan("billing", "west", ())),
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("west:east\n"))
+    with pytest.raises(click.UsageError, match="it needs --confirm west:east"):
+        confirmed(PLAN, None)
+
+
+def test_on_a_terminal_the_way_has_to_be_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("west:east\n"))
+    confirmed(PLAN, None)
+    said = capsys.readouterr()
+    assert "Move 2 groups from west to east (west is lost)?" in said.err
+    assert said.out == ""
+    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
+    with pytest.raises(click.UsageError, match=re.escape("not confirmed: this plan goes west")):
+        confirmed(PLAN, None)
+
+
+@pytest.mark.parametrize("word", ["east:west", "west", "", "west:east:north"])
+def test_a_wrong_confirmation_is_none(word: str) -> None:
+    with pytest.raises(click.UsageError, match="not confirmed"):
+        confirmed(PLAN, word)
+
+
+def test_the_way_confirms() -> None:
+    confirmed(PLAN, "west:east")
+
+
+def test_steps_are_told_to_a_terminal_and_what_they_return_is_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def steps():
+        yield "looked again"
+        return 7
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert followed(steps()) == 7
+    assert terminal.getvalue() == "sluice: looked again\n"

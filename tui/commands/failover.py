@@ -1,0 +1,161 @@
+"""sluice failover: groups of a region that is lost go on in another one."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tui.output import config_option, output_option
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=15.0,
+    show_default=True,
+    help="Seconds per server. A region that is lost costs as much.",
+)
+partitions_option = click.option(
+    "--partitions", is_flag=True, help="A line for each partition, also of a long plan."
+)
+confirm_option = click.option(
+    "--confirm",
+    metavar="FROM:TO",
+    help="The regions, to show that you know what you do: west:east. Asked for on a terminal.",
+)
+
+
+def plan_options(command: Command) -> Command:
+    """What `plan` of both verbs is asked with."""
+    for option in reversed(
+        [
+            config_option,
+            click.option("--from", "source", required=True, metavar="REGION"),
+            click.option("--to", "target", required=True, metavar="REGION"),
+            click.option("--group", "groups", multiple=True, help="This group; may be repeated."),
+            click.option(
+                "--all-groups",
+                is_flag=True,
+                help="All that have committed in --from, but those recorded as living elsewhere.",
+            ),
+            click.option(
+                "--recorded",
+                is_flag=True,
+                help="With --all-groups: only those recorded as living in --from.",
+            ),
+            click.option(
+                "--except",
+                "left_out",
+                multiple=True,
+                metavar="GROUP",
+                help="But this one: with --all-groups, for those that consume in every region.",
+            ),
+            click.option("--topic", "topics", multiple=True, help="Only on this topic."),
+            click.option("--reason", required=True, help="Why; recorded, and shown to others."),
+            click.option(
+                "--earliest",
+                multiple=True,
+                metavar="GROUP",
+                help="Where nothing is known, it begins at the start of the log.",
+            ),
+            click.option(
+                "--from-timestamp",
+                multiple=True,
+                metavar="GROUP=DATE-TIME",
+                help="Where nothing is known, it begins there: older records are skipped.",
+            ),
+            click.option(
+                "--may-go-back",
+                multiple=True,
+                metavar="GROUP",
+                help="It may lose progress that it has made in --to.",
+            ),
+            click.option(
+                "--valid-minutes",
+                type=click.FloatRange(min=0, min_open=True, max=24 * 60),
+                default=5.0,
+                show_default=True,
+                help="After that it cannot be applied any more.",
+            ),
+            timeout_option,
+            partitions_option,
+            output_option,
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def apply_options(command: Command) -> Command:
+    """What `apply` of both verbs is asked with."""
+    for option in (output_option, partitions_option, timeout_option, confirm_option):
+        command = option(command)
+    return click.argument("plan", metavar="PLAN")(config_option(command))
+
+
+def verify_options(command: Command) -> Command:
+    """What `verify` of both verbs is asked with."""
+    for option in (output_option, partitions_option, timeout_option):
+        command = option(command)
+    return click.argument("plan", metavar="PLAN")(config_option(command))
+
+
+@click.group()
+def failover() -> None:
+    """Move consumer groups out of a region that is lost: plan, apply, verify.
+
+    Failing back is the same with the regions exchanged; while both regions live, prefer `sluice
+    switchover`. docs/failover.md leads through a lost region.
+    """
+
+
+@failover.command()
+@plan_options
+def plan(**options: Any) -> int:
+    """Show where groups would go on, and save that as a plan. Changes nothing.
+
+    Ends with 0 when the plan can be applied, with 4 when a check blocks it.
+    """
+    from tui.plan_request import Asked
+    from tui.relocation import make_plan
+
+    return make_plan(Asked(**options))
+
+
+@failover.command()
+@apply_options
+def apply(
+    plan: str, config: str, confirm: str | None, timeout: float, partitions: bool, output: str
+) -> int:
+    """Look again, then write what PLAN says: where the groups live, and their offsets.
+
+    Applied twice it finishes what was broken off. Ends with 4 or 6 when the plan cannot be applied
+    (any more): nothing was changed. With 5 when groups are left, with 7 when an answer was lost.
+    """
+    from tui.relocation import apply_plan
+
+    return apply_plan(config, plan, confirm, timeout, partitions, output)
+
+
+@failover.command()
+@verify_options
+def verify(plan: str, config: str, timeout: float, partitions: bool, output: str) -> int:
+    """Read back what the target has of PLAN. Changes nothing.
+
+    Ends with 0 when all groups are where it says, or have gone on from there; with 5 when some are,
+    with 1 when none is.
+    """
+    from tui.relocation import verify_plan
+
+    return verify_plan(config, plan, timeout, partitions, output)
+
+
+@failover.command("list")
+@config_option
+@output_option
+def list_(config: str, output: str) -> int:
+    """List the saved plans: those of `sluice switchover` too."""
+    from tui.relocation import list_plans
+
+    return list_plans(config, output)
