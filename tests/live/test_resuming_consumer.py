@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
@@ -158,6 +158,44 @@ def test_without_a_vector_it_is_a_consumer_like_any_other_and_needs_no_redis(
     assert reader.until(3) == [*west(0, 1), *east(0)]
     reader.consumer.commit(asynchronous=False)
     assert mirrored.committed("east") == (3, {})
+
+
+def test_behind_a_real_carrier_it_skips_and_follows_what_arrives(
+    regional, aggregate, carry, make_topic, opened
+):
+    topic = make_topic(regional, aggregate)
+    carrying = carry(regional, aggregate)
+    carrying.adopt(topic)
+    carrying.begin()
+    (route,) = carrying.routes.values()
+    config = {"group.id": f"of-{topic}", "enable.auto.commit": False, **QUICK, **CLASSIC}
+    consumer = ResumingConsumer(
+        config,
+        region=route.target,
+        appliance=carrying.appliance,
+        stored_vectors=lambda places: {place: {route.source: 300} for place in places},
+    )
+    opened.callback(consumer.close)
+    consumer.subscribe([topic])
+    producer = Producer(regional.librdkafka_options())
+    read = []
+    for number in range(900):
+        producer.produce(topic, str(number))
+        producer.poll(0)
+        if number % 100 == 99:
+            producer.flush()
+            end = max(0, number - 299)
+
+            def is_read(end: int = end) -> bool:
+                message = consumer.poll(0.05)
+                if message is not None:
+                    progress = consumer.progress(message)
+                    assert progress == {route.source: int(message.value()) + 1}
+                    read.append(int(message.value()))
+                return len(read) >= end
+
+            assert until(is_read, PATIENCE_SECONDS, 0), len(read)
+    assert read == list(range(300, 900))
 
 
 # What is not told
