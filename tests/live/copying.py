@@ -1,4 +1,4 @@
-"""A copier at work while a test looks at what it copies to."""
+"""A copier at work while a test looks at what it copies to; and commits for it to copy."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.copies.copier import Copier, Store
 from replicator.copies.log_follower import LogFollower
 
 PATIENCE_SECONDS = 60.0
+COORDINATOR_BEGINS = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 
 
 @contextmanager
@@ -37,3 +45,24 @@ def until_fresh(store: Any) -> None:
 def events(caplog) -> list[str]:
     said = [record.getMessage() for record in caplog.records]
     return [line.split()[0].removeprefix("event=") for line in said if line.startswith("event=")]
+
+
+def commit(cluster: KafkaCluster, group: str, topic: str, *offsets: int) -> None:
+    """By partition, as a consumer that was assigned them by hand."""
+    consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
+    places = [TopicPartition(topic, number, offset) for number, offset in enumerate(offsets)]
+
+    def is_taken() -> bool:
+        """A coordinator that has just begun takes nothing yet."""
+        try:
+            consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() not in COORDINATOR_BEGINS:
+                raise
+            return False
+        return True
+
+    try:
+        assert until(is_taken, PATIENCE_SECONDS)
+    finally:
+        consumer.close()

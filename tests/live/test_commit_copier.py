@@ -20,7 +20,7 @@ from replicator.copies.commit_follower import TOPIC, CommitTold, commit_follower
 from replicator.copies.commit_store import CommitStore
 from replicator.copies.followed import Portion
 from replicator.copies.log_follower import LogFollower
-from tests.live.copying import PATIENCE_SECONDS, events, until_fresh
+from tests.live.copying import PATIENCE_SECONDS, commit, events, until_fresh
 from tests.live.copying import copying as copying_to
 
 
@@ -39,16 +39,6 @@ def copying(cluster: KafkaCluster, url: str) -> Iterator[CommitStore]:
 @pytest.fixture
 def group() -> str:
     return f"group-{uuid.uuid4().hex[:8]}"
-
-
-def commit(cluster: KafkaCluster, group: str, topic: str, *offsets: int) -> None:
-    """By partition, as a consumer that was assigned them by hand."""
-    consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
-    places = [TopicPartition(topic, number, offset) for number, offset in enumerate(offsets)]
-    try:
-        consumer.commit(offsets=places, asynchronous=False)
-    finally:
-        consumer.close()
 
 
 def copied(store: CommitStore, group: str) -> dict[tuple[str, int], int]:

@@ -6,7 +6,7 @@ import signal
 import uuid
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from redis import Redis
 
 from deploy.lab.wait import until
@@ -19,7 +19,7 @@ from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.runs_topic import RunsKey, read
 from replicator.topics.admin import Admin
-from tests.live.copying import PATIENCE_SECONDS
+from tests.live.copying import PATIENCE_SECONDS, commit
 from tests.live.offsets_daemon import OffsetsRegion, offsets_region
 from tests.live.runs import KEY, create_runs_topic, fed, learned, publisher, stretches
 
@@ -31,12 +31,6 @@ async def tell(cluster, route_key: str, parts: list, key: RunsKey = KEY) -> None
     await telling.publish((key, part) for part in parts)
     await telling.flush()
     await telling.stop()
-
-
-def commit(cluster, group: str, topic: str, offset: int) -> None:
-    consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
 
 
 def copied_map(url: str, route_key: str, key: RunsKey = KEY) -> OffsetMap:
