@@ -20,7 +20,9 @@ from replicator.resume.runs_reader import Answer, Question
 logger = logging.getLogger(__name__)
 
 HELD_MAX = 10_000
-"""Records held before no more are fetched. librdkafka itself fetches up to 64 MiB ahead."""
+HELD_BYTES_MAX = 16 * 2**20
+"""Records held, and bytes of their values, before no more of a partition are fetched. librdkafka
+itself fetches up to 64 MiB ahead."""
 TRIM_OFFSETS = 1_000_000
 """Runs so far behind are forgotten, where nothing is ever committed: of older messages no vector
 can be told any more."""
@@ -62,6 +64,8 @@ class Assigned:
         self.position: int | None = None
         """Everything before it was handed out or skipped here; None: nothing was."""
         self.is_paused = False
+        """Nothing more is fetched until nothing is held."""
+        self._held_bytes = 0
         self.patience = Patience(patience_seconds)
         self.trouble: str | None = None
         self.start: int | None = None
@@ -107,9 +111,27 @@ class Assigned:
         self.question.wants_start = False
         self.is_placed = True
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it may ever want runs."""
+        return not self.is_placed or self.partition.needs_runs
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds as much as it should."""
+        return self.partition.held > HELD_MAX or self._held_bytes > HELD_BYTES_MAX
+
+    def take(self, message: Message) -> None:
+        """One message, or an error."""
+        offset = message.offset() if message.error() is None else None
+        self.partition.take(offset, message)
+        self._held_bytes += len(message)
+
     def release(self, *, even_untold: bool = False) -> Iterator[Step[Message]]:
         """What may go now."""
         yield from self.partition.release(even_untold=even_untold)
+        if not self.partition.held:
+            self._held_bytes = 0
 
     def commit_at(self, offset: int) -> Commit:
         """What to commit once everything before an offset was handled."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -13,6 +14,9 @@ from balancer.plan import TopicPartition
 from replicator.resume.assigned import Assigned, Commit
 
 logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS_MAX = 15.0
+RETRY_SECONDS = 0.1
 
 
 class Commits:
@@ -85,6 +89,34 @@ class Commits:
             assigned = self._assigned.get(TopicPartition(each.topic, each.partition))
             if assigned is not None and not each.error:
                 assigned.committed = Commit(each.offset, each.metadata or "")
+
+
+def committed_of(
+    consumer: Consumer, places: Sequence[TopicPartition], patience_seconds: float
+) -> dict[TopicPartition, Commit]:
+    """The group's commits; where it has none, the partition is left out.
+
+    Without their metadata nothing may be handed out, so this waits for the coordinator. Raises
+    KafkaException once patience is over.
+    """
+    deadline = time.monotonic() + patience_seconds
+    while places:
+        try:
+            found = consumer.committed([Position(*place) for place in places], ANSWER_SECONDS_MAX)
+            for each in found:
+                if each.error:
+                    raise KafkaException(each.error)
+        except KafkaException:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(RETRY_SECONDS)
+        else:
+            return {
+                TopicPartition(each.topic, each.partition): Commit(each.offset, each.metadata or "")
+                for each in found
+                if each.offset >= 0
+            }
+    return {}
 
 
 def _position(place: TopicPartition, commit: Commit) -> Position:

@@ -20,9 +20,9 @@ from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, load
 from replicator.failover.progress import Vector
 from replicator.failover.vector_metadata import decode
-from replicator.resume.assigned import HELD_MAX, Assigned, Commit
+from replicator.resume.assigned import Assigned
 from replicator.resume.awaited_runs import AwaitedRuns
-from replicator.resume.commits import Commits
+from replicator.resume.commits import Commits, committed_of
 from replicator.resume.consumer_settings import consumer_settings
 from replicator.resume.patience import Due
 from replicator.resume.runs_reader import AggregateLogs, RunsReader
@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 BATCH_RECORDS = 500
 WAIT_SECONDS_MAX = 1.0
 WAIT_SECONDS_FOR_RUNS = 0.02
-COMMITTED_SECONDS_MAX = 15.0
 
 StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vector]]
 Ready = tuple[Assigned | None, int | None, Message | None]
@@ -85,6 +84,8 @@ class ResumingConsumer:
         self._commit_at = time.monotonic() + (self._commit_seconds or 0)
         self._is_incremental = settings.is_incremental
         self._assigned: dict[TopicPartition, Assigned] = {}
+        self._unsettled: dict[TopicPartition, Assigned] = {}
+        """Those of the assigned partitions that may ever want runs."""
         self._commits = Commits(self._assigned, settings.on_commit)
         self._consumer = Consumer({**settings.options, "on_commit": self._commits.on_commit})
         self._runs = AwaitedRuns(RunsReader(here, self._routes, AggregateLogs(here)))
@@ -236,16 +237,15 @@ class ResumingConsumer:
 
     def _take(self, partitions: Sequence[Position]) -> None:
         """Partitions that were assigned: where they go on, and with which vectors."""
-        found = self._committed(partitions)
         places = [_place(each) for each in partitions]
+        committed = committed_of(self._consumer, places, self._patience_seconds)
         stored = self._stored_vectors(places) if self._stored_vectors and places else {}
         regions = [route.source for route in self._routes]
         begun, unplaced = [], []
-        for each in found:
-            place = _place(each)
-            commit = Commit(each.offset, each.metadata or "") if each.offset >= 0 else None
+        for place in places:
+            commit = committed.get(place)
             read = stored.get(place, decode(commit.metadata) if commit else {})
-            self._assigned[place] = Assigned(
+            self._assigned[place] = self._unsettled[place] = Assigned(
                 place,
                 regions,
                 commit,
@@ -264,25 +264,9 @@ class ResumingConsumer:
         if unplaced:
             self._consumer.pause(unplaced)
 
-    def _committed(self, partitions: Sequence[Position]) -> list[Position]:
-        """Without their metadata nothing may be handed out, so this waits for the coordinator."""
-        deadline = time.monotonic() + self._patience_seconds
-        while partitions:
-            try:
-                found = self._consumer.committed(
-                    [Position(*_place(each)) for each in partitions], COMMITTED_SECONDS_MAX
-                )
-                failed = [each.error for each in found if each.error]
-                if not failed:
-                    return found
-                raise KafkaException(failed[0])
-            except KafkaException:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(0.1)
-        return []
-
     def _drop(self, partitions: Iterable[Position]) -> None:
+        for each in partitions:
+            self._unsettled.pop(_place(each), None)
         gone = {id(self._assigned.pop(_place(each), None)) for each in partitions}
         self._ready = deque(each for each in self._ready if id(each[0]) not in gone or not each[0])
         if self._last is not None and id(self._last[0]) in gone:
@@ -323,7 +307,7 @@ class ResumingConsumer:
                     partition.fetched = offset + 1
                     self._ready.append((assigned, offset + 1, message))
                 continue
-            partition.take(offset if error is None else None, message)
+            assigned.take(message)
             touched[assigned.place] = assigned
         for assigned in touched.values():
             self._release(assigned)
@@ -331,11 +315,12 @@ class ResumingConsumer:
     def _release(self, assigned: Assigned, *, even_untold: bool = False) -> None:
         for position, message in assigned.release(even_untold=even_untold):
             self._ready.append((assigned, position, message))
-        held = assigned.partition.held
-        if assigned.is_paused != (held > HELD_MAX):
-            assigned.is_paused = not assigned.is_paused
-            switch = self._consumer.pause if assigned.is_paused else self._consumer.resume
-            switch([Position(*assigned.place)])
+        if assigned.is_full and not assigned.is_paused:
+            assigned.is_paused = True
+            self._consumer.pause([Position(*assigned.place)])
+        elif assigned.is_paused and not assigned.partition.held:
+            assigned.is_paused = False
+            self._consumer.resume([Position(*assigned.place)])
 
     def _await_runs(self) -> bool:
         """Takes in what was told, asks for more; whether anything waits."""
@@ -346,9 +331,11 @@ class ResumingConsumer:
                 assigned.learn(answer)
                 self._release(assigned)
         waiting = {}
-        for place, assigned in self._assigned.items():
+        for place, assigned in list(self._unsettled.items()):
             if assigned.start is not None and not assigned.is_placed:
                 self._begin(assigned)
+            if not assigned.is_unsettled:
+                del self._unsettled[place]
             if assigned.wants_runs:
                 waiting[place] = assigned.question
                 self._be_patient(assigned)

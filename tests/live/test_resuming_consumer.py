@@ -217,7 +217,7 @@ def test_a_partition_that_waits_for_runs_holds_up_no_other(regional, aggregate, 
 def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(
     mirrored, opened, monkeypatch
 ):
-    monkeypatch.setattr("replicator.resume.resuming_consumer.HELD_MAX", 700)
+    monkeypatch.setattr("replicator.resume.assigned.HELD_MAX", 700)
     mirrored.commit("east", 0, {"west": 1000})
     mirrored.land("east", *west(*range(3000)))
     reader = Reader(mirrored, "east", opened)
