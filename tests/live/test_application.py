@@ -360,6 +360,7 @@ def test_an_answer_that_was_lost_is_unknown_until_it_can_be_read(
     with pytest.raises(Unreachable):
         scene.verify()
     cluster.resume()
+    cluster.wait_ready()
     patient = replace(scene, timeout_seconds=15.0)
     assert patient.apply().not_done == ()
     assert patient.verify().not_done == ()

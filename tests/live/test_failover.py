@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
-from deploy.lab.wait import until
 from replicator.config.topology import load
 from replicator.copies.primary_store import PrimaryStore
 from replicator.failover.plan import Case, Completeness, GroupPlan, Move, Plan, decode, encode
@@ -34,6 +34,8 @@ from tui.program import run
 from tui.relocation import application
 
 PATIENCE_SECONDS = 60.0
+GROUPS = 800
+"""So many that applying a plan takes seconds, and can be caught at it."""
 TIMEOUT = ("--timeout", "10")
 
 
@@ -370,7 +372,7 @@ def many(
         Move(topic=regions.topic, partition=number, case=Case.MOVES, committed=9, resume=9)
         for number in range(PARTITIONS)
     )
-    names = [f"group-{number:03d}" for number in range(400)]
+    names = [f"group-{number:03d}" for number in range(GROUPS)]
     plan = Plan(
         id="many",
         created_at_ms=now_ms,
@@ -403,6 +405,9 @@ def many(
 
 def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
     """`sluice failover apply` as a process, once it has begun to write."""
+    options = regions.clusters[regions.east].librdkafka_options()
+    consumer = Consumer({**options, "group.id": "group-003"})
+    place = TopicPartition(regions.topic, 0)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tui.program", "failover", "apply", "many"),
@@ -413,11 +418,11 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-    def has_begun_or_ended() -> bool:
-        return bool(regions.committed(regions.east, "group-003")) or process.poll() is not None
-
-    assert until(has_begun_or_ended, PATIENCE_SECONDS)
+    try:
+        while process.poll() is None and consumer.committed([place], timeout=30)[0].offset < 0:
+            pass
+    finally:
+        consumer.close()
     assert process.poll() is None, "it was too quick to be caught"
     return process
 
@@ -437,7 +442,9 @@ def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, 
     )
     assert code == ExitCode.UNREACHABLE
     regions.clusters[regions.east].resume()
-    assert applied(sluice, regions, "many", "--timeout", "30")[0] == ExitCode.DONE
+    regions.clusters[regions.east].wait_ready()
+    code, _, err = applied(sluice, regions, "many", "--timeout", "30")
+    assert code == ExitCode.DONE, err
     assert verified(sluice, regions, "many")[0] == ExitCode.DONE
 
 
@@ -449,7 +456,7 @@ def test_an_apply_that_is_killed_is_told_by_verify_and_finished_by_a_second_one(
     code, out, _ = verified(sluice, regions, "many")
     assert code == ExitCode.PARTLY_DONE and out.startswith("PARTLY DONE")
     assert applied(sluice, regions, "many")[0] == ExitCode.DONE
-    assert len(plan.groups) == 400
+    assert len(plan.groups) == GROUPS
     assert verified(sluice, regions, "many")[0] == ExitCode.DONE
 
 
