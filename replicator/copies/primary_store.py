@@ -105,6 +105,12 @@ class PrimaryStore:
         records = (self._reader.read(value, f"{KEY} {group}") for group, value in texts.items())
         return {record.group: record for record in records if record is not None}
 
+    def get(self, group: str) -> PrimaryRegion | None:
+        """The record of one group, None without one. Raises StoreUnreachable."""
+        with reached(self.name):
+            value: Any = self._redis.hget(KEY, group)
+        return None if value is None else self._reader.read(value, f"{KEY} {group!r}")
+
     def write(self, records: Iterable[PrimaryRegion]) -> None:
         """Joins them with what is here. Raises StoreUnreachable."""
         wanted = list(joined(records).values())

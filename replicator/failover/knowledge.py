@@ -85,7 +85,7 @@ class Knowledge:
 
     commits: Mapping[str, Mapping[TopicPartition, Progress]]
     """By group: what it has committed in the source region's aggregate."""
-    target_commits: Mapping[str, Mapping[TopicPartition, int]]
+    target_commits: Mapping[str, Mapping[TopicPartition, Progress]]
     partitions: Mapping[TopicPartition, PartitionFacts]
     mirrored_topics: frozenset[str]
     """Those that are mirrored into the target region."""

@@ -119,12 +119,13 @@ class _Partition:
         return replace(move, read_again=again)
 
     def _stay(self, group: str, case: Case, committed: int | None, *notes: str) -> Move:
+        held = self._knowledge.target_commits.get(group, {}).get(self._place)
         return Move(
             topic=self._place.topic,
             partition=self._place.partition,
             case=case,
             committed=committed,
-            target_committed=self._knowledge.target_commits.get(group, {}).get(self._place),
+            target_committed=held.offset if held else None,
             notes=notes,
         )
 

@@ -118,7 +118,10 @@ class Survey:
             return Knowledge(
                 commits=commits,
                 target_commits={
-                    group: {place: held.offset for place, held in of_one.items()}
+                    group: {
+                        place: Progress(held.offset, decode(held.metadata))
+                        for place, held in of_one.items()
+                    }
                     for group, of_one in before.result().items()
                 },
                 partitions={

@@ -27,10 +27,11 @@ from replicator.config.topology import Appliance, load
 from replicator.daemon.logs import log_to_stderr
 from replicator.daemon.metrics_server import PortTaken, serve
 from replicator.offset_sync.activity_pass import activity_pass
-from replicator.offset_sync.metrics import Ages, CopiesCollector, OutOfPlaceCollector
+from replicator.offset_sync.metrics import Ages, CopiesCollector, OutOfPlaceCollector, SyncCollector
 from replicator.offset_sync.own_copies import own_copies
 from replicator.offset_sync.passes import Pass, PassLoop
 from replicator.offset_sync.peer_tending import PeerTending
+from replicator.offset_sync.sync import OffsetSync
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +68,15 @@ def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> li
     peers = [peer for peer in appliance.regions if peer != region]
     activity = activity_pass(appliance, region)
     registry.register(OutOfPlaceCollector(lambda: activity.out_of_place))
+    sync = OffsetSync(appliance, region)
+    registry.register(SyncCollector(lambda: sync.counts))
     return [
         Pass("activity", settings.activity_seconds, activity.once),
+        Pass(
+            "offset sync",
+            settings.sync_seconds,
+            lambda: sync.once(time.time_ns() // 1_000_000),
+        ),
         *(
             Pass(f"tending in {it}", settings.tend_seconds, PeerTending(appliance, region, it).once)
             for it in peers

@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from replicator.offset_sync.out_of_place import OutOfPlace
 from replicator.offset_sync.own_copies import Copy
 from replicator.offset_sync.passes import PassLoop
+from replicator.offset_sync.sync import SyncCounts
 from replicator.offsets.offset_store import StoreUnreachable
 
 
@@ -102,3 +103,30 @@ class OutOfPlaceCollector(Collector):
             for region in it.outside:
                 family.add_metric((group, region), 1.0)
         yield family
+
+
+class SyncCollector(Collector):
+    """Groups of other regions whose offsets are kept in step here."""
+
+    def __init__(self, counts: Callable[[], SyncCounts]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._counts()
+        for name, text, value in (
+            ("sluice_offset_sync_groups", "Groups that live in another region.", counts.groups),
+            (
+                "sluice_offset_sync_groups_active",
+                "Of these, with members here: they are not written.",
+                counts.active,
+            ),
+            (
+                "sluice_offset_sync_positions_unknown",
+                "Their positions of which nothing is known.",
+                counts.unknown,
+            ),
+        ):
+            yield GaugeMetricFamily(name, text, value=value)
+        yield CounterMetricFamily(
+            "sluice_offset_sync_positions_written_total", "Positions written.", value=counts.written
+        )

@@ -50,11 +50,18 @@ class HandCarried:
         aggregates: clusters by the names that the test knows the regions by.
         away: further regions, none of whose servers is there.
         redis_url: of the server; each region has a database of its own.
+        copies_commits: else that is left to a copier.
     """
 
     def __init__(
-        self, aggregates: Mapping[str, LabCluster], redis_url: str, away: Sequence[str] = ()
+        self,
+        aggregates: Mapping[str, LabCluster],
+        redis_url: str,
+        away: Sequence[str] = (),
+        *,
+        copies_commits: bool = True,
     ) -> None:
+        self._copies_commits = copies_commits
         self._mark = uuid.uuid4().hex[:6]
         self._clusters = dict(aggregates)
         nowhere = (f"127.0.0.1:{port}" for port in range(1, 1000))
@@ -210,8 +217,9 @@ class HandCarried:
         end = self._positions[peer, where] = begin + len(told)
         rows = tuple(Told(Version(0, at), each) for at, each in enumerate(told, begin))
         portion = Portion(Position("log", 0, begin), Position("log", 0, end), rows, now_ms)
-        with CommitStore(self.url(peer), self.name[where]) as store:
-            store.put({0: portion})
+        if self._copies_commits:
+            with CommitStore(self.url(peer), self.name[where]) as store:
+                store.put({0: portion})
         start = Position("runs", 0)
         for route in self.appliance.routes_into(self.name[where]):
             with RunsCopies(self.url(peer), route.key) as copies:

@@ -291,7 +291,7 @@ def test_what_is_noted_of_a_partition_stands_in_the_moves_of_its_groups():
 
 
 def test_what_the_target_group_has_committed_stands_beside_where_it_would_go():
-    move = only_move(knowledge(target_commits={"orders": {PLACE: 7}}))
+    move = only_move(knowledge(target_commits={"orders": {PLACE: Progress(7)}}))
     assert (move.resume, move.target_committed, move.goes_back) == (2, 7, True)
 
 

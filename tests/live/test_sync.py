@@ -1,0 +1,287 @@
+"""Groups that live in the west are kept in step in the east, where a consumer simply starts."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
+from redis import Redis
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.wait import until
+from replicator.copies.activity import ActivityStore
+from replicator.copies.commit_follower import commit_follower
+from replicator.copies.commit_store import CommitStore
+from replicator.copies.primary_region import PrimaryRegion
+from replicator.copies.primary_store import PrimaryStore
+from replicator.failover.groups import Groups
+from replicator.failover.knowledge import Progress
+from replicator.failover.vector_metadata import decode
+from replicator.offset_sync.due import LATE_MS
+from replicator.offset_sync.passes import PassFailed
+from replicator.offset_sync.sync import OffsetSync
+from tests.live.conftest import TopicMaker
+from tests.live.copying import PATIENCE_SECONDS, copying
+from tests.live.hand_carried import HandCarried, Record
+
+
+class Scene:
+    """A group that lives in the west, and the east's sync, pass by pass."""
+
+    def __init__(self, regions: HandCarried, place: TopicPartition) -> None:
+        self.regions, self.place = regions, place
+        self.group = f"group-{uuid.uuid4().hex[:12]}"
+        self.sync = OffsetSync(regions.appliance, regions.name["east"])
+        self.east = Groups("east", regions.settings("east"))
+        self._now_ms = time.time_ns() // 1_000_000
+
+    def lives_in(self, region: str, generation: int = 1) -> None:
+        named = self.regions.name[region]
+        record = PrimaryRegion(self.group, named, generation, generation, "ann", "test")
+        for name in self.regions.name:
+            with PrimaryStore(self.regions.url(name)) as store:
+                store.write([record])
+
+    def commit(self, offset: int, vector: dict[str, int] | None = None, where="west") -> None:
+        self.regions.commit(where, self.group, {self.place: offset}, vector)
+
+    def once(self, later_ms: int = 1) -> None:
+        """A pass; work of the one before has been rested from."""
+        for region in self.sync._regions.values():
+            region.rests_until = 0.0
+        self._now_ms += later_ms
+        self.sync.once(self._now_ms)
+
+    def held(self) -> Progress | None:
+        found = self.east.commits([self.group], [self.place])[self.group].get(self.place)
+        if found is None:
+            return None
+        names = {full: name for name, full in self.regions.name.items()}
+        vector = {names[region]: it for region, it in decode(found.metadata).items()}
+        return Progress(found.offset, vector)
+
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
+        """The groups of each look that is taken from now on."""
+        found = []
+        for region in self.sync._regions.values():
+            look = region.survey.knowledge
+
+            def knowledge(request, now_ms, look=look):
+                found.append(request.groups)
+                return look(request, now_ms)
+
+            monkeypatch.setattr(region.survey, "knowledge", knowledge)
+        return found
+
+
+@pytest.fixture
+def scene(regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicMaker) -> Scene:
+    regions = HandCarried({"west": regional, "east": aggregate}, redis.url)
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", place, ("west", 10), ("east", 5))
+    regions.land("east", place, ("east", 5), ("west", 10))
+    for where in ("west", "east"):
+        regions.tell(where)
+    made = Scene(regions, place)
+    made.lives_in("west")
+    return made
+
+
+def test_a_position_follows_where_the_group_lives_on_and_back_again(scene):
+    scene.commit(12)
+    scene.once()
+    assert scene.held() == Progress(2, {"west": 10, "east": 2})
+    scene.commit(14)
+    scene.once()
+    assert scene.held() == Progress(4, {"west": 10, "east": 4})
+    scene.commit(3)  # rewound
+    scene.once()
+    assert scene.held() == Progress(0, {"west": 3, "east": 0})
+    assert (scene.sync.counts.groups, scene.sync.counts.written) == (1, 3)
+
+
+def test_the_vector_beside_the_groups_own_commit_is_kept(scene):
+    scene.commit(8, {"west": 4, "east": 5})
+    scene.once()
+    assert scene.held() == Progress(13, {"west": 8, "east": 5})
+
+
+@pytest.mark.parametrize("region", ["east", None])
+def test_a_group_is_never_written_where_it_lives_nor_if_it_lives_nowhere(scene, region):
+    if region:
+        scene.lives_in(region, generation=2)
+    else:
+        with Redis.from_url(scene.regions.url("east")) as client:
+            client.delete("sluice:primary")
+    scene.commit(12)
+    scene.once()
+    assert scene.held() is None
+    assert scene.sync.counts.written == 0
+
+
+def test_a_group_that_moves_here_in_the_middle_of_a_pass_is_left_alone(scene, monkeypatch):
+    scene.commit(12)
+    scene.once()
+    scene.commit(14)
+    survey = scene.sync._regions[scene.regions.name["west"]].survey
+    look = survey.knowledge
+
+    def knowledge(request, now_ms):
+        found = look(request, now_ms)
+        scene.lives_in("east", generation=2)
+        return found
+
+    monkeypatch.setattr(survey, "knowledge", knowledge)
+    scene.once()
+    assert scene.held() == Progress(2, {"west": 10, "east": 2})
+
+
+def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_again(
+    scene, aggregate
+):
+    scene.commit(12)
+    scene.once()
+    options = {"group.id": scene.group, "enable.auto.commit": False}
+    consumer = Consumer({**aggregate.librdkafka_options(), **options})
+    try:
+        consumer.subscribe([scene.place.topic])
+        assert until(lambda: bool(consumer.poll(0.1) or consumer.assignment()), PATIENCE_SECONDS)
+        consumer.commit(offsets=[Place(*scene.place, 15)], asynchronous=False)
+        scene.commit(14)
+        scene.once()
+        assert scene.held() == Progress(15)
+        # Said by this region's daemon, it is not even looked at.
+        with ActivityStore(scene.regions.url("east")) as store:
+            store.say(scene.regions.name["east"], [scene.group], scene._now_ms)
+            scene.once()
+            assert scene.sync.counts.active == 1
+            store.say(scene.regions.name["east"], [], scene._now_ms)
+    finally:
+        consumer.close()
+    assert until(lambda: not scene.east.active([scene.group]), PATIENCE_SECONDS)
+    scene.once()
+    assert scene.held() == Progress(4, {"west": 10, "east": 4})
+
+
+def test_what_has_not_arrived_is_waited_for_and_then_passed(scene):
+    scene.regions.land("west", scene.place, ("west", 6))
+    scene.regions.tell("west")
+    scene.commit(21)
+    scene.once()
+    assert scene.held() == Progress(15, {"west": 16, "east": 5})
+    scene.regions.land("east", scene.place, ("west", 6), ("east", 1))
+    scene.regions.tell("east")
+    scene.once()
+    assert scene.held() == Progress(21, {"west": 16, "east": 5})
+
+
+def test_a_pass_looks_only_at_groups_of_which_something_may_have_changed(scene, monkeypatch):
+    scene.commit(12)
+    scene.once()
+    looks = scene.looks(monkeypatch)
+    scene.once()
+    scene.once()
+    assert looks == []
+    scene.commit(15)  # at the end: what comes next may matter
+    scene.once()
+    assert looks == [{scene.group}]
+    scene.once(LATE_MS + 1)
+    scene.once(LATE_MS + 1)
+    assert len(looks) <= 3
+    count = len(looks)
+    scene.once(LATE_MS + 1)
+    assert len(looks) == count
+    scene.regions.land("east", scene.place, ("east", 1))
+    scene.once()
+    assert len(looks) == count + 1
+
+
+def test_of_what_nothing_is_known_nothing_is_written_and_copies_of_unknown_age_are_not_used(scene):
+    scene.commit(12)
+    with Redis.from_url(scene.regions.url("east")) as client:
+        runs = list(client.scan_iter("sluice:runs:*"))
+        client.delete(*runs)
+        scene.once()
+        assert scene.held() is None
+        client.delete(*client.scan_iter("sluice:read_age:commits:*"))
+    scene.once()
+    assert scene.held() is None
+
+
+def test_an_aggregate_that_is_away_is_named(scene, redis):
+    away = HandCarried({}, redis.url, away=["west", "east"])
+    away.land("west", scene.place, ("west", 10))
+    away.tell("west")
+    away.commit("west", "g", {scene.place: 5})
+    with PrimaryStore(away.url("east")) as store:
+        store.write([PrimaryRegion("g", away.name["west"], 1, 1, "ann", "test")])
+    sync = OffsetSync(away.appliance, away.name["east"], timeout_seconds=1.0)
+    with pytest.raises(PassFailed, match=away.name["west"]):
+        sync.once(time.time_ns() // 1_000_000)
+
+
+# With a real copier, and a consumer that starts in the east
+
+
+def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
+    regional, aggregate, redis, make_topic: TopicMaker
+):
+    regions = HandCarried({"west": regional, "east": aggregate}, redis.url, copies_commits=False)
+    place = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", place, ("west", 30), ("east", 20), ("west", 10))
+    regions.land("east", place, ("east", 20), ("west", 40))
+    for where in ("west", "east"):
+        regions.tell(where)
+    scene = Scene(regions, place)
+    scene.lives_in("west")
+    with CommitStore(regions.url("east"), regions.name["west"]) as store:
+        follower = commit_follower("west aggregate", regions.settings("west"))
+        with copying(follower, store):
+            read = _consumed(regional, scene.group, place, 45)
+            began = time.monotonic()
+
+            def is_in_step() -> bool:
+                scene.once()
+                return scene.held() == Progress(15, {"west": 30, "east": 15})
+
+            assert until(is_in_step, PATIENCE_SECONDS), scene.held()
+            assert time.monotonic() - began < 30
+    met = _consumed(aggregate, scene.group, place, 45)
+    everything = set(regions.log("east", place))
+    assert set(read) | set(met) == everything
+    # What stands in the east behind the first unread record, and nothing else.
+    assert set(read) & set(met) == {("west", at) for at in range(30)}
+
+
+def _consumed(cluster: LabCluster, group: str, place: TopicPartition, count: int) -> list[Record]:
+    """An application's next records, committed."""
+    consumer = Consumer(
+        {
+            **cluster.librdkafka_options(),
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    found: list[Record] = []
+    try:
+        consumer.subscribe([place.topic])
+
+        def is_done() -> bool:
+            message = consumer.poll(0.2)
+            if message and len(found) < count:
+                assert message.error() is None
+                origin, at = message.value().decode().split()
+                found.append((origin, int(at)))
+                if len(found) == count:
+                    consumer.commit(message=message, asynchronous=False)
+            return len(found) == count
+
+        assert until(is_done, PATIENCE_SECONDS, 0.0), found
+        return found
+    finally:
+        consumer.close()
