@@ -10,7 +10,9 @@ from typing import Any
 
 from deploy.lab.daemons import SLUICE
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 180.0
+WAIT_SECONDS = 120
+"""A switchover waits so long for what is on its way: a busy machine takes its time."""
 
 
 class Refused(Exception):
@@ -63,8 +65,11 @@ class Operator:
         """A saved plan, as `-o json` shows it."""
         named = [part for group in groups for part in ("--group", group)]
         where = ("--from", source, "--to", target)
-        arguments = (verb, "plan", *where, *named, "--reason", "drill", "-o", "json", *options)
-        plan: dict[str, Any] = self.ask(*arguments, codes=codes).json()
+        wait = ("--wait-seconds", str(WAIT_SECONDS)) if verb == "switchover" else ()
+        plan: dict[str, Any] = self.ask(
+            *(verb, "plan", *where, *named, "--reason", "drill", "-o", "json", *wait, *options),
+            codes=codes,
+        ).json()
         return plan
 
     def apply(

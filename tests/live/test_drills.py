@@ -160,7 +160,7 @@ class Site:
         """Whether a daemon has said that a group consumes where it does not live."""
         logs = (self.daemons.log(name, "offsets") for name in self.lab.regions)
         return any(
-            "event=out-of-place" in line and group in line
+            "event=group-out-of-place" in line and repr(group) in line
             for log in logs
             for line in log.read_text().splitlines()
         )
@@ -266,8 +266,8 @@ def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site)
     plain = site.application("passive-plain", means="plain")
     both = (helped, plain)
     names = [application.group for application in both]
-    site.operator.ask(*("groups", "set-primary", *names, "--to", "west", "--reason", "drill"))
     site.run(both, west)
+    site.operator.ask(*("groups", "set-primary", *names, "--to", "west", "--reason", "drill"))
     for application in both:
         application.stop()
     synced = site.until_in_step("west", "east", names)
