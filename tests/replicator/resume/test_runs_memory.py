@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.failover.skipping import origin
+from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.stretch import Run, Stretch
 from replicator.resume.runs_memory import RunsMemory, Source, Told
@@ -70,3 +71,13 @@ def test_an_older_source_topic_is_named_apart_as_long_as_its_records_are_there()
     memory.learn(told(Run(0, 0, 4), source=old))
     there = memory.aggregate()
     assert [origin(there, at) for at in (3, 5)] == [("west/old", 3), ("west", 0)]
+
+
+def test_an_older_source_topic_whose_records_are_gone_is_not_named():
+    gone = OffsetMap()
+    gone.learn(Stretch(0, 4, (Run(0, 0, 4),)))
+    gone.trim(4)
+    memory = RunsMemory(["west"])
+    memory.learn(Told(Source("west", "old"), 0, (gone.piece(),)))
+    memory.learn(told(Run(0, 5, 3), source=Source("west", "new")))
+    assert set(memory.aggregate().known) == {"west"}
