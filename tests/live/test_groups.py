@@ -33,6 +33,20 @@ def name() -> str:
     return f"group-{uuid.uuid4().hex[:12]}"
 
 
+@pytest.fixture
+def known_topic(aggregate: LabCluster, groups: Groups, make_topic: TopicMaker) -> TopicMaker:
+    """A new topic that the coordinators know of: on a busy machine that takes a while."""
+
+    def make(partitions: int = 1) -> str:
+        topic = make_topic(aggregate, partitions=partitions)
+        last = {TopicPartition(topic, partitions - 1): (0, "")}
+        asks = f"asks-{uuid.uuid4().hex[:12]}"
+        assert until(lambda: groups.write(asks, last) == {}, PATIENCE_SECONDS)
+        return topic
+
+    return make
+
+
 Joining = Callable[..., Consumer]
 
 
@@ -65,9 +79,9 @@ def join(aggregate: LabCluster) -> Iterator[Joining]:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_them(
-    groups, name, join, make_topic: TopicMaker, aggregate, protocol
+    groups, name, join, known_topic: TopicMaker, protocol
 ):
-    topic = make_topic(aggregate, partitions=2)
+    topic = known_topic(2)
     place = TopicPartition(topic, 0)
     consumer = join(name, topic, protocol)
     consumer.commit(offsets=[Place(topic, 0, 3)], asynchronous=False)
@@ -88,9 +102,9 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
 
 
 def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
-    groups, name, make_topic: TopicMaker, aggregate
+    groups, name, known_topic: TopicMaker
 ):
-    topic = make_topic(aggregate, partitions=300)
+    topic = known_topic(300)
     vectors = {n: {"west": n, "east": 10**12 + n} for n in range(300)}
     offsets = {TopicPartition(topic, n): (n + 1, encode(vector)) for n, vector in vectors.items()}
     assert groups.write(name, offsets) == {}
@@ -100,9 +114,9 @@ def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
 
 
 def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(
-    groups, name, make_topic: TopicMaker, aggregate
+    groups, name, known_topic: TopicMaker
 ):
-    place = TopicPartition(make_topic(aggregate), 0)
+    place = TopicPartition(known_topic(), 0)
     assert name not in groups.members()
     assert groups.active([name]) == frozenset()
     assert groups.commits([name], [place]) == {name: {}}
@@ -119,9 +133,9 @@ def test_nothing_to_read_or_to_write_needs_no_broker(name):
 
 
 def test_partitions_that_are_refused_are_named_and_the_others_are_set(
-    groups, name, make_topic: TopicMaker, aggregate
+    groups, name, known_topic: TopicMaker
 ):
-    topic = make_topic(aggregate, partitions=2)
+    topic = known_topic(2)
     kept, absent, nowhere = (
         TopicPartition(topic, 0),
         TopicPartition(topic, 9),
