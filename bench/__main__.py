@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import click
 from confluent_kafka import KafkaException
 
-from bench import kills, latency, machine, replicate, results, table
+from bench import failover, kills, latency, machine, replicate, results, table
 from bench.ground import DIRECTORY, Ground, delete_topics, say
 from bench.load import Load, fill
 from bench.measure import NothingArrives
@@ -23,6 +23,7 @@ from bench.mirror import Factory
 from bench.mirrormaker import MirrorMaker, exactly_once
 from bench.results import Result
 from bench.sluice_run import Sluice
+from deploy.lab.operator import Refused
 from deploy.lab.process import NotStarted
 
 SYSTEMS: dict[str, Factory] = {
@@ -38,7 +39,8 @@ LOADS = {
     # Not in a full run: what a producer with Kafka's default batch.size of 16 KiB leaves behind.
     "bytes200_small_batches": Load("bytes200_small_batches", 8_000_000, 200, 80),
 }
-CASES = (*LOADS, "latency2000", "kills")
+FAILOVER = "failover"
+CASES = (*LOADS, "latency2000", "kills", FAILOVER)
 FULL = tuple(case for case in CASES if case != "bytes200_small_batches")
 
 # The exactly-once mode gets one round, the last: the brokers' JVMs are slow in the first.
@@ -75,7 +77,7 @@ QUICK = Size(
 )
 
 # Of one system; the others are measured all the same.
-FAILURES = (NothingArrives, NotStarted, KafkaException, RuntimeError, TimeoutError)
+FAILURES = (NothingArrives, NotStarted, Refused, KafkaException, RuntimeError, TimeoutError)
 
 Measured = tuple[Result, dict[str, Any]]
 
@@ -100,34 +102,53 @@ def main(
     if load > 1.0:
         say(f"load average is {load:.1f}: other programs run, the figures will be worth little")
     failures: list[str] = []
-    with Ground() as ground:
-        for case in cases or FULL:
-            began_with = round(machine.load_average(), 1)
-            found = measure(ground, case, chosen, rounds, size, failures)
-            run = {
-                "at": time.strftime("%Y-%m-%d %H:%M"),
-                "load_average": began_with,
-                "rounds": max(map(len, found.values()), default=0),
-                "quick": quick,
-                "details": [
-                    {"system": system, **details}
-                    for system, measured in found.items()
-                    for _, details in measured
-                ],
-            }
-            medians = [
-                results.median([result for result, _ in measured])
-                if measured
-                else Result(case=case, system=system)
-                for system, measured in found.items()
-            ]
-            results.keep(file, case, medians, machine=machine.described(), run=run)
-            if file == results.FILE:
-                table.main()
-    say(f"results are in {file}")
+    wanted = cases or FULL
+    if mirrored := [case for case in wanted if case != FAILOVER]:
+        with Ground() as ground:
+            for case in mirrored:
+                began_with = round(machine.load_average(), 1)
+                found = measure(ground, case, chosen, rounds, size, failures)
+                keep(file, case, found, load_average=began_with, quick=quick)
+        say(f"results are in {file}")
+    if FAILOVER in wanted:
+        try:
+            failover.run(quick=quick)
+        except FAILURES as error:
+            failures.append(f"{FAILOVER} failed: {str(error) or type(error).__name__}")
     for failure in failures:
         say(failure)
     sys.exit(1 if failures else 0)
+
+
+def keep(
+    file: Path,
+    case: str,
+    found: Mapping[str, Sequence[Measured]],
+    *,
+    load_average: float,
+    quick: bool,
+) -> None:
+    """Writes the medians of a case, and how each was measured."""
+    run = {
+        "at": time.strftime("%Y-%m-%d %H:%M"),
+        "load_average": load_average,
+        "rounds": max(map(len, found.values()), default=0),
+        "quick": quick,
+        "details": [
+            {"system": system, **details}
+            for system, measured in found.items()
+            for _, details in measured
+        ],
+    }
+    medians = [
+        results.median([result for result, _ in measured])
+        if measured
+        else Result(case=case, system=system)
+        for system, measured in found.items()
+    ]
+    results.keep(file, case, medians, machine=machine.described(), run=run)
+    if file == results.FILE:
+        table.main()
 
 
 def measure(

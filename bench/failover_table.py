@@ -60,7 +60,8 @@ def _unplanned(found: Mapping[str, Any]) -> Iterator[str]:
         return
     yield (
         "| region killed; application | handled before | beyond the last copied commit"
-        " | age of the copies, s | read again | the least possible | the plan said | missed |"
+        " | age of the copies, s | read again | the least possible of the copies, of all"
+        " | the plan said | missed |"
     )
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     for row in found["unplanned"]:
@@ -68,7 +69,8 @@ def _unplanned(found: Mapping[str, Any]) -> Iterator[str]:
             f"| {row['means']} | {row['handled_before']:,} | {row['after_last_copied_commit']:,}"
             f" ({row['after_last_copied_commit_seconds']:.2f} s)"
             f" | {row['copies_age_seconds']:.2f} | {row['read_again']:,}"
-            f" | {row['read_again_least']:,} | {row['read_again_said']} | {row['missed']:,} |"
+            f" | {row['read_again_least_of_copies']:,}, {row['read_again_least']:,}"
+            f" | {row['read_again_said']} | {row['missed']:,} |"
         )
 
 

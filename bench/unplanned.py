@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bench.numbered_log import NUMBERS, Ints, moved, read_log
+from bench.numbered_log import NUMBERS, Ints, NumberedLog, moved, read_log
 from deploy.lab.application import Application, Effect, Means
 from deploy.lab.daemons import Daemons
 from deploy.lab.lab import REGIONS, Lab
-from deploy.lab.numbered_load import NumberedLoad
+from deploy.lab.numbered_load import Numbered, NumberedLoad
 from deploy.lab.operator import Operator
 from deploy.lab.wait import until
 
@@ -31,11 +31,14 @@ class Unplanned:
     read_again: int
     read_again_least: int
     """By the best offset that skips nothing, for what it had really handled."""
+    read_again_least_of_copies: int
+    """By the best offset that skips nothing, for the commits that the plan was made from."""
     read_again_said: str
     """By the plan; of what it knew of."""
     missed: int
     after_last_copied_commit: int
-    """What it had handled beyond the commit that the plan was made from."""
+    """What it had handled beyond the commit that the plan was made from: the copies' age, and
+    what it had not committed itself."""
     after_last_copied_commit_seconds: float
     copies_age_seconds: float
     """When the region was killed."""
@@ -88,12 +91,13 @@ def unplanned(
         for application in applications.values():
             if not until(lambda app=application: app.handled_count() > wanted, PATIENCE_SECONDS):  # type: ignore[misc]
                 raise RuntimeError(f"{application.group} handles nothing; see {directory}")
+        lab.regions[SOURCE].aggregate.kill_all()
         killed_at = time.time()
-        daemons.kill(SOURCE)
-        lab.regions[SOURCE].kill()
-        loads[0].process.kill()
         for application in applications.values():
             application.kill()
+        lab.regions[SOURCE].kill()
+        daemons.kill(SOURCE)
+        loads[0].process.kill()
 
         operator = Operator(lab.configuration)
         plan = operator.plan(SOURCE, TARGET, [each.group for each in applications.values()])
@@ -101,33 +105,52 @@ def unplanned(
         operator.verify(plan)
         for application in applications.values():
             application.start(lab.regions[TARGET])
-        loads[1].stop()
-        if not until(lambda: _is_quiet(list(applications.values())), PATIENCE_SECONDS, 2.0):
-            raise RuntimeError(f"the applications do not come to an end; see {directory}")
+        log = _whole_log(lab, topic, partitions, loads[1].stop())
         for application in applications.values():
+            # What is not there by then is missed.
+            until(lambda app=application: _unmet(log, app) == 0, PATIENCE_SECONDS, 0.5)  # type: ignore[misc]
             application.stop()
         return [
-            _found(lab, topic, partitions, means, application, plan, killed_at)
+            _found(log, means, application, plan, killed_at)
             for means, application in applications.items()
         ]
 
 
-def _is_quiet(applications: list[Application]) -> bool:
-    before = [application.handled_count() for application in applications]
-    time.sleep(2.0)
-    return before == [application.handled_count() for application in applications]
+def _whole_log(
+    lab: Lab, topic: str, partitions: int, acknowledged: list[Numbered]
+) -> list[NumberedLog]:
+    """The target's, once it has all that its own region's producer wrote.
+
+    What it has not of the lost region by now cannot come.
+    """
+    owed = _by_partition(acknowledged, partitions)
+    log: list[NumberedLog] = []
+
+    def has_all() -> bool:
+        nonlocal log
+        log = read_log(lab.regions[TARGET].aggregate, topic, partitions, REGIONS)
+        return not any(
+            len(np.setdiff1d(numbers, found.numbers))
+            for numbers, found in zip(owed, log, strict=True)
+        )
+
+    if not until(has_all, PATIENCE_SECONDS, 0.5):
+        raise RuntimeError(f"not all of {topic} arrives in {TARGET}")
+    return log
+
+
+def _unmet(log: Sequence[NumberedLog], application: Application) -> int:
+    met = _by_partition(application.handled(), len(log))
+    return sum(len(np.setdiff1d(each.numbers, met[p])) for p, each in enumerate(log))
 
 
 def _found(
-    lab: Lab,
-    topic: str,
-    partitions: int,
+    log: Sequence[NumberedLog],
     means: Means,
     application: Application,
     plan: Mapping[str, Any],
     killed_at: float,
 ) -> Unplanned:
-    log = read_log(lab.regions[TARGET].aggregate, topic, partitions, REGIONS)
     before = application.effects(SOURCE)
     everywhere = application.handled()
     moves = {
@@ -137,25 +160,26 @@ def _found(
         for move in each["moves"]
     }
     late = [each for each in before if each.offset >= _committed(moves, each)]
-    read, met = _numbers(before, partitions), _numbers(application.effects(), partitions)
-    least = sum(
-        moved(read[partition], log[partition], moves[partition]["resume"] or 0).read_again_least
-        for partition in range(partitions)
-        if partition in moves
-    )
+    copied = [each for each in before if each.offset < _committed(moves, each)]
     age_ms = plan["age_ms"] or 0
     return Unplanned(
         means=means,
         handled_before=len(before),
         read_again=len(everywhere) - len(set(everywhere)),
-        read_again_least=least,
+        read_again_least=_least(log, before),
+        read_again_least_of_copies=_least(log, copied),
         read_again_said=_said(moves),
-        missed=sum(len(np.setdiff1d(log[p].numbers, met[p])) for p in range(partitions)),
+        missed=_unmet(log, application),
         after_last_copied_commit=len(late),
-        after_last_copied_commit_seconds=round(
-            killed_at - min((each.at for each in late), default=killed_at), 3
-        ),
+        after_last_copied_commit_seconds=round(before[-1].at - late[0].at if late else 0.0, 3),
         copies_age_seconds=round(killed_at - (plan["created_at_ms"] - age_ms) / 1000, 3),
+    )
+
+
+def _least(log: Sequence[NumberedLog], effects: list[Effect]) -> int:
+    read = _by_partition([each.record for each in effects], len(log))
+    return sum(
+        moved(numbers, found, 0).read_again_least for numbers, found in zip(read, log, strict=True)
     )
 
 
@@ -164,10 +188,9 @@ def _committed(moves: Mapping[int, Mapping[str, Any]], effect: Effect) -> int:
     return (move["committed"] if move else None) or 0
 
 
-def _numbers(effects: list[Effect], partitions: int) -> list[Ints]:
+def _by_partition(records: Iterable[Numbered], partitions: int) -> list[Ints]:
     found: list[list[int]] = [[] for _ in range(partitions)]
-    for each in effects:
-        record = each.record
+    for record in records:
         found[record.partition].append(REGIONS.index(record.region) * NUMBERS + record.number)
     return [np.array(numbers, dtype=np.int64) for numbers in found]
 

@@ -23,6 +23,7 @@ from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import LabRegion
 from deploy.lab.numbered_load import Numbered
 from deploy.lab.process import Process
+from deploy.lab.wait import until
 from replicator.resume import ResumingConsumer
 
 Means = Literal["plain", "helper", "stored"]
@@ -32,6 +33,7 @@ and a vector that is stored with the effects."""
 BATCH_RECORDS = 500
 POLL_SECONDS = 0.1
 END_SECONDS_MAX = 60.0
+READING = "reads"
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS handled (
@@ -97,6 +99,7 @@ class Application:
         self._configuration = str(configuration or "")
         self._commit_seconds = commit_seconds
         self._process: Process | None = None
+        self._starts = 0
         with closing(sqlite3.connect(self.database)) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.executescript(SCHEMA)
@@ -120,6 +123,7 @@ class Application:
             configuration=self._configuration,
             commit_seconds=self._commit_seconds,
         )
+        self._starts = self._log.read_text().count(READING) + 1 if self._log.exists() else 1
         self._process = Process(
             f"application {self.name}",
             [sys.executable, "-m", "deploy.lab.application", json.dumps(asdict(order))],
@@ -137,9 +141,14 @@ class Application:
         """It ends, with all that it handled committed; raises NotStarted."""
         assert self._process is not None, "start() it first"
         process, self._process = self._process, None
+        # Before it reads it knows of no other way to end than at once.
+        until(lambda: self._has_begun() or not process.is_running(), END_SECONDS_MAX)
         process.terminate()
         if process.wait(END_SECONDS_MAX):
             raise process.failure("did not end in peace")
+
+    def _has_begun(self) -> bool:
+        return self._log.read_text(errors="replace").count(READING) >= self._starts
 
     def look_alive(self) -> None:
         """Raises NotStarted when it has ended by itself."""
@@ -308,6 +317,7 @@ def main(order: Order) -> int:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     with closing(sqlite3.connect(order.database, isolation_level=None)) as database:
         member = member_of(order, database)
+        print(READING, flush=True)
         committed_at = time.monotonic()
         while not over.is_set():
             handle(order, database, member)
