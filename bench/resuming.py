@@ -27,12 +27,12 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config.topology import Appliance
-from replicator.failover.vector_metadata import encode
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import RUNS_PER_PIECE, OffsetStore
 from replicator.offsets.packed_map import pack
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Run, Stretch
+from replicator.progress.vector_metadata import encode
 from replicator.resume import ResumingConsumer
 from replicator.resume.runs_reader import AggregateLogs
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from replicator.config.topology import Appliance, Route
 from replicator.copies.commit_store import CommitStore
-from replicator.copies.primary_store import PrimaryCopies
 from replicator.copies.runs_copies import RunsCopies
+from replicator.groups.primary_store import PrimaryCopies
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.run_columns import RunsContradict
 from tui.output import table

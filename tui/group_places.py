@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from replicator.copies.primary_region import PrimaryRegion
-from replicator.offset_sync.out_of_place import OutOfPlace, out_of_place
+from replicator.groups.out_of_place import OutOfPlace, out_of_place
+from replicator.groups.primary_region import PrimaryRegion
 from tui.output import table
 
 SCHEMA_VERSION = 1

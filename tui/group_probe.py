@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from replicator.config.topology import Appliance
-from replicator.copies.activity import ActivityStore
 from replicator.copies.log_follower import LogUnreadable
-from replicator.copies.primary_log import PrimaryLog
-from replicator.copies.primary_region import PrimaryRegion, joined
-from replicator.copies.primary_store import PrimaryCopies
-from replicator.failover.groups import Groups
+from replicator.groups.activity import ActivityStore
+from replicator.groups.groups import Groups
+from replicator.groups.primary_log import PrimaryLog
+from replicator.groups.primary_region import PrimaryRegion, joined
+from replicator.groups.primary_store import PrimaryCopies
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 from tui.group_places import GroupPlaces

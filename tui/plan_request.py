@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from replicator.failover.knowledge import Choice, Request
+    from replicator.planning.knowledge import Choice, Request
 
 NAMES_MAX = 5
 
@@ -46,7 +46,7 @@ def request_of(asked: Asked, known: Mapping[str, str | None]) -> Request:
     Args:
         known: by group, the region that it lives in; None without a record.
     """
-    from replicator.failover.knowledge import Request
+    from replicator.planning.knowledge import Request
 
     groups = groups_of(asked, known)
     choices = choices_of(asked.earliest, asked.from_timestamp)
@@ -96,7 +96,7 @@ def groups_of(asked: Asked, known: Mapping[str, str | None]) -> frozenset[str]:
 
 
 def choices_of(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:
-    from replicator.failover.knowledge import Choice
+    from replicator.planning.knowledge import Choice
 
     choices = {group: Choice() for group in earliest}
     for text in timestamps:

@@ -10,7 +10,7 @@ from tui.output import table
 
 if TYPE_CHECKING:
     from replicator.failover.outcome import GroupOutcome, Outcome
-    from replicator.failover.plan import Check, Count, GroupPlan, Move, Plan
+    from replicator.planning.plan import Check, Count, GroupPlan, Move, Plan
 
 ROWS_MAX = 40
 """A plan with more positions is shown by group unless asked otherwise."""

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from replicator.config.topology import Appliance
     from replicator.failover.application import Application
     from replicator.failover.fresh_plans import FreshPlans
-    from replicator.failover.knowledge import Request
     from replicator.failover.outcome import Outcome
-    from replicator.failover.plan import Check, Plan
     from replicator.failover.plan_files import PlanFiles
+    from replicator.planning.knowledge import Request
+    from replicator.planning.plan import Check, Plan
 
 Returned = TypeVar("Returned")
 
@@ -61,7 +61,7 @@ def make_plan(asked: Asked) -> int:
 def waited(appliance: Appliance, plans: FreshPlans, request: Request, asked: Asked) -> Check | None:
     """A switchover waits for what is on its way; what came of it is a check of the plan."""
     from replicator.failover.arrival import Arrival
-    from replicator.failover.plan import Check, Level
+    from replicator.planning.plan import Check, Level
     from tui.waiting import Waiting
 
     if asked.wait_seconds is None:
@@ -83,7 +83,7 @@ def waited(appliance: Appliance, plans: FreshPlans, request: Request, asked: Ask
 
 
 def show_plan(plan: Plan, output: str, *, by_partition: bool) -> None:
-    from replicator.failover.plan import encode
+    from replicator.planning.plan import encode
     from tui.plan_table import plan_text
 
     now_ms = time.time_ns() // 1_000_000
@@ -163,10 +163,10 @@ def confirmed(plan: Plan, confirm: str | None) -> None:
 
 def application(appliance: Appliance, plan: Plan, timeout: float) -> Application:
     """Its collaborators in the target region; Redis connects when first asked."""
-    from replicator.copies.primary_log import PrimaryLog
-    from replicator.copies.primary_store import PrimaryStore
     from replicator.failover.application import Application, Target
-    from replicator.failover.groups import Groups
+    from replicator.groups.groups import Groups
+    from replicator.groups.primary_log import PrimaryLog
+    from replicator.groups.primary_store import PrimaryStore
 
     region = appliance.region(plan.target)
     name = f"{plan.target} aggregate"
@@ -205,7 +205,7 @@ def show_outcome(outcome: Outcome, output: str, *, by_partition: bool) -> None:
 def list_plans(config: str, output: str) -> int:
     """All saved plans, oldest first."""
     from replicator.config.topology import load
-    from replicator.failover.plan import Plan
+    from replicator.planning.plan import Plan
 
     now_ms = time.time_ns() // 1_000_000
     plans = list(files_of(load(config)).all())

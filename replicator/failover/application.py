@@ -11,11 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from balancer.plan import TopicPartition
-from replicator.copies.primary_log import PrimaryLog, WriteUnknown
-from replicator.copies.primary_region import PrimaryRegion, decided
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.groups import GroupActive, Groups
-from replicator.failover.knowledge import LogRange, Request
 from replicator.failover.outcome import (
     Commits,
     GroupOutcome,
@@ -27,9 +22,14 @@ from replicator.failover.outcome import (
     planned,
     standing_of,
 )
-from replicator.failover.plan import GroupPlan, Plan
-from replicator.failover.recheck import PlanStale, Refused, recheck, request_of
+from replicator.groups.groups import GroupActive, Groups
+from replicator.groups.primary_log import PrimaryLog, WriteUnknown
+from replicator.groups.primary_region import PrimaryRegion, decided
+from replicator.groups.primary_store import PrimaryStore
 from replicator.offsets.offset_store import StoreUnreachable
+from replicator.planning.knowledge import LogRange, Request
+from replicator.planning.plan import GroupPlan, Plan
+from replicator.planning.recheck import PlanStale, Refused, recheck, request_of
 from replicator.topics.admin_error import AdminError, Unreachable
 
 Records = Mapping[str, PrimaryRegion]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from replicator.config.topology import Appliance
 from replicator.failover.fresh_plans import FreshPlans
-from replicator.failover.knowledge import Knowledge, Request
-from replicator.failover.lag import Lag, Origin, goals, lag
-from replicator.failover.planner import plan
+from replicator.planning.knowledge import Knowledge, Request
+from replicator.planning.lag import Lag, Origin, goals, lag
+from replicator.planning.planner import plan
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
-from replicator.copies.primary_region import regions
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.knowledge import Knowledge, LogRange, Request
-from replicator.failover.plan import VALID_MS, Plan
-from replicator.failover.planner import plan
-from replicator.failover.survey import Survey
+from replicator.groups.primary_region import regions
+from replicator.groups.primary_store import PrimaryStore
+from replicator.planning.knowledge import Knowledge, LogRange, Request
+from replicator.planning.plan import VALID_MS, Plan
+from replicator.planning.planner import plan
+from replicator.survey.survey import Survey
 from replicator.topics.admin import Admin
 
 

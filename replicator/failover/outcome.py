@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from balancer.plan import TopicPartition
-from replicator.copies.primary_region import PrimaryRegion
-from replicator.failover.plan import GroupPlan, Move, Plan
-from replicator.failover.vector_metadata import encode
+from replicator.groups.primary_region import PrimaryRegion
+from replicator.planning.plan import GroupPlan, Move, Plan
+from replicator.progress.vector_metadata import encode
 
 SCHEMA_VERSION = 1
 

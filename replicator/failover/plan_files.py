@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from replicator.failover.plan import BrokenPlan, Plan, UnknownPlan, decode, encode
+from replicator.planning.plan import BrokenPlan, Plan, UnknownPlan, decode, encode
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from replicator.config.topology import Appliance
-from replicator.copies.activity import ActivityStore
-from replicator.copies.primary_region import PrimaryRegion
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.groups import Groups
-from replicator.offset_sync.out_of_place import OutOfPlace, out_of_place
+from replicator.groups.activity import ActivityStore
+from replicator.groups.groups import Groups
+from replicator.groups.out_of_place import OutOfPlace, out_of_place
+from replicator.groups.primary_region import PrimaryRegion
+from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.passes import PassFailed
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import AdminError

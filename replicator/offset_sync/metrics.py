@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from replicator.offset_sync.out_of_place import OutOfPlace
+from replicator.groups.out_of_place import OutOfPlace
 from replicator.offset_sync.own_copies import Copy
 from replicator.offset_sync.passes import PassLoop
 from replicator.offset_sync.sync import SyncCounts

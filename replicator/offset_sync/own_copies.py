@@ -10,10 +10,10 @@ from replicator.copies.commit_follower import commit_follower
 from replicator.copies.commit_store import CommitStore
 from replicator.copies.copier import Copier, Store
 from replicator.copies.log_follower import LogFollower
-from replicator.copies.primary_log import PrimaryFollower
-from replicator.copies.primary_store import PrimaryCopies
 from replicator.copies.runs_copies import RunsCopies
 from replicator.copies.runs_follower import runs_follower
+from replicator.groups.primary_log import PrimaryFollower
+from replicator.groups.primary_store import PrimaryCopies
 
 
 class AgedStore(Store[Any], Protocol):

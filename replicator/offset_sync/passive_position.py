@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from balancer.plan import TopicPartition
-from replicator.failover.knowledge import Progress
-from replicator.failover.plan import Case, Move
+from replicator.planning.knowledge import Progress
+from replicator.planning.plan import Case, Move
 
 
 class Followed(NamedTuple):

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, replace
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
-from replicator.copies.activity import ActivityStore
 from replicator.copies.commit_store import CommitStore
 from replicator.copies.followed import Position
-from replicator.copies.primary_store import PrimaryStore
 from replicator.copies.runs_copies import RunsCopies
-from replicator.failover.groups import GroupActive, Groups
-from replicator.failover.knowledge import Knowledge, Request
-from replicator.failover.plan import Case, GroupPlan
-from replicator.failover.planner import plan
-from replicator.failover.survey import Survey
-from replicator.failover.vector_metadata import encode
+from replicator.groups.activity import ActivityStore
+from replicator.groups.groups import GroupActive, Groups
+from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.due import Around, Seen, commits_partition, is_due
 from replicator.offset_sync.passes import PassFailed
 from replicator.offset_sync.passive_position import Followed, is_settled, to_write
 from replicator.offsets.offset_store import StoreUnreachable
+from replicator.planning.knowledge import Knowledge, Request
+from replicator.planning.plan import Case, GroupPlan
+from replicator.planning.planner import plan
+from replicator.progress.vector_metadata import encode
+from replicator.survey.survey import Survey
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from confluent_kafka import Message
 
 from balancer.plan import TopicPartition
-from replicator.failover.progress import Vector
-from replicator.failover.vector_metadata import encode
 from replicator.offsets.run_columns import RunsContradict
+from replicator.progress.aggregate import Vector
+from replicator.progress.vector_metadata import encode
 from replicator.resume.partition import Partition, Step
 from replicator.resume.patience import Patience
 from replicator.resume.runs_memory import RunsMemory

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from replicator.failover.progress import Aggregate, Vector
-from replicator.failover.skipping import Standing, is_past, origin
+from replicator.progress.aggregate import Aggregate, Vector
+from replicator.progress.skipping import Standing, is_past, origin
 
 Item = TypeVar("Item")
 

@@ -18,8 +18,8 @@ from confluent_kafka import TopicPartition as Position
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, load
-from replicator.failover.progress import Vector
-from replicator.failover.vector_metadata import decode
+from replicator.progress.aggregate import Vector
+from replicator.progress.vector_metadata import decode
 from replicator.resume.assigned import Assigned
 from replicator.resume.awaited_runs import AwaitedRuns
 from replicator.resume.commits import Commits, committed_of

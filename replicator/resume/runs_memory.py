@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from replicator.failover.progress import Aggregate, Known, Passed
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.packed_map import Piece
+from replicator.progress.aggregate import Aggregate, Known, Passed
 
 
 class Source(NamedTuple):

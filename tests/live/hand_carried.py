@@ -26,7 +26,6 @@ from replicator.copies.commit_record import Commit, Committed
 from replicator.copies.commit_store import CommitStore
 from replicator.copies.followed import Portion, Position, Told, Version
 from replicator.copies.runs_copies import RunsCopies
-from replicator.failover.vector_metadata import encode as vector_metadata
 from replicator.kafka.cluster import GROUP, Cluster
 from replicator.ledger.entry import Custody, Entry, encode
 from replicator.ledger.ledger import group_of, runs_topic, witness_group
@@ -34,6 +33,7 @@ from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Gathering
+from replicator.progress.vector_metadata import encode as vector_metadata
 from replicator.topics.admin import Admin
 from tests.live.runs import create_runs_topic
 

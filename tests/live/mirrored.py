@@ -12,11 +12,11 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config.topology import Appliance
-from replicator.failover.vector_metadata import decode, encode
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Gathering, Stretch
+from replicator.progress.vector_metadata import decode, encode
 from replicator.resume.runs_reader import AggregateLogs
 from tests.live.topics import create, new_name
 

@@ -16,10 +16,10 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.copies.activity import FRESH_SECONDS, ActivityStore
-from replicator.copies.primary_region import decided
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.groups import Groups
+from replicator.groups.activity import FRESH_SECONDS, ActivityStore
+from replicator.groups.groups import Groups
+from replicator.groups.primary_region import decided
+from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.activity_pass import ActivityPass
 from replicator.offset_sync.passes import PassFailed
 from replicator.offsets.offset_store import StoreUnreachable

@@ -16,15 +16,15 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.copies.primary_log import PrimaryLog
-from replicator.copies.primary_store import PrimaryStore
 from replicator.failover.application import Application, Target
-from replicator.failover.groups import Groups
-from replicator.failover.knowledge import LogRange
 from replicator.failover.outcome import Outcome, Standing
-from replicator.failover.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
-from replicator.failover.recheck import PlanStale, Refused
-from replicator.failover.vector_metadata import decode
+from replicator.groups.groups import Groups
+from replicator.groups.primary_log import PrimaryLog
+from replicator.groups.primary_store import PrimaryStore
+from replicator.planning.knowledge import LogRange
+from replicator.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
+from replicator.planning.recheck import PlanStale, Refused
+from replicator.progress.vector_metadata import decode
 from replicator.topics.admin_error import Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 

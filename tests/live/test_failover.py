@@ -18,9 +18,9 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.plan import Case, Completeness, GroupPlan, Move, Plan, decode, encode
 from replicator.failover.plan_files import PlanFiles
+from replicator.groups.primary_store import PrimaryStore
+from replicator.planning.plan import Case, Completeness, GroupPlan, Move, Plan, decode, encode
 from tests.live.conftest import ClusterMaker
 from tests.live.relocating import (
     EAST_RECORDS,
@@ -391,7 +391,7 @@ def many(
     class Same:
         def plan(self, request, **_):
             from balancer.plan import TopicPartition
-            from replicator.failover.knowledge import LogRange
+            from replicator.planning.knowledge import LogRange
 
             logs = {TopicPartition(regions.topic, n): LogRange(0, 9) for n in range(PARTITIONS)}
             return plan, logs

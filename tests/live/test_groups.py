@@ -15,8 +15,8 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.failover.groups import GroupActive, GroupOffset, Groups
-from replicator.failover.vector_metadata import decode, encode
+from replicator.groups.groups import GroupActive, GroupOffset, Groups
+from replicator.progress.vector_metadata import decode, encode
 from replicator.topics.admin_error import Unreachable
 from tests.live.conftest import TopicMaker
 

@@ -12,9 +12,9 @@ from redis import Redis
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.copies.commit_store import CommitStore
-from replicator.copies.primary_log import PrimaryLog
-from replicator.copies.primary_region import PrimaryRegion
-from replicator.copies.primary_store import PrimaryStore
+from replicator.groups.primary_log import PrimaryLog
+from replicator.groups.primary_region import PrimaryRegion
+from replicator.groups.primary_store import PrimaryStore
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.runs_topic import RunsKey, read

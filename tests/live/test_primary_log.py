@@ -26,9 +26,9 @@ from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.copies.copier import Copier
-from replicator.copies.primary_log import TOPIC, PrimaryFollower, PrimaryLog, WriteUnknown
-from replicator.copies.primary_region import PrimaryRegion, decided, encode, joined
-from replicator.copies.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.primary_log import TOPIC, PrimaryFollower, PrimaryLog, WriteUnknown
+from replicator.groups.primary_region import PrimaryRegion, decided, encode, joined
+from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
 from replicator.topics.admin_error import Unreachable
 
 PATIENCE_SECONDS = 60.0

@@ -13,8 +13,8 @@ from redis import Redis
 from deploy.lab.redis import RedisServer
 from replicator.copies.followed import Portion, Position, Reading
 from replicator.copies.positions import StoreBehind
-from replicator.copies.primary_region import PrimaryRegion, encode, joined
-from replicator.copies.primary_store import KEY, PrimaryCopies, PrimaryStore
+from replicator.groups.primary_region import PrimaryRegion, encode, joined
+from replicator.groups.primary_store import KEY, PrimaryCopies, PrimaryStore
 from replicator.offsets.offset_store import StoreUnreachable
 
 BEGIN = Position("topic", 0)

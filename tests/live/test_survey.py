@@ -14,15 +14,15 @@ from redis import Redis
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
-from replicator.copies.primary_region import decided
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.knowledge import Choice, Knowledge, Request
-from replicator.failover.plan import Case, Count, Move, Plan
-from replicator.failover.planner import plan
-from replicator.failover.survey import SOURCE_SECONDS_MAX, Survey
+from replicator.groups.primary_region import decided
+from replicator.groups.primary_store import PrimaryStore
 from replicator.ledger.entry import Custody
 from replicator.ledger.loss import Loss, LossKind
 from replicator.offsets.offset_store import OffsetStore
+from replicator.planning.knowledge import Choice, Knowledge, Request
+from replicator.planning.plan import Case, Count, Move, Plan
+from replicator.planning.planner import plan
+from replicator.survey.survey import SOURCE_SECONDS_MAX, Survey
 from replicator.topics.admin_error import Unreachable
 from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried

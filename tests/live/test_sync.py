@@ -13,17 +13,17 @@ from redis import Redis
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
-from replicator.copies.activity import ActivityStore
 from replicator.copies.commit_follower import commit_follower
 from replicator.copies.commit_store import CommitStore
-from replicator.copies.primary_region import PrimaryRegion
-from replicator.copies.primary_store import PrimaryStore
-from replicator.failover.groups import Groups
-from replicator.failover.knowledge import Progress
-from replicator.failover.vector_metadata import decode
+from replicator.groups.activity import ActivityStore
+from replicator.groups.groups import Groups
+from replicator.groups.primary_region import PrimaryRegion
+from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.due import LATE_MS
 from replicator.offset_sync.passes import PassFailed
 from replicator.offset_sync.sync import OffsetSync
+from replicator.planning.knowledge import Progress
+from replicator.progress.vector_metadata import decode
 from tests.live.conftest import TopicMaker
 from tests.live.copying import PATIENCE_SECONDS, copying
 from tests.live.hand_carried import HandCarried, Record

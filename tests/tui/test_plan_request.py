@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from replicator.failover.knowledge import Choice
+from replicator.planning.knowledge import Choice
 from tui.plan_request import Asked, request_of
 
 KNOWN = {"orders": "west", "billing": None, "audit": None, "moved": "east"}

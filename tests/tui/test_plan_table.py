@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from replicator.failover.outcome import GroupOutcome, Outcome, Position, Standing
-from replicator.failover.plan import (
+from replicator.planning.plan import (
     Case,
     Check,
     Completeness,

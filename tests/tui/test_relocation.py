@@ -6,7 +6,7 @@ import re
 import click
 import pytest
 
-from replicator.failover.plan import Completeness, GroupPlan, Plan
+from replicator.planning.plan import Completeness, GroupPlan, Plan
 from tui.relocation import confirmed, followed
 
 PLAN = Plan(

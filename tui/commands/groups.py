@@ -122,9 +122,9 @@ def decide(
 
     What is so already is not decided again, so that the same command finishes what was broken off.
     """
-    from replicator.copies.primary_log import PrimaryLog
-    from replicator.copies.primary_region import decided
-    from replicator.copies.primary_store import PrimaryStore
+    from replicator.groups.primary_log import PrimaryLog
+    from replicator.groups.primary_region import decided
+    from replicator.groups.primary_store import PrimaryStore
     from replicator.offsets.offset_store import StoreUnreachable
     from replicator.topics.admin_error import Unreachable
     from tui.group_places import Decision, Decisions

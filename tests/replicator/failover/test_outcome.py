@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.copies.primary_region import PrimaryRegion
 from replicator.failover.outcome import (
     Held,
     Outcome,
@@ -16,7 +15,8 @@ from replicator.failover.outcome import (
     planned,
     standing_of,
 )
-from replicator.failover.plan import Case, Completeness, GroupPlan, Move, Plan
+from replicator.groups.primary_region import PrimaryRegion
+from replicator.planning.plan import Case, Completeness, GroupPlan, Move, Plan
 
 PLACE = TopicPartition("trades", 3)
 MOVE = Move(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from replicator.failover.plan import BrokenPlan, Completeness, Plan, UnknownPlan, encode
 from replicator.failover.plan_files import PlanFiles, PlanMissing, PlanNotKept, new_id
+from replicator.planning.plan import BrokenPlan, Completeness, Plan, UnknownPlan, encode
 
 PLAN = Plan(
     id="20130101-000000-3f9a",

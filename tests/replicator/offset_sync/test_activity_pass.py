@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from replicator.copies.primary_region import PrimaryRegion
+from replicator.groups.out_of_place import OutOfPlace
+from replicator.groups.primary_region import PrimaryRegion
 from replicator.offset_sync.activity_pass import ActivityPass
-from replicator.offset_sync.out_of_place import OutOfPlace
 from replicator.offset_sync.passes import PassFailed
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import Unreachable

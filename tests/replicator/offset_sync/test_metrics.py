@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from replicator.groups.out_of_place import OutOfPlace
 from replicator.offset_sync.metrics import Ages, CopiesCollector, OutOfPlaceCollector
-from replicator.offset_sync.out_of_place import OutOfPlace
 from replicator.offset_sync.own_copies import Copy
 from replicator.offset_sync.passes import Pass, PassLoop
 from replicator.offsets.offset_store import StoreUnreachable

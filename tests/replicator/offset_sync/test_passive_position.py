@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.failover.knowledge import Progress
-from replicator.failover.plan import Case, Move
 from replicator.offset_sync.passive_position import Followed, is_settled, to_write
+from replicator.planning.knowledge import Progress
+from replicator.planning.plan import Case, Move
 
 PLACE = TopicPartition("trades", 0)
 

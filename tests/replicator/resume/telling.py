@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from replicator.offsets.packed_map import Piece, pack_stretch, unpack
 from replicator.offsets.stretch import Gathering, Stretch
 from replicator.resume.runs_memory import Source, Told
-from tests.replicator.failover.world import Log, placed
+from tests.replicator.progress.world import Log, placed
 
 
 def piece(stretch: Stretch) -> Piece:

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.failover.progress import Aggregate, Known, Passed
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.stretch import Gathering, Run, Stretch
+from replicator.progress.aggregate import Aggregate, Known, Passed
 from replicator.resume.partition import Partition
 from replicator.resume.runs_memory import RunsMemory, Source, Told
-from tests.replicator.failover.world import Log, exact_vector, placed, worlds
+from tests.replicator.progress.world import Log, exact_vector, placed, worlds
 from tests.replicator.resume.telling import piece, tellings
 
 

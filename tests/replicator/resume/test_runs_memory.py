@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.failover.skipping import origin
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.stretch import Run, Stretch
+from replicator.progress.skipping import origin
 from replicator.resume.runs_memory import RunsMemory, Source, Told
-from tests.replicator.failover.world import worlds
+from tests.replicator.progress.world import worlds
 from tests.replicator.resume.telling import piece, tellings
 
 WEST = Source("west", "id")

@@ -1,0 +1,77 @@
+"""Maps of many partitions of one route from one Redis, and what could not be read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_store import OffsetStore, joined
+from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
+from replicator.offsets.run_columns import RunsContradict
+from replicator.offsets.runs_topic import RunsKey
+from replicator.progress.aggregate import Known
+from replicator.survey.route_word import RouteWord
+
+KEYS_PER_READ = 32
+"""Few enough that their packed runs are no burden, be they the largest there are (4 MB each)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRuns:
+    """What is known of a route's partitions, and what an operator should hear."""
+
+    known: Mapping[TopicPartition, Known] = field(default_factory=dict)
+    notes: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+
+def read_runs(
+    url: str, route: Route, words: Mapping[TopicPartition, RouteWord], timeout_seconds: float
+) -> ToldRuns:
+    """The maps of these partitions, beside what the ledger said of them. Raises StoreUnreachable.
+
+    Costs 24 bytes a run in memory; up to 24 MB for a partition with as many runs as are kept.
+    """
+    notes = {place: word.note for place, word in words.items() if word.note}
+    with OffsetStore(url, route.key, timeout_seconds=timeout_seconds) as store:
+        keys = {place: word.key for place, word in words.items() if word.key}
+        unnamed = {p for p, word in words.items() if word.key is None and word.passed is None}
+        if unnamed:
+            keys |= _only_ones(store.keys(), unnamed)
+        maps: dict[TopicPartition, OffsetMap] = {}
+        losses: dict[TopicPartition, int] = {}
+        wanted = list(keys.items())
+        for at in range(0, len(wanted), KEYS_PER_READ):
+            some = dict(wanted[at : at + KEYS_PER_READ])
+            told = store.pieces(some.values())
+            for place, key in some.items():
+                pieces = told[key]
+                losses[place] = max(pieces.values(), default=0)
+                try:
+                    maps[place] = joined(pieces)
+                except (BrokenPiece, RunsContradict, UnknownVersion) as error:
+                    notes.setdefault(place, f"{route.name}: its runs cannot be read: {error}")
+    known = {
+        place: Known(
+            maps.get(place) or OffsetMap(), word.passed, max(word.losses, losses.get(place, 0))
+        )
+        for place, word in words.items()
+    }
+    return ToldRuns(known, notes)
+
+
+def _only_ones(
+    keys: Iterable[RunsKey], places: Iterable[TopicPartition]
+) -> dict[TopicPartition, RunsKey]:
+    """Of partitions whose ledger does not name topic ids, the runs where only one pair has any.
+
+    A topic that was made anew has several: then none is known to be today's.
+    """
+    found: dict[TopicPartition, list[RunsKey]] = {place: [] for place in places}
+    for key in keys:
+        place = TopicPartition(key.topic, key.partition)
+        if place in found:
+            found[place].append(key)
+    return {place: some[0] for place, some in found.items() if len(some) == 1}
