@@ -1,8 +1,9 @@
 """A cluster's consumer groups: which have members, what they have committed; and their offsets set.
 
 Groups of both protocols, the classic and the newer one (group.protocol=consumer), are asked and
-written in the same way. Commits are not read by librdkafka, whose ListConsumerGroupOffsets ends the
-whole process at times: see replicator/topics/admin.py.
+written in the same way. librdkafka is not asked what one group's coordinator answers: where that
+broker dies meanwhile, ListConsumerGroupOffsets and DescribeConsumerGroups end the whole process
+(librdkafka issue 4605). Groups are listed, and commits read by connections of our own.
 """
 
 from __future__ import annotations
@@ -38,8 +39,6 @@ GROUPS_AT_ONCE = 100
 AGAIN_SECONDS = 0.2
 MISSING_SECONDS_MAX = 2.0
 """A broker that has just started, or a topic just made: after that, there is no such partition."""
-GONE = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
-"""Deleted meanwhile, or a group of another kind: a share group has nothing to do with offsets."""
 
 
 class GroupActive(AdminError):
@@ -58,34 +57,21 @@ class Groups(AdminConnection):
 
     # -- members
 
-    def members(self) -> dict[str, int]:
-        """How many members each group of the cluster has, groups with commits alone included."""
+    def members(self) -> dict[str, bool]:
+        """Whether each group of the cluster has members; those with commits alone have none."""
         answer = self.client().list_consumer_groups(request_timeout=self.timeout_seconds)
         listed = self.wait(answer, "listing groups")
         for failure in listed.errors:
-            raise self.translated(kafka_error(failure), "listing groups")
-        found = {group.group_id: 0 for group in listed.valid}
+            error = failure if isinstance(failure, KafkaError) else kafka_error(failure)
+            raise self.translated(error, "listing groups")
         # The newer protocol's states, which librdkafka calls unknown, are of groups with members.
-        rest = [group.group_id for group in listed.valid if group.state not in MEMBERLESS]
-        return found | self._described(rest)
+        return {group.group_id: group.state not in MEMBERLESS for group in listed.valid}
 
     def active(self, groups: Iterable[str]) -> frozenset[str]:
         """Those of the groups that have members; one that does not exist has none."""
-        wanted = list(dict.fromkeys(groups))
-        return frozenset(group for group, count in self._described(wanted).items() if count)
-
-    def _described(self, groups: Sequence[str]) -> dict[str, int]:
-        if not groups:
-            return {}
-        client = self.client()
-        answers = client.describe_consumer_groups(
-            list(groups), request_timeout=self.timeout_seconds
-        )
-        described = {
-            group: self.wait(answer, f"describing group {group!r}", GONE)
-            for group, answer in answers.items()
-        }
-        return {group: len(it.members) if it else 0 for group, it in described.items()}
+        wanted = frozenset(groups)
+        found = self.members() if wanted else {}
+        return frozenset(group for group in wanted if found.get(group))
 
     # -- commits
 

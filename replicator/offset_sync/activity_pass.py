@@ -31,7 +31,7 @@ ASK_SECONDS_MAX = 5.0
 class Asked(Protocol):
     """failover.groups.Groups."""
 
-    def members(self) -> Mapping[str, int]: ...
+    def members(self) -> Mapping[str, bool]: ...
 
 
 class Told(Protocol):
@@ -89,8 +89,8 @@ class ActivityPass:
             troubles += self._say_everywhere(
                 frozenset(
                     group
-                    for group, count in groups.items()
-                    if count and not group.startswith(OWN_PREFIX)
+                    for group, has_members in groups.items()
+                    if has_members and not group.startswith(OWN_PREFIX)
                 )
             )
         try:

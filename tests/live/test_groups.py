@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 from confluent_kafka import Consumer
@@ -17,8 +18,8 @@ from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.groups.groups import GroupActive, GroupOffset, Groups
 from replicator.progress.vector_metadata import decode, encode
-from replicator.topics.admin_error import Unreachable
-from tests.live.conftest import TopicMaker
+from replicator.topics.admin_error import AdminError, Unreachable
+from tests.live.conftest import ClusterMaker, TopicMaker
 
 PATIENCE_SECONDS = 60.0
 
@@ -85,7 +86,7 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     place = TopicPartition(topic, 0)
     consumer = join(name, topic, protocol)
     consumer.commit(offsets=[Place(topic, 0, 3)], asynchronous=False)
-    assert groups.members()[name] == 1
+    assert groups.members()[name]
     assert groups.active([name, "nobody"]) == {name}
     with pytest.raises(GroupActive, match=name):
         groups.write(name, {place: (5, "")})
@@ -93,7 +94,7 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
 
     consumer.close()
     assert until(lambda: not groups.active([name]), PATIENCE_SECONDS)
-    assert groups.members()[name] == 0
+    assert not groups.members()[name]
     assert groups.write(name, {place: (5, "")}) == {}
     assert groups.commits([name], [place]) == {name: {place: GroupOffset(5)}}
     # What was set is where its next consumer begins.
@@ -121,7 +122,7 @@ def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(
     assert groups.active([name]) == frozenset()
     assert groups.commits([name], [place]) == {name: {}}
     assert groups.write(name, {place: (7, "text")}) == {}
-    assert groups.members()[name] == 0
+    assert not groups.members()[name]
     assert groups.commits([name], [place]) == {name: {place: GroupOffset(7, "text")}}
 
 
@@ -165,3 +166,30 @@ def test_a_cluster_that_is_away_is_named(name):
     ):
         with pytest.raises(Unreachable, match="east aggregate"):
             ask()
+
+
+def test_a_broker_that_dies_while_it_is_asked_again_and_again_does_not_end_who_asks(
+    make_cluster: ClusterMaker, name
+):
+    """librdkafka's questions to a group's coordinator end the process then: there are none."""
+    cluster = make_cluster("dying")
+    groups = Groups("dying", KafkaCluster.model_validate(cluster.topology_table()), 5.0)
+    assert until(lambda: groups.active([name]) == frozenset(), PATIENCE_SECONDS)
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            with suppress(AdminError):
+                groups.members()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(2):
+            cluster.kill()
+            cluster.restart()
+            cluster.wait_ready()
+    finally:
+        over.set()
+        asking.join()
+    assert until(lambda: groups.active([name]) == frozenset(), PATIENCE_SECONDS)

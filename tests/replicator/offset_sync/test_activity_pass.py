@@ -21,12 +21,12 @@ class Groups:
     name = "west aggregate"
 
     def __init__(self) -> None:
-        self.counts: dict[str, int] | None = {}
+        self.answer: dict[str, bool] | None = {}
 
-    def members(self) -> dict[str, int]:
-        if self.counts is None:
+    def members(self) -> dict[str, bool]:
+        if self.answer is None:
             raise Unreachable(self.name, "no answer")
-        return self.counts
+        return self.answer
 
 
 class Store:
@@ -88,19 +88,19 @@ def events(caplog) -> list[str]:
 
 
 def test_every_region_is_told_of_the_groups_with_members_and_not_of_sluices_own(stage):
-    stage.groups.counts = {"orders": 2, "idle": 0, "sluice.west.east.0": 1}
+    stage.groups.answer = {"orders": True, "idle": False, "sluice.west.east.0": True}
     stage.run()
     for store in (stage.west, stage.east):
         assert store.said == {"west": frozenset({"orders"})}
 
 
 def test_a_group_that_is_active_twice_is_said_when_it_begins_and_when_it_ends(stage, caplog):
-    stage.groups.counts = {"orders": 1}
+    stage.groups.answer = {"orders": True}
     stage.west.said["east"] = frozenset({"orders"})
     stage.run(4)
     assert events(caplog) == ["group-active-twice"]
     assert stage.passing.out_of_place == {"orders": OutOfPlace("orders", "west", ("east", "west"))}
-    stage.groups.counts = {"orders": 0}
+    stage.groups.answer = {"orders": False}
     stage.run(3)
     assert events(caplog) == ["group-active-twice", "group-out-of-place"]
     stage.west.said["east"] = frozenset()
@@ -130,7 +130,7 @@ def test_it_is_said_when_the_region_where_it_was_out_of_place_is_not_heard_any_m
 
 
 def test_while_the_own_aggregate_is_away_nothing_is_said_and_the_others_are_heard(stage, caplog):
-    stage.groups.counts = None
+    stage.groups.answer = None
     stage.west.said["east"] = frozenset({"orders"})
     stage.fail(3, "west aggregate: no answer")
     assert "west" not in stage.east.said
@@ -138,7 +138,7 @@ def test_while_the_own_aggregate_is_away_nothing_is_said_and_the_others_are_hear
 
 
 def test_a_redis_that_is_away_is_named_and_the_others_are_told(stage):
-    stage.groups.counts = {"orders": 1}
+    stage.groups.answer = {"orders": True}
     stage.east.is_away = True
     stage.fail(3, "Redis at east: away")
     assert stage.west.said == {"west": frozenset({"orders"})}
@@ -148,7 +148,7 @@ def test_a_redis_that_is_away_is_named_and_the_others_are_told(stage):
 
 
 def test_a_redis_that_does_not_answer_holds_up_no_other(stage):
-    stage.groups.counts = {"orders": 1}
+    stage.groups.answer = {"orders": True}
     stage.east.gate.clear()
     running = threading.Thread(target=stage.run)
     running.start()
