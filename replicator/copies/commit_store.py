@@ -7,6 +7,10 @@ Every value is a join: of two commits the larger version stays, and a deletion i
 other, so that an older commit that comes late does not bring back what was deleted. All commits of
 a group lie in one partition of `__consumer_offsets`, so the later one is the newer one, also when a
 group was rewound on purpose.
+
+Of a cluster that was built anew, the log tells nothing of groups that have not committed there yet.
+What they committed in the former one stays here until they do, and is shown to nobody: its offsets
+are places in logs that are no more.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import redis
 from balancer.plan import TopicPartition
 from replicator.copies.commit_follower import CommitTold
 from replicator.copies.commit_record import Commit, Committed
-from replicator.copies.followed import Portion, Position, Told
+from replicator.copies.followed import Portion, Position, Told, first_era
 from replicator.copies.positions import PRELUDE, Positions, header, reached, text
 from replicator.offsets.offset_store import without_password
 
@@ -93,11 +97,16 @@ class CommitStore:
     def groups(self) -> list[str]:
         """Every group that has a commit."""
         with reached(self.name):
-            names: Any = self._redis.hkeys(self._groups)
-            return sorted(name.decode() for name in names)
+            found: Any = self._redis.hkeys(self._groups)
+        names = sorted(name.decode() for name in found)
+        if first_era(self.position()) == 0:
+            return names
+        commits = self.commits(names)
+        return [name for name in names if commits[name]]
 
     def commits(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, Commit]]:
         """What each of these groups has committed; a group without commits has an empty answer."""
+        since = first_era(self.position())
         wanted = list(dict.fromkeys(groups))
         found: dict[str, dict[TopicPartition, Commit]] = {}
         for at in range(0, len(wanted), GROUPS_PER_READ):
@@ -106,7 +115,9 @@ class CommitStore:
                 for group in some:
                     pipeline.hgetall(self._prefix + group)
                 hashes = pipeline.execute()
-            found |= {group: _commits(fields) for group, fields in zip(some, hashes, strict=True)}
+            found |= {
+                group: _commits(fields, since) for group, fields in zip(some, hashes, strict=True)
+            }
         return found
 
     def position(self) -> dict[int, Position]:
@@ -166,11 +177,11 @@ def _value(told: Told[CommitTold]) -> str:
     return text((era, log_offset, *fields))
 
 
-def _commits(fields: Mapping[bytes, bytes]) -> dict[TopicPartition, Commit]:
-    """Those that were not deleted."""
+def _commits(fields: Mapping[bytes, bytes], since: int) -> dict[TopicPartition, Commit]:
+    """Those of this era and later ones that were not deleted."""
     found: dict[TopicPartition, Commit] = {}
     for field, value in fields.items():
-        _, _, *commit = json.loads(value)
-        if commit:
+        era, _, *commit = json.loads(value)
+        if commit and era >= since:
             found[TopicPartition(*json.loads(field))] = Commit(*commit)
     return found

@@ -64,6 +64,26 @@ class Portion(Generic[Record]):
         return self.begin != self.end or self.caught_up_ms is not None
 
 
+def of_today(positions: Mapping[int, Position]) -> dict[int, Position]:
+    """Those of the topic as it was last seen.
+
+    Of a topic that was made anew with fewer partitions, the former ones' positions stay behind.
+    """
+    newest = max(positions.values(), key=lambda it: it.era, default=None)
+    return {
+        number: it for number, it in positions.items() if newest and it.topic_id == newest.topic_id
+    }
+
+
+def first_era(positions: Mapping[int, Position]) -> int:
+    """Every record of an era before this one was read of a topic that is no more.
+
+    A cut begins a new era in its partition alone. Where all partitions were cut, this is later than
+    the topic itself: what its log told before and does not hold now is left out as well.
+    """
+    return min((it.era for it in of_today(positions).values()), default=0)
+
+
 def beginnings(
     positions: Mapping[int, Position], topic_id: str, partitions: Iterable[int]
 ) -> dict[int, Position]:

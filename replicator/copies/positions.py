@@ -4,19 +4,21 @@
     sluice:read_age:<log>    hash: the same -> [era, when all that was there was read]
 
 A portion is taken only where it goes on from what is here: whoever was flushed, or restored from
-yesterday, says so, and nothing is missed in between.
+yesterday, says so, and nothing is missed in between. Of a partition that is not known here, the
+first thing taken is where its reading begins. All of a topic's partitions are told so at once, and
+with them all it is known for which of them an age is missing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import redis
 
-from replicator.copies.followed import Portion, Position
+from replicator.copies.followed import Portion, Position, of_today
 from replicator.offsets.offset_store import StoreUnreachable
 
 PRELUDE = """
@@ -35,11 +37,12 @@ local function is_larger(value, other)
   return era > other_era or (era == other_era and offset > other_offset)
 end
 
-local function goes_on(stored, begin)
-  if stored and begin.era == stored.era then
+local function goes_on(stored, begin, says_more)
+  if not stored then return begin.offset == 0 and not says_more end
+  if begin.era == stored.era then
     return begin.topic_id == stored.topic_id and begin.offset <= stored.offset
   end
-  return begin.offset == 0 and (not stored or begin.era > stored.era)
+  return begin.offset == 0 and begin.era > stored.era
 end
 
 local function position(text)
@@ -52,7 +55,8 @@ local function take(portion)
   local text = redis.call('HGET', positions, number)
   local stored = text and position(text)
   local reached = position(portion.reached)
-  if not goes_on(stored, position(portion.begin)) then
+  local says_more = portion.begin ~= portion.reached or portion.age ~= ''
+  if not goes_on(stored, position(portion.begin), says_more) then
     table.insert(behind, tonumber(number))
     return false
   end
@@ -93,7 +97,7 @@ class Positions:
         """Up to where each partition of the log is in here."""
         with reached(self._name):
             texts: Any = self._redis.hgetall(self._positions)
-        return {int(number): Position(*json.loads(text)) for number, text in texts.items()}
+        return _positions(texts)
 
     def age(self, now_ms: int) -> int | None:
         """How many ms ago it was that all the log held at that time is in here.
@@ -105,22 +109,14 @@ class Positions:
             pipeline.hgetall(self._positions)
             pipeline.hgetall(self._ages)
             texts, ages = pipeline.execute()
-        positions = {number: Position(*json.loads(text)) for number, text in texts.items()}
-        # Of a topic that was made anew with fewer partitions, the old ones' positions stay behind.
-        topic_id = max(positions.values(), key=lambda it: it.era).topic_id if positions else ""
+        positions = _positions(texts)
         oldest = now_ms
-        for number, position in positions.items():
-            if position.topic_id == topic_id:
-                era, caught_up_ms = json.loads(ages.get(number, b"[-1,0]"))
-                if era != position.era:
-                    return None
-                oldest = min(oldest, caught_up_ms)
+        for number, position in of_today(positions).items():
+            era, caught_up_ms = json.loads(ages.get(b"%d" % number, b"[-1,0]"))
+            if era != position.era:
+                return None
+            oldest = min(oldest, caught_up_ms)
         return now_ms - oldest if positions else None
-
-    def forget(self) -> None:
-        """Has whoever copies the log begin anew; what is here stays and is joined."""
-        with reached(self._name):
-            self._redis.delete(self._positions, self._ages)
 
     def raise_if(self, behind: list[int]) -> None:
         """Raises StoreBehind for what a script returned."""
@@ -139,6 +135,10 @@ def header(number: int, portion: Portion[Any]) -> dict[str, str]:
         "reached": text(portion.end),
         "age": "" if caught_up_ms is None else text((portion.end.era, caught_up_ms)),
     }
+
+
+def _positions(texts: Mapping[bytes, bytes]) -> dict[int, Position]:
+    return {int(number): Position(*json.loads(text)) for number, text in texts.items()}
 
 
 def text(value: object) -> str:

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.copies.copier import Copier, Store
+from replicator.copies.followed import Portion, Position
 from replicator.copies.log_follower import LogFollower
 
 PATIENCE_SECONDS = 60.0
@@ -34,6 +35,11 @@ def copying(follower: LogFollower[Any], store: Store[Any]) -> Iterator[None]:
         copier.stop()
         thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
+
+
+def opening(*numbers: int, begin: Position = Position("topic", 0)) -> dict[int, Portion[Any]]:
+    """What a copier puts first: from where each partition is read."""
+    return {number: Portion(begin, begin) for number in numbers}
 
 
 def until_fresh(store: Any) -> None:

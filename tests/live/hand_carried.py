@@ -35,6 +35,7 @@ from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Gathering
 from replicator.progress.vector_metadata import encode as vector_metadata
 from replicator.topics.admin import Admin
+from tests.live.copying import opening
 from tests.live.runs import create_runs_topic
 
 Record = tuple[str, int]
@@ -217,12 +218,14 @@ class HandCarried:
         end = self._positions[peer, where] = begin + len(told)
         rows = tuple(Told(Version(0, at), each) for at, each in enumerate(told, begin))
         portion = Portion(Position("log", 0, begin), Position("log", 0, end), rows, now_ms)
+        start = Position("log", 0)
         if self._copies_commits:
             with CommitStore(self.url(peer), self.name[where]) as store:
+                store.put(opening(0, begin=start))
                 store.put({0: portion})
-        start = Position("runs", 0)
         for route in self.appliance.routes_into(self.name[where]):
             with RunsCopies(self.url(peer), route.key) as copies:
+                copies.put(opening(0, begin=start))
                 copies.put({0: Portion(start, start, (), now_ms)})
 
     async def _committed(self, where: str, rows: list[Row]) -> None:

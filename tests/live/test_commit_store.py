@@ -20,15 +20,19 @@ from replicator.copies.commit_store import CommitStore, newest
 from replicator.copies.followed import Portion, Position, Reading, Told, Version
 from replicator.copies.positions import StoreBehind
 from replicator.offsets.offset_store import StoreUnreachable
+from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)
+REBUILT = Position("topic of the new cluster", 1)
 FLIGHTS = TopicPartition("flights", 0)
+BESIDE = TopicPartition("flights", 1)
 NOW_MS = 1_000_000
 
 
 @pytest.fixture
 def store(redis):
     with CommitStore(redis.url, "west") as store:
+        store.put(opening(0))
         yield store
 
 
@@ -67,7 +71,7 @@ class Telling(NamedTuple):
 @st.composite
 def tellings(draw) -> list[Telling]:
     """Two partitions' logs in portions, those of each in order; each group is in one of them."""
-    told = []
+    told = [Telling(number, opening(number)[number]) for number in (0, 1)]
     for number, groups in enumerate((["one", "two"], ["three"])):
         begin = BEGIN
         for _ in range(draw(st.integers(2, 5))):
@@ -176,6 +180,33 @@ def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
     assert store.position() == {0: anew.end}
 
 
+# Of a cluster that was built anew
+
+
+def test_what_was_committed_in_the_former_cluster_is_not_known_any_more(store):
+    store.put(opening(1))
+    store.put({0: portion([(of("g"), at(9000)), (of("h"), at(9000))])})
+    store.put({1: portion([(of("i"), at(9000))])})
+    store.put(opening(0, 1, begin=REBUILT))
+    assert store.groups() == []
+    store.put({0: portion([(of("h"), at(7)), (of("h", BESIDE), at(8))], REBUILT)})
+    assert store.groups() == ["h"]
+    assert store.commits("ghi") == {"g": {}, "h": {FLIGHTS: at(7), BESIDE: at(8)}, "i": {}}
+    begin = store.position()[0]
+    store.put({0: portion([(of("g"), at(3)), (of("h"), None), (of("h", BESIDE), None)], begin)})
+    assert store.groups() == ["g"]
+    assert store.commits("ghi") == {"g": {FLIGHTS: at(3)}, "h": {}, "i": {}}
+
+
+def test_of_a_log_that_was_cut_in_one_partition_every_commit_stays_known(store):
+    store.put(opening(1))
+    store.put({0: portion([(of("g"), at(1)), (of("h"), at(2))])})
+    store.put(opening(0, begin=BEGIN.anew()))
+    store.put({0: portion([(of("g"), at(1))], BEGIN.anew())})
+    assert store.groups() == ["g", "h"]
+    assert store.commits("gh") == {"g": {FLIGHTS: at(1)}, "h": {FLIGHTS: at(2)}}
+
+
 # Beside that
 
 
@@ -183,6 +214,7 @@ def test_regions_and_groups_never_mix_whatever_their_names(store, redis):
     names = ["g", "west:g", "*", "ü \0 {x}", ""]
     store.put({0: portion([(of(name), at(n, "ü\0")) for n, name in enumerate(names)])})
     with CommitStore(redis.url, "east") as east:
+        east.put(opening(0))
         east.put({0: portion([(of("g"), at(77))])})
         assert east.groups() == ["g"]
     assert store.groups() == sorted(names)

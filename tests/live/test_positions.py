@@ -9,6 +9,7 @@ from deploy.lab.redis import RedisServer
 from replicator.copies.followed import Portion, Position, Reading
 from replicator.copies.positions import PRELUDE, Positions, StoreBehind, header, text
 from replicator.offsets.offset_store import StoreUnreachable
+from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)
 NOW_MS = 1_000_000
@@ -38,6 +39,10 @@ class Words:
         keys = [*self.positions.keys, self._name]
         self.positions.raise_if(self._redis.eval(APPEND, len(keys), *keys, text([told])))
 
+    def open(self, *numbers: int, begin: Position = BEGIN) -> None:
+        for number, portion in opening(*numbers, begin=begin).items():
+            self.put(number, portion)
+
     @property
     def words(self) -> str:
         return b"".join(self._redis.lrange(self._name, 0, -1)).decode()
@@ -51,7 +56,9 @@ def client(redis):
 
 @pytest.fixture
 def store(client):
-    return Words(client)
+    words = Words(client)
+    words.open(0)
+    return words
 
 
 def portion(words: str, begin: Position = BEGIN, caught_up_ms: int | None = None) -> Portion[str]:
@@ -117,11 +124,35 @@ def test_a_redis_restored_from_yesterday_is_noticed_and_goes_on_from_there(store
     assert store.words == "abcde"
 
 
-def test_what_is_forgotten_begins_anew(store):
-    store.put(0, portion("ab", caught_up_ms=NOW_MS))
-    store.positions.forget()
-    assert store.positions.get() == {}
+def test_a_flushed_redis_has_no_age_while_a_copier_goes_on_with_what_is_empty(store, client):
+    """Partitions in which nothing was ever written go on from where they began, flushed or not."""
+    store.open(1)
+    full = portion("ab", caught_up_ms=NOW_MS)
+    store.put(0, full)
+    store.put(1, portion("", caught_up_ms=NOW_MS))
+    assert store.positions.age(NOW_MS) == 0
+    client.flushall()
+    for number, going_on in ((1, portion("", caught_up_ms=NOW_MS)), (0, portion("c", full.end))):
+        with pytest.raises(StoreBehind):
+            store.put(number, going_on)
     assert store.positions.age(NOW_MS) is None
+    store.open(0, 1)
+    store.put(1, portion("", caught_up_ms=NOW_MS))
+    assert store.positions.age(NOW_MS) is None
+    store.put(0, full)
+    assert store.positions.age(NOW_MS) == 0
+
+
+def test_a_partition_that_came_later_is_opened_first(store):
+    store.put(0, portion("a", caught_up_ms=NOW_MS))
+    later = Position(BEGIN.topic_id, 1)
+    with pytest.raises(StoreBehind):
+        store.put(1, portion("b", later))
+    store.open(1, begin=later)
+    assert store.positions.age(NOW_MS) is None
+    store.put(1, portion("b", later, caught_up_ms=NOW_MS))
+    assert store.positions.age(NOW_MS) == 0
+    assert store.words == "ab"
 
 
 # Eras
@@ -153,8 +184,7 @@ def test_two_topics_are_never_one_era(store):
 def test_the_age_is_that_of_the_partition_that_is_most_behind(store):
     age = store.positions.age
     assert age(NOW_MS) is None
-    for number in (0, 1):
-        store.put(number, Portion(BEGIN, BEGIN))
+    store.open(1)
     store.put(0, portion("", caught_up_ms=NOW_MS - 100))
     assert age(NOW_MS) is None
     store.put(1, portion("", caught_up_ms=NOW_MS - 900))
@@ -174,6 +204,7 @@ def test_while_a_log_is_read_anew_the_age_is_not_known(store):
 
 
 def test_partitions_of_a_former_topic_do_not_count(store):
+    store.open(1)
     for number in (0, 1):
         store.put(number, portion("", caught_up_ms=1))
     store.put(0, portion("", Position("another", 1), caught_up_ms=NOW_MS))
@@ -187,6 +218,7 @@ def test_logs_do_not_mix(store, client):
     other = Words(client, "other")
     store.put(0, portion("ab"))
     assert other.positions.get() == {}
+    other.open(0)
     other.put(0, portion("c"))
     assert (store.words, other.words) == ("ab", "c")
 
@@ -194,6 +226,6 @@ def test_logs_do_not_mix(store, client):
 def test_a_redis_that_is_away_is_named(tmp_path):
     with Redis.from_url(RedisServer(tmp_path).url) as client:
         positions = Positions(client, "Redis at home", "words")
-        for ask in (positions.get, lambda: positions.age(1), positions.forget):
+        for ask in (positions.get, lambda: positions.age(1)):
             with pytest.raises(StoreUnreachable, match="Redis at home"):
                 ask()

@@ -16,6 +16,7 @@ from replicator.copies.positions import StoreBehind
 from replicator.groups.primary_region import PrimaryRegion, encode, joined
 from replicator.groups.primary_store import KEY, PrimaryCopies, PrimaryStore
 from replicator.offsets.offset_store import StoreUnreachable
+from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)
 NOW_MS = 1_000_000
@@ -76,7 +77,11 @@ def test_two_regions_repeated_shuffled_and_flushed_are_all_there_in_the_end(
         with PrimaryCopies(redis.url, "west") as one, PrimaryCopies(redis.url, "east") as two:
             for copies, records in ((one, west), (two, east)):
                 half = portion(*records[:3])
-                told += [(copies, half), (copies, portion(*records[3:], begin=half.end))]
+                told += [
+                    (copies, opening(0)[0]),
+                    (copies, half),
+                    (copies, portion(*records[3:], begin=half.end)),
+                ]
             for each in data.draw(st.lists(st.sampled_from([*told, None]), max_size=12)):
                 if each is None:
                     client.flushall()
@@ -86,13 +91,14 @@ def test_two_regions_repeated_shuffled_and_flushed_are_all_there_in_the_end(
             for copies, each in told:
                 copies.put({0: each})
             assert one.all() == two.all() == joined([*west, *east])
-            assert one.position() == {0: told[1][1].end}
-            assert two.position() == {0: told[3][1].end}
+            assert one.position() == {0: told[2][1].end}
+            assert two.position() == {0: told[5][1].end}
 
 
 def test_what_does_not_go_on_from_what_is_here_is_refused_also_after_a_flush(redis):
     with PrimaryCopies(redis.url, "west") as copies, Redis.from_url(redis.url) as client:
         first = portion(FIRST)
+        copies.put(opening(0))
         copies.put({0: first})
         client.flushall()
         with pytest.raises(StoreBehind):
@@ -102,6 +108,8 @@ def test_what_does_not_go_on_from_what_is_here_is_refused_also_after_a_flush(red
 
 def test_the_age_is_of_one_region_and_unknown_until_all_of_its_log_is_here(redis):
     with PrimaryCopies(redis.url, "west") as west, PrimaryCopies(redis.url, "east") as east:
+        west.put(opening(0))
+        east.put(opening(0))
         west.put({0: portion(FIRST, caught_up_ms=NOW_MS - 700)})
         east.put({0: portion()})
         assert west.age(NOW_MS) == 700
@@ -111,6 +119,7 @@ def test_the_age_is_of_one_region_and_unknown_until_all_of_its_log_is_here(redis
 def test_what_is_decided_here_and_what_is_copied_are_one(store, redis):
     store.write([LATER])
     with PrimaryCopies(redis.url, "west") as copies:
+        copies.put(opening(0))
         copies.put({0: portion(FIRST)})
     assert store.all() == {"orders": LATER}
 

@@ -23,7 +23,7 @@ from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.runs_topic import RunsKey, read, runs_topic
-from tests.live.copying import PATIENCE_SECONDS, copying, events, until_fresh
+from tests.live.copying import PATIENCE_SECONDS, copying, events, opening, until_fresh
 from tests.live.runs import KEY, ROUTE, create_runs_topic, keys, learned, publisher, stretches
 
 BEGIN = Position("topic", 0)
@@ -171,6 +171,7 @@ async def test_a_message_that_is_not_ours_is_named_by_its_place_and_stops_the_co
 @pytest.fixture
 def store(redis):
     with RunsCopies(redis.url, ROUTE) as store:
+        store.put(opening(0))
         yield store
 
 
