@@ -17,7 +17,7 @@ from replicator.groups.activity import ActivityStore
 from replicator.groups.groups import Groups
 from replicator.groups.primary_log import PrimaryLog
 from replicator.groups.primary_region import PrimaryRegion, joined
-from replicator.groups.primary_store import PrimaryCopies
+from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 from tui.group_places import GroupPlaces
@@ -46,7 +46,7 @@ class GroupProbe:
             [region for region in self._appliance.regions if region not in copied],
         )
         active = dict(active) | {
-            region: frozenset(group for group, count in counts.items() if count)
+            region: frozenset(group for group, has_members in counts.items() if has_members)
             for region, counts in members.items()
         }
         known = set(members.get(self._region, ())).union(*active.values())
@@ -71,9 +71,11 @@ class GroupProbe:
             with PrimaryCopies(self._url, region, timeout_seconds=self._timeout_seconds) as copies:
                 if copies.age(now_ms) is not None:
                     copied.add(region)
-                records = copies.all()
-        with ActivityStore(self._url, timeout_seconds=self._timeout_seconds) as store:
-            active = store.active(now_ms)
+        # After the ages: no decision of those times is missing.
+        with PrimaryStore(self._url, timeout_seconds=self._timeout_seconds) as store:
+            records = store.all()
+        with ActivityStore(self._url, timeout_seconds=self._timeout_seconds) as activity:
+            active = activity.active(now_ms)
         # Its own groups are asked for now, and its own decisions may not have been copied yet.
         own = self._region
         others = {region: groups for region, groups in active.items() if region != own}
@@ -81,7 +83,7 @@ class GroupProbe:
 
     def _asked(
         self, for_members: Iterable[str], for_decisions: Iterable[str]
-    ) -> tuple[dict[str, dict[str, int]], list[dict[str, PrimaryRegion]]]:
+    ) -> tuple[dict[str, dict[str, bool]], list[dict[str, PrimaryRegion]]]:
         """The aggregates of these regions, all at the same time."""
         with ThreadPoolExecutor(2 * len(self._appliance.regions)) as threads:
             members = {

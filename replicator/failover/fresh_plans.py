@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
-from replicator.groups.primary_region import regions
+from replicator.groups.decisions import RegionDecisions
+from replicator.groups.primary_log import PrimaryLog
+from replicator.groups.primary_region import PrimaryRegion, regions
 from replicator.groups.primary_store import PrimaryStore
 from replicator.planning.knowledge import Knowledge, LogRange, Request
 from replicator.planning.plan import VALID_MS, Plan
@@ -41,10 +43,9 @@ class FreshPlans:
     def groups(self, source: str, target: str) -> dict[str, str | None]:
         """All groups that the target knows to have committed, or to live, in the source.
 
-        By group, the region it lives in; None without a record. Raises StoreUnreachable.
+        By group, the region it lives in; None without a record. Raises as plan() does.
         """
-        with self._store(target) as store:
-            living = regions(store.all())
+        living = regions(self._decided(target))
         known = {*self._survey(source, target).groups()}
         known |= {group for group, region in living.items() if region == source}
         return {group: living.get(group) for group in known}
@@ -58,28 +59,30 @@ class FreshPlans:
     ) -> tuple[Plan, Mapping[TopicPartition, LogRange | None]]:
         """The plan, and the target's logs that it was made with.
 
-        Raises AdminError or StoreUnreachable where the target does not answer.
+        Raises AdminError, LogUnreadable or StoreUnreachable where the target does not answer.
         """
         # Before all else is asked: whoever moves a group meanwhile has left a newer record then.
-        generations = self._generations(request.target)
+        records = self._decided(request.target)
         cluster = self._appliance.region(request.target).aggregate
         admin = Admin(f"{request.target} aggregate", cluster, self._timeout_seconds)
         cluster_id = admin.cluster_id()
         known = self.knowledge(request, now_ms)
+        known = replace(known, primary_regions={**regions(records), **known.primary_regions})
         made = plan(request, known, plan_id=plan_id, now_ms=now_ms, valid_ms=valid_ms)
         groups = tuple(
-            replace(each, generation=generations.get(each.group, 0)) for each in made.groups
+            replace(each, generation=record.generation)
+            if (record := records.get(each.group))
+            else each
+            for each in made.groups
         )
         made = replace(made, groups=groups, target_cluster_id=cluster_id)
         return made, {place: facts.there_log for place, facts in known.partitions.items()}
 
-    def _generations(self, target: str) -> dict[str, int]:
-        with self._store(target) as store:
-            return {group: record.generation for group, record in store.all().items()}
-
-    def _store(self, target: str) -> PrimaryStore:
-        url = self._appliance.region(target).redis_url()
-        return PrimaryStore(url, timeout_seconds=self._timeout_seconds)
+    def _decided(self, target: str) -> dict[str, PrimaryRegion]:
+        region = self._appliance.region(target)
+        log = PrimaryLog(f"{target} aggregate", region.aggregate, self._timeout_seconds)
+        with PrimaryStore(region.redis_url(), timeout_seconds=self._timeout_seconds) as store:
+            return RegionDecisions(store, log).all()
 
     def _survey(self, source: str, target: str) -> Survey:
         """Keeps its connections from one look to the next."""

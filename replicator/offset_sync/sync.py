@@ -15,17 +15,17 @@ from dataclasses import dataclass, field, replace
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance
 from replicator.copies.commit_store import CommitStore
-from replicator.copies.followed import Position
+from replicator.copies.followed import Position, of_today
 from replicator.copies.runs_copies import RunsCopies
 from replicator.groups.activity import ActivityStore
 from replicator.groups.groups import GroupActive, Groups
-from replicator.groups.primary_store import PrimaryStore
+from replicator.groups.primary_store import PrimaryCopies
 from replicator.offset_sync.due import Around, Seen, commits_partition, is_due
 from replicator.offset_sync.passes import PassFailed
 from replicator.offset_sync.passive_position import Followed, is_settled, to_write
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.planning.knowledge import Knowledge, Request
-from replicator.planning.plan import Case, GroupPlan
+from replicator.planning.plan import Case, GroupPlan, Move
 from replicator.planning.planner import plan
 from replicator.progress.vector_metadata import encode
 from replicator.survey.survey import Survey
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 GROUPS_MAX = 500
 """So many are looked at in one pass, the longest waiting first: all their maps are in memory."""
+DECISIONS_AGE_MS_MAX = 15_000
+"""A copier that works has them younger than a second (daemon.py)."""
 REST_SHARE = 3
 """After work the pass rests for so many times what it took, however busy the groups are."""
 
@@ -58,20 +60,34 @@ class SyncCounts:
 
 
 @dataclass(slots=True)
+class FollowedGroup:
+    """What is remembered of a group that lives in another region.
+
+    Args:
+        seen: None: it has to be looked at.
+        followed: what was written here, and behind which commits.
+        places: where it has committed and records of which are here.
+        unknown: how many of its positions are not known here.
+    """
+
+    seen: Seen | None = None
+    followed: dict[TopicPartition, Followed] = field(default_factory=dict)
+    places: frozenset[TopicPartition] = frozenset()
+    unknown: int = 0
+
+
+@dataclass(slots=True)
 class _Region:
-    """What is remembered of another region's groups."""
+    """What is remembered of another region."""
 
     survey: Survey
-    seen: dict[str, Seen] = field(default_factory=dict)
-    followed: dict[str, dict[TopicPartition, Followed]] = field(default_factory=dict)
-    places: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
-    unknown: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, FollowedGroup] = field(default_factory=dict)
     around: Around | None = None
     rests_until: float = 0.0
 
-    def forget(self, group: str) -> None:
-        for of_group in (self.seen, self.followed, self.places, self.unknown):
-            of_group.pop(group, None)
+    def seen(self, group: str) -> Seen | None:
+        known = self.groups.get(group)
+        return known.seen if known else None
 
 
 class OffsetSync:
@@ -85,16 +101,28 @@ class OffsetSync:
         self._url = here.redis_url()
         self._admin = Admin(f"{region} aggregate", here.aggregate, timeout_seconds)
         self._groups = Groups(f"{region} aggregate", here.aggregate, timeout_seconds)
-        self._primaries = PrimaryStore(self._url, timeout_seconds=timeout_seconds)
+        self._primaries = PrimaryCopies(self._url, region, timeout_seconds=timeout_seconds)
         self._activity = ActivityStore(self._url, timeout_seconds=timeout_seconds)
         self._regions: dict[str, _Region] = {}
+        self._said_too_large: set[str] = set()
         self.counts = SyncCounts()
 
     def once(self, now_ms: int) -> None:
         """Looks at what has changed, and writes what differs.
 
+        Does nothing while it is not sure that Redis knows what was decided in this region: a Redis
+        that was flushed hears first from the others, where a group may still live elsewhere.
+
         Raises PassFailed once all that could be done is done, or StoreUnreachable.
         """
+        age_ms = self._primaries.age(now_ms)
+        if age_ms is None:
+            return
+        if age_ms > DECISIONS_AGE_MS_MAX:
+            raise PassFailed(
+                f"what was decided in {self._region} is known as of {age_ms / 1000:.0f} s ago; "
+                "until it is known as of now, nothing is written"
+            )
         living: dict[str, set[str]] = {}
         for group, record in self._primaries.all().items():
             if record.region in self._appliance.regions and record.region != self._region:
@@ -116,7 +144,9 @@ class OffsetSync:
             self.counts,
             groups=len(everyone),
             active=len(everyone & active),
-            unknown=sum(sum(it.unknown.values()) for it in self._regions.values()),
+            unknown=sum(
+                it.unknown for region in self._regions.values() for it in region.groups.values()
+            ),
         )
         if troubles:
             raise PassFailed("; ".join(troubles))
@@ -136,8 +166,8 @@ class OffsetSync:
             )
             self._regions[name] = _Region(survey)
         region = self._regions[name]
-        for group in [it for it in region.seen if it in active or it not in groups]:
-            region.forget(group)
+        for group in [it for it in region.groups if it in active or it not in groups]:
+            del region.groups[group]
         if time.monotonic() < region.rests_until:
             return
         with CommitStore(self._url, name, timeout_seconds=self._timeout_seconds) as store:
@@ -150,12 +180,12 @@ class OffsetSync:
         due = [
             group
             for group, sign in signs.items()
-            if is_due(region.seen.get(group), sign, region.around, now_ms)
+            if is_due(region.seen(group), sign, region.around, now_ms)
         ]
         if not due:
             return
         began = time.monotonic()
-        due.sort(key=lambda group: seen.at_ms if (seen := region.seen.get(group)) else 0)
+        due.sort(key=lambda group: seen.at_ms if (seen := region.seen(group)) else 0)
         self._carry_over(name, region, due[:GROUPS_MAX], signs, now_ms)
         ended = time.monotonic()
         region.rests_until = ended + REST_SHARE * (ended - began)
@@ -163,8 +193,8 @@ class OffsetSync:
     def _look_around(self, name: str, region: _Region, now_ms: int) -> None:
         """Whether something has moved that groups at a log's end, or behind missing runs, wait for;
         not asked where none does."""
-        waiting = [group for group, seen in region.seen.items() if not seen.is_settled]
-        places = set().union(*(region.places.get(group, ()) for group in waiting))
+        waiting = [it for it in region.groups.values() if it.seen and not it.seen.is_settled]
+        places = set().union(*(it.places for it in waiting))
         if not places:
             return
         ends = self._admin.offsets(sorted(places), "latest")
@@ -194,20 +224,22 @@ class OffsetSync:
         for each in plan(request, known, plan_id="", now_ms=now_ms).groups:
             group = each.group
             if group in known.active_in_target or not self._write(name, region, each, known):
-                region.forget(group)
+                region.groups.pop(group, None)
                 continue
-            region.unknown[group] = sum(move.case is Case.UNKNOWN for move in each.moves)
-            region.places[group] = frozenset(ends) & frozenset(
+            it = region.groups[group]
+            it.unknown = sum(move.case is Case.UNKNOWN for move in each.moves)
+            it.places = frozenset(ends) & frozenset(
                 TopicPartition(move.topic, move.partition) for move in each.moves
             )
-            region.seen[group] = Seen(signs[group], now_ms, is_settled(each.moves, ends))
+            it.seen = Seen(signs[group], now_ms, is_settled(each.moves, ends))
 
     def _write(self, name: str, region: _Region, each: GroupPlan, known: Knowledge) -> bool:
         """Whether what is here is now as it should be."""
         group = each.group
         held = known.target_commits.get(group, {})
-        followed = region.followed.setdefault(group, {})
-        wanted = to_write(each.moves, held, followed)
+        followed = region.groups.setdefault(group, FollowedGroup()).followed
+        moves = [self._writable(group, move) for move in each.moves]
+        wanted = to_write(moves, held, followed)
         refused: Mapping[TopicPartition, str] = {}
         if wanted:
             # A failover may have moved it here meanwhile. Whatever comes after this question finds
@@ -222,7 +254,7 @@ class OffsetSync:
                 return False
         written = len(wanted) - len(refused)
         self.counts = replace(self.counts, written=self.counts.written + written)
-        for move in each.moves:
+        for move in moves:
             place = TopicPartition(move.topic, move.partition)
             now = wanted.get(place) or held.get(place)
             is_followed = move.case is Case.MOVES and place not in refused
@@ -230,12 +262,29 @@ class OffsetSync:
                 followed[place] = Followed(move.committed, now)
         return not refused
 
+    def _writable(self, group: str, move: Move) -> Move:
+        """Without its vector where that is too large for a broker: then what it would have left
+        out is read again."""
+        try:
+            encode(move.vector)
+        except ValueError as error:
+            if group not in self._said_too_large:
+                self._said_too_large.add(group)
+                logger.warning(
+                    "event=vector-too-large group %r on %s-%d: %s; its positions are written "
+                    "without it",
+                    group,
+                    move.topic,
+                    move.partition,
+                    error,
+                )
+            return replace(move, vector={})
+        return move
+
 
 def _commits_sign(group: str, positions: Mapping[int, Position]) -> Hashable:
     """How far the copies of a group's commits are; None: not known."""
     if not positions:
         return None
-    # Of a topic that was made anew with fewer partitions, the old ones' positions stay behind.
-    topic_id = max(positions.values(), key=lambda it: it.era).topic_id
-    today = {number: it for number, it in positions.items() if it.topic_id == topic_id}
+    today = of_today(positions)
     return today.get(commits_partition(group, len(today)))

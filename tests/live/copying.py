@@ -17,6 +17,7 @@ from replicator.copies.followed import Portion, Position
 from replicator.copies.log_follower import LogFollower
 
 PATIENCE_SECONDS = 60.0
+BEGIN = Position("topic", 0)
 COORDINATOR_BEGINS = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -37,7 +38,7 @@ def copying(follower: LogFollower[Any], store: Store[Any]) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def opening(*numbers: int, begin: Position = Position("topic", 0)) -> dict[int, Portion[Any]]:
+def opening(*numbers: int, begin: Position = BEGIN) -> dict[int, Portion[Any]]:
     """What a copier puts first: from where each partition is read."""
     return {number: Portion(begin, begin) for number in numbers}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 
@@ -15,17 +16,18 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
 from replicator.copies.commit_follower import commit_follower
 from replicator.copies.commit_store import CommitStore
+from replicator.copies.followed import Portion
 from replicator.groups.activity import ActivityStore
 from replicator.groups.groups import Groups
 from replicator.groups.primary_region import PrimaryRegion
-from replicator.groups.primary_store import PrimaryStore
-from replicator.offset_sync.due import LATE_MS
+from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
+from replicator.offset_sync.due import AGAIN_MS, LATE_MS
 from replicator.offset_sync.passes import PassFailed
-from replicator.offset_sync.sync import OffsetSync
+from replicator.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync
 from replicator.planning.knowledge import Progress
 from replicator.progress.vector_metadata import decode
 from tests.live.conftest import TopicMaker
-from tests.live.copying import PATIENCE_SECONDS, copying
+from tests.live.copying import BEGIN, PATIENCE_SECONDS, copying, opening
 from tests.live.hand_carried import HandCarried, Record
 
 
@@ -54,7 +56,15 @@ class Scene:
         for region in self.sync._regions.values():
             region.rests_until = 0.0
         self._now_ms += later_ms
+        self.hear_own_decisions(self._now_ms)
         self.sync.once(self._now_ms)
+
+    def hear_own_decisions(self, caught_up_ms: int) -> None:
+        """As the east's daemon does for its own Redis all the time."""
+        heard = Portion(BEGIN, BEGIN, (), caught_up_ms)
+        with PrimaryCopies(self.regions.url("east"), self.regions.name["east"]) as copies:
+            copies.put(opening(0))
+            copies.put({0: heard})
 
     def held(self) -> Progress | None:
         found = self.east.commits([self.group], [self.place])[self.group].get(self.place)
@@ -212,13 +222,41 @@ def test_of_what_nothing_is_known_nothing_is_written_and_copies_of_unknown_age_a
     assert scene.held() is None
 
 
+def test_while_its_own_decisions_are_not_surely_in_redis_nothing_is_written(scene):
+    """The group moved here, which the flushed Redis has not heard yet; only what the west said."""
+    scene.commit(12)
+    scene.sync.once(scene._now_ms)
+    assert (scene.held(), scene.sync.counts.groups) == (None, 0)
+    scene.hear_own_decisions(scene._now_ms - DECISIONS_AGE_MS_MAX - 1)
+    with pytest.raises(PassFailed, match="decided in east"):
+        scene.sync.once(scene._now_ms)
+    assert scene.held() is None
+    scene.once()
+    assert scene.held() == Progress(2, {"west": 10, "east": 2})
+
+
+def test_a_vector_too_large_for_a_broker_is_left_out_and_said_once(scene, monkeypatch, caplog):
+    monkeypatch.setattr("replicator.progress.vector_metadata.BYTES_MAX", 30)
+    with caplog.at_level(logging.WARNING):
+        for offset in (12, 14):
+            scene.commit(offset)
+            scene.once()
+    assert scene.held() == Progress(4, {})
+    assert [line.split()[0] for line in caplog.messages] == ["event=vector-too-large"]
+    written = scene.sync.counts.written
+    scene.once(AGAIN_MS)
+    assert scene.sync.counts.written == written
+
+
 def test_an_aggregate_that_is_away_is_named(scene, redis):
     away = HandCarried({}, redis.url, away=["west", "east"])
     away.land("west", scene.place, ("west", 10))
     away.tell("west")
     away.commit("west", "g", {scene.place: 5})
-    with PrimaryStore(away.url("east")) as store:
-        store.write([PrimaryRegion("g", away.name["west"], 1, 1, "ann", "test")])
+    with PrimaryCopies(away.url("east"), away.name["east"]) as copies:
+        copies.write([PrimaryRegion("g", away.name["west"], 1, 1, "ann", "test")])
+        copies.put(opening(0))
+        copies.put({0: Portion(BEGIN, BEGIN, (), time.time_ns() // 1_000_000)})
     sync = OffsetSync(away.appliance, away.name["east"], timeout_seconds=1.0)
     with pytest.raises(PassFailed, match=away.name["west"]):
         sync.once(time.time_ns() // 1_000_000)

@@ -122,6 +122,7 @@ def decide(
 
     What is so already is not decided again, so that the same command finishes what was broken off.
     """
+    from replicator.groups.decisions import RegionDecisions
     from replicator.groups.primary_log import PrimaryLog
     from replicator.groups.primary_region import decided
     from replicator.groups.primary_store import PrimaryStore
@@ -142,12 +143,14 @@ def decide(
         if is_new:
             record = decided(record, group, to, at_ms=at_ms, who=who, why=reason)
         decisions.append(Decision(group, record, is_new))
-    if new := [it.record for it in decisions if it.is_new and it.record]:
-        PrimaryLog(name, region.aggregate, timeout).write(new)
     problems: tuple[str, ...] = ()
+    log = PrimaryLog(name, region.aggregate, timeout)
     try:
         with PrimaryStore(region.redis_url(), timeout_seconds=timeout) as store:
-            store.write(it.record for it in decisions if it.record)
+            RegionDecisions(store, log).record(
+                (it.record for it in decisions if it.is_new and it.record),
+                (it.record for it in decisions if it.record),
+            )
     except StoreUnreachable as trouble:
         problems = (f"recorded, but {trouble}; `sluice offsets` tells it once it is back",)
     return Decisions(tuple(decisions), problems)

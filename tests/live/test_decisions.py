@@ -1,0 +1,67 @@
+"""A region's decisions, with a flushed Redis, and with one that is away."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from redis import Redis
+
+from deploy.lab.redis import RedisServer
+from replicator.config import topology
+from replicator.groups.decisions import RegionDecisions
+from replicator.groups.primary_log import PrimaryLog
+from replicator.groups.primary_region import PrimaryRegion, decided
+from replicator.groups.primary_store import PrimaryStore
+from replicator.offsets.offset_store import StoreUnreachable
+
+
+@pytest.fixture
+def log(aggregate) -> PrimaryLog:
+    settings = topology.KafkaCluster.model_validate(aggregate.topology_table())
+    return PrimaryLog("east aggregate", settings)
+
+
+def decision(region: str, before: PrimaryRegion | None = None) -> PrimaryRegion:
+    group = before.group if before else f"group-{uuid.uuid4().hex[:8]}"
+    return decided(before, group, region, at_ms=1, who="ann", why="test")
+
+
+def test_of_a_flushed_redis_what_was_decided_here_is_known_and_so_is_what_others_told_it(
+    redis, log
+):
+    here, elsewhere = decision("west"), decision("west")
+    moved = decision("east", here)
+    with PrimaryStore(redis.url) as store, Redis.from_url(redis.url) as client:
+        decisions = RegionDecisions(store, log)
+        decisions.record([here])
+        decisions.record([moved])
+        assert store.all() == {here.group: moved}
+        client.flushall()
+        store.write([here, elsewhere])
+        known = decisions.all()
+        assert (known[here.group], known[elsewhere.group]) == (moved, elsewhere)
+
+
+def test_what_is_recorded_while_redis_is_away_lasts_and_what_was_known_is_told_with_the_next(
+    make_redis, log
+):
+    server, first = make_redis(), decision("west")
+    with PrimaryStore(server.url) as store:
+        decisions = RegionDecisions(store, log)
+        server.kill()
+        with pytest.raises(StoreUnreachable):
+            decisions.record([first])
+        server.start()
+        server.wait_ready()
+        assert decisions.all()[first.group] == first
+        decisions.record([], [first])
+        assert store.all() == {first.group: first}
+
+
+def test_without_redis_nothing_is_known(tmp_path, log):
+    with (
+        PrimaryStore(RedisServer(tmp_path).url) as store,
+        pytest.raises(StoreUnreachable),
+    ):
+        RegionDecisions(store, log).all()
