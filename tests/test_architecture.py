@@ -17,11 +17,11 @@ ONLY_LIVE = """
     replicator/copies/: commit_follower log_ends log_follower runs_follower
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
-    replicator/failover/: arrival fresh_plans
+    replicator/failover/: arrival
     replicator/ledger/: acquired entries readiness word
     replicator/offset_sync/: daemon peer_tending
     replicator/offsets/: read_back
-    replicator/resume/: assigned awaited_runs commits runs_reader
+    replicator/resume/: assignment awaited_runs commits runs_reader
     replicator/spark/: session stream
     replicator/survey/: source_facts target_logs told_runs
     replicator/topics/: admin_connection

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Generic, Protocol
@@ -15,6 +16,7 @@ from typing import Generic, Protocol
 from replicator.copies.followed import Portion, Position, Record
 from replicator.copies.log_follower import LogFollower, LogUnreadable
 from replicator.copies.positions import StoreBehind
+from replicator.daemon.troubles import Troubles
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 
@@ -48,7 +50,7 @@ class Copier(Generic[Record]):
         self.is_copying = False
         """The log was read and put of late; not while something keeps it from that."""
         self._stopping = threading.Event()
-        self._trouble: type[Exception] | None = None
+        self._troubles = Troubles()
         self._retry_seconds = RETRY_SECONDS_MIN
 
     def stop(self) -> None:
@@ -78,13 +80,12 @@ class Copier(Generic[Record]):
 
     def _note(self, trouble: Exception | None) -> None:
         """Says a trouble when it begins or becomes another, and its end."""
-        before, self._trouble = self._trouble, type(trouble) if trouble else None
         self.is_copying = trouble is None
         if trouble is None:
             self._retry_seconds = RETRY_SECONDS_MIN
-            if before:
+            if self._troubles.end():
                 logger.warning("event=copied-again %s", self.name)
-        elif before is not self._trouble:
+        elif self._troubles.begins(trouble, time.monotonic()):
             # A surprise is tried again like anything else: nothing else would copy.
             surprise = None if isinstance(trouble, EXPECTED) else trouble
             logger.warning("event=not-copied %s: %s", self.name, trouble, exc_info=surprise)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from replicator.daemon.troubles import Troubles
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 
@@ -43,7 +44,7 @@ class PassLoop:
         """When it was last done without trouble, in seconds since 1970."""
         self._pass = each
         self._stopping = threading.Event()
-        self._trouble: type[Exception] | None = None
+        self._troubles = Troubles()
 
     def stop(self) -> None:
         """Has run() return once the pass that is being done is over."""
@@ -62,10 +63,9 @@ class PassLoop:
 
     def _note(self, trouble: Exception | None) -> None:
         """Says a trouble when it begins or becomes another, and its end."""
-        before, self._trouble = self._trouble, type(trouble) if trouble else None
         if trouble is None:
-            if before:
+            if self._troubles.end():
                 logger.warning("event=pass-works-again %s", self.name)
-        elif before is not self._trouble:
+        elif self._troubles.begins(trouble, time.monotonic()):
             surprise = None if isinstance(trouble, EXPECTED) else trouble
             logger.warning("event=pass-failed %s: %s", self.name, trouble, exc_info=surprise)

@@ -45,9 +45,10 @@ def test_it_is_done_at_once_and_again_after_its_seconds(said):
 
 def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
     away, failed = StoreUnreachable("away"), PassFailed("refused")
-    script = Script(away, away, failed, failed, None, None)
+    second = PassFailed("refused; and a second region is away")
+    script = Script(away, away, failed, failed, second, second, None, None)
     script.loop.run()
-    assert said() == [FAILED, FAILED, WORKS]
+    assert said() == [FAILED, FAILED, FAILED, WORKS]
 
 
 def test_a_surprise_is_told_with_its_traceback_and_ends_nothing(said, caplog):
