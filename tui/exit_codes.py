@@ -50,6 +50,7 @@ ANSWERS = {
     "replicator.failover.plan_files.PlanNotKept": ExitCode.FAILED,
     "replicator.planning.recheck.PlanStale": ExitCode.PLAN_STALE,
     "replicator.planning.recheck.Refused": ExitCode.REFUSED,
+    "tui.plan_request.NothingKnown": ExitCode.REFUSED,
     "replicator.copies.log_follower.LogUnreadable": ExitCode.UNREACHABLE,
     "replicator.groups.primary_log.WriteUnknown": ExitCode.RESULT_UNKNOWN,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,

@@ -1,11 +1,13 @@
 """What commands print: a table for people, JSON or YAML for programs. Unknown is ? or null."""
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 FORMATS = ("table", "json", "yaml")
 
 
@@ -31,6 +33,15 @@ def config_option(command: Command) -> Command:
         metavar="FILE",
         help="The appliance's configuration (deploy/appliance.toml documents it).",
     )(command)
+
+
+def config_words() -> str:
+    """What a command that is named to the operator has to repeat; empty where the environment
+    says which configuration is meant."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.get_parameter_source("config") is not COMMAND_LINE:
+        return ""
+    return f" --config {shlex.quote(context.params['config'])}"
 
 
 def emit(output: str, value: Any, text: Callable[[], str]) -> None:

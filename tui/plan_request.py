@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 NAMES_MAX = 5
 
 
+class NothingKnown(Exception):
+    """The target cannot say which groups have committed in the source. See the reason."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What stands on the command line of `plan`, as it was given."""
@@ -26,6 +30,7 @@ class Asked:
     groups: Sequence[str]
     all_groups: bool
     recorded: bool
+    of_plan: str | None
     left_out: Sequence[str]
     topics: Sequence[str]
     reason: str
@@ -40,15 +45,21 @@ class Asked:
     """Of a switchover; None for a failover."""
 
 
-def request_of(asked: Asked, known: Mapping[str, str | None]) -> Request:
+def request_of(
+    asked: Asked, known: Mapping[str, str | None], moved: Collection[str] = ()
+) -> Request:
     """What is asked for; UsageError for what contradicts itself, and for groups nobody knows.
 
     Args:
         known: by group, the region that it lives in; None without a record.
+        moved: those that live in the source since the plan that is named.
+
+    Raises:
+        NothingKnown: no group at all is known.
     """
     from replicator.planning.knowledge import Request
 
-    groups = groups_of(asked, known)
+    groups = groups_of(asked, known, moved)
     choices = choices_of(asked.earliest, asked.from_timestamp)
     named = {"--may-go-back": asked.may_go_back, "--earliest or --from-timestamp": choices}
     for option, names in named.items():
@@ -66,13 +77,17 @@ def request_of(asked: Asked, known: Mapping[str, str | None]) -> Request:
     )
 
 
-def groups_of(asked: Asked, known: Mapping[str, str | None]) -> frozenset[str]:
-    if bool(asked.groups) is asked.all_groups:
-        raise click.UsageError("name groups with --group, or take --all-groups: one of the two")
-    if not asked.all_groups and (asked.left_out or asked.recorded):
-        raise click.UsageError("--except and --recorded go with --all-groups")
+def groups_of(
+    asked: Asked, known: Mapping[str, str | None], moved: Collection[str]
+) -> frozenset[str]:
+    if [bool(asked.groups), asked.all_groups, bool(asked.of_plan)].count(True) != 1:
+        raise click.UsageError("name groups with --group, or take --all-groups or --of-plan: one")
+    if asked.recorded and not asked.all_groups:
+        raise click.UsageError("--recorded goes with --all-groups")
+    if asked.left_out and asked.groups:
+        raise click.UsageError("--except goes with --all-groups or --of-plan")
     if not known:
-        raise click.UsageError(
+        raise NothingKnown(
             f"{asked.target} knows of no group that has committed in {asked.source}: its Redis "
             f"has no copies. `sluice offsets` of {asked.source} makes them; a Redis that was "
             "flushed is filled again while that region lives"
@@ -87,6 +102,13 @@ def groups_of(asked: Asked, known: Mapping[str, str | None]) -> frozenset[str]:
         )
     if asked.groups:
         return frozenset(asked.groups)
+    if asked.of_plan:
+        if not moved:
+            raise click.UsageError(
+                f"{asked.target} knows of no group that lives in {asked.source} by plan "
+                f"{asked.of_plan!r}: `sluice groups show` tells which plan moved each"
+            )
+        return frozenset(moved) - set(asked.left_out)
     # Where a group lives elsewhere, its offsets here only follow.
     allowed = {asked.source} if asked.recorded else {asked.source, None}
     groups = {group for group, region in known.items() if region in allowed}

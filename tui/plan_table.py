@@ -18,8 +18,10 @@ NONE = "-"
 """There is none; what is not known is ?."""
 
 
-def plan_text(plan: Plan, now_ms: int, *, by_partition: bool) -> str:
-    """Everything a person needs to decide on a plan."""
+def plan_text(
+    plan: Plan, now_ms: int, *, by_partition: bool, config: str = "", is_saved: bool = True
+) -> str:
+    """Everything a person needs to decide on a plan; `config` as the next command needs it."""
     rows = sum(len(each.moves) for each in plan.groups)
     parts = [head(plan, now_ms), checks_table(plan.checks)]
     if by_partition or rows <= ROWS_MAX:
@@ -27,7 +29,7 @@ def plan_text(plan: Plan, now_ms: int, *, by_partition: bool) -> str:
     else:
         parts.append(groups_table(plan.groups))
         parts.append(f"{rows} positions; --partitions shows each of them")
-    parts.append(next_step(plan))
+    parts.append(next_step(plan, now_ms, config, is_saved=is_saved))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -77,13 +79,21 @@ def checks_table(checks: Sequence[Check]) -> str:
     return table(("CHECK", "", "FOUND"), [(it.name, it.level.value, it.text) for it in checks])
 
 
-def next_step(plan: Plan) -> str:
+def next_step(plan: Plan, now_ms: int, config: str, *, is_saved: bool) -> str:
     if plan.blocks:
         return "Nothing was changed. Solve what blocks it, then plan again."
+    if plan.is_expired(now_ms):
+        return f"It was made to be applied within minutes. Whether it was: {verify(plan, config)}"
+    if not is_saved:
+        return "Nothing was changed. It could not be saved, so it cannot be applied."
     return (
         "Nothing was changed. To do it:\n"
-        f"  sluice {verb(plan)} apply {plan.id} --confirm {way(plan)}"
+        f"  sluice {verb(plan)} apply {plan.id}{config} --confirm {way(plan)}"
     )
+
+
+def verify(plan: Plan, config: str) -> str:
+    return f"sluice {verb(plan)} verify {plan.id}{config}"
 
 
 def moves_table(plan: Plan) -> str:
@@ -95,7 +105,7 @@ def moves_table(plan: Plan) -> str:
             move.partition,
             NONE if move.committed is None else move.committed,
             NONE if move.resume is None else move.resume,
-            move.basis if move.case.value == "moves" else move.case.value,
+            move.basis if move.is_mapped else move.case.value,
             again(move),
             None if move.not_replicated is None else str(move.not_replicated),
             "; ".join(move.notes),
@@ -106,7 +116,7 @@ def moves_table(plan: Plan) -> str:
 
 
 def again(move: Move) -> str | None:
-    if move.case.value != "moves":
+    if not move.is_mapped:
         return NONE
     return None if move.read_again is None else str(move.read_again)
 
@@ -117,7 +127,7 @@ def groups_table(groups: Iterable[GroupPlan]) -> str:
 
 
 def group_row(group: GroupPlan) -> tuple[object, ...]:
-    moves = [move for move in group.moves if move.case.value == "moves"]
+    moves = [move for move in group.moves if move.is_mapped]
     exact = sum(move.basis == "exact" for move in moves)
     return (
         group.group,

@@ -6,7 +6,7 @@ the plan once more finishes what was broken off.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,21 +15,23 @@ from replicator.failover.outcome import (
     Commits,
     GroupOutcome,
     Held,
+    MoveState,
     Outcome,
-    Standing,
     is_of,
     outcome_of,
     planned,
     standing_of,
 )
+from replicator.groups.decisions import RegionDecisions
 from replicator.groups.groups import GroupActive, Groups
 from replicator.groups.primary_log import PrimaryLog, WriteUnknown
-from replicator.groups.primary_region import PrimaryRegion, decided
+from replicator.groups.primary_region import PrimaryRegion, decided, joined
 from replicator.groups.primary_store import PrimaryStore
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.planning.knowledge import LogRange, Request
 from replicator.planning.plan import GroupPlan, Plan
 from replicator.planning.recheck import PlanStale, Refused, recheck, request_of
+from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError, Unreachable
 
 Records = Mapping[str, PrimaryRegion]
@@ -37,7 +39,7 @@ Logs = Mapping[TopicPartition, LogRange | None]
 
 
 class Look(Protocol):
-    """Makes a plan of now (planning.py)."""
+    """Makes a plan of now (fresh_plans.py)."""
 
     def plan(self, request: Request, *, plan_id: str, now_ms: int) -> tuple[Plan, Logs]: ...
 
@@ -49,6 +51,7 @@ class Target:
     store: PrimaryStore
     log: PrimaryLog
     groups: Groups
+    admin: Admin
 
 
 class Application:
@@ -59,46 +62,62 @@ class Application:
         self._target = target
         self._groups = {each.group: each for each in plan.groups}
         self._records: dict[str, PrimaryRegion] = {}
-        self._noted: dict[str, tuple[Standing, str]] = {}
+        self._noted: dict[str, tuple[MoveState, str]] = {}
         """What kept groups from being moved."""
+        self._remarks: dict[str, str] = {}
+        """What a person has to know of groups that were moved."""
         self._asked: set[str] = set()
         """Groups whose offsets were sent to a broker."""
 
     def steps(self, look: Look, *, who: str, now_ms: int) -> Generator[str, None, Outcome]:
         """Applies the plan; yields after each step what was done, and returns what became of it.
 
-        1. Which groups this plan has begun to move already is read from the target's Redis. Of
-           them, what the target says counts: the record is proof that step 2 once passed.
-        2. All others are looked at anew. What speaks against them now ends it here, unchanged.
+        1. Which groups this plan has begun to move already is read from the target's log and its
+           Redis. Of them, what the target says counts: the record is proof that step 2 once
+           passed. Only what its logs no longer hold is not written any more.
+        2. All others are looked at anew. What speaks against them now ends it here, unchanged; or
+           leaves them out, when others were begun.
         3. Where they live is recorded in the target's log, which is on disk and outlasts Redis. The
            record goes before the offsets: from then on no offset sync writes them in the target,
            and another plan sees that it was overtaken.
-        4. The same is recorded in the target's Redis, where everybody looks. A crash before it has
-           moved nothing: the log's record is copied there some time, or written again.
+        4. The same is recorded in the target's Redis, where everybody looks: again too for groups
+           that were begun, as a crash or a flush may have kept it from there.
         5. Group by group, offsets are written where they differ, if the record is still this
            plan's. Whoever else applies it at the same time writes the same.
         6. Everything is read back, and that is what is reported.
 
         Raises:
             PlanStale, Refused: at step 2, when none of its groups was begun.
-            AdminError, StoreUnreachable: up to step 3; nothing was changed.
+            AdminError, LogUnreadable, StoreUnreachable: up to step 3; nothing was changed.
         """
-        self._records |= self._target.store.all()
+        self._records |= self._decisions()
         begun = {name for name in self._groups if self._is_ours(name)}
-        fresh = self._passed(look, set(self._groups) - begun, now_ms, has_begun=bool(begun))
+        fresh = set(self._groups) - begun
+        if trouble := self._against(look, fresh, now_ms):
+            if not begun:
+                raise trouble
+            self._note(fresh, MoveState.OPEN, str(trouble))
+            fresh = set()
         before = self._commits()
+        wanted = {
+            name: _missing(self._groups[name], before[name], is_begun=name in begun)
+            for name in begun | fresh
+        }
+        logs = self._logs({place for name in begun for place in wanted[name]})
         self._target.log.make_topic()
+        self._target.store.write(self._records[name] for name in begun)
         yield "looked again"
         if fresh:
             fresh = yield from self._record(sorted(fresh), who, now_ms)
         for name in sorted(begun | fresh):
-            if self._write(self._groups[name], before[name], is_begun=name in begun):
+            it = wanted[name]
+            if self._write(name, self._still_held(name, it, logs) if name in begun else it):
                 yield f"wrote the offsets of {name}"
         return self._read_back(before)
 
     def verified(self) -> Outcome:
-        """What the target says of the plan now. Raises StoreUnreachable or AdminError."""
-        records, commits = self._target.store.all(), self._commits()
+        """What the target says of the plan now; raises as steps() does where it does not."""
+        records, commits = self._decisions(), self._commits()
         return self._told(
             outcome_of(self._plan, each, records.get(name), None, commits[name])
             for name, each in self._groups.items()
@@ -106,26 +125,55 @@ class Application:
 
     # -- looking
 
-    def _passed(self, look: Look, names: set[str], now_ms: int, *, has_begun: bool) -> set[str]:
-        """Those groups that may be moved now. What keeps them is raised, or noted if some others
-        can be finished."""
-        if not names:
-            return names
+    def _decisions(self) -> dict[str, PrimaryRegion]:
+        return RegionDecisions(self._target.store, self._target.log).all()
+
+    def _against(self, look: Look, names: set[str], now_ms: int) -> PlanStale | Refused | None:
+        """What speaks against moving these groups now."""
         plan = self._plan
+        if not names:
+            return None
+        if plan.blocks:
+            return Refused(plan.blocks)
+        if plan.is_expired(now_ms):
+            late_seconds = (now_ms - plan.expires_at_ms) // 1000
+            return PlanStale(f"plan {plan.id} expired {late_seconds} s ago; make a new plan")
+        fresh, logs = look.plan(request_of(plan, names), plan_id=plan.id, now_ms=now_ms)
         try:
-            if plan.blocks:
-                raise Refused(plan.blocks)
-            if plan.is_expired(now_ms):
-                late_seconds = (now_ms - plan.expires_at_ms) // 1000
-                raise PlanStale(f"plan {plan.id} expired {late_seconds} s ago; make a new plan")
-            fresh, logs = look.plan(request_of(plan, names), plan_id=plan.id, now_ms=now_ms)
             recheck(plan, fresh, logs).raise_if_any(plan.id)
         except (PlanStale, Refused) as trouble:
-            if not has_begun:
-                raise
-            self._note(names, Standing.OPEN, str(trouble))
-            return set()
-        return names
+            return trouble
+        return None
+
+    def _logs(self, places: Collection[TopicPartition]) -> Logs:
+        """What the target's logs hold now; None where it does not say."""
+        starts = self._target.admin.offsets(places, "earliest")
+        ends = self._target.admin.offsets(places, "latest")
+        return {
+            place: LogRange(starts[place], ends[place])
+            if place in starts and place in ends
+            else None
+            for place in places
+        }
+
+    def _still_held(self, name: str, wanted: Commits, logs: Logs) -> Commits:
+        """What may be written of a group that was begun, perhaps long ago.
+
+        A position that its log does not hold would leave the consumer to its auto.offset.reset,
+        which may be its log's end.
+        """
+        target, held = self._plan.target, dict(wanted)
+        for place, (resume, metadata) in wanted.items():
+            log, where = logs[place], f"{place.topic}-{place.partition}"
+            if log is None or log.end < resume:
+                why = f"{target} does not hold the place that it would go on from: {where}"
+                self._note([name], MoveState.OPEN, f"{why}; make a new plan for it")
+                return {}
+            if log.start > resume:
+                held[place] = Held(log.start, metadata)
+                text = f"retention in {target} took up to {log.start - resume} unread offsets"
+                self._remarks[name] = f"{text} since it was planned: {where} goes on at {log.start}"
+        return held
 
     def _commits(self) -> dict[str, Commits]:
         places = dict.fromkeys(place for each in self._plan.groups for place in planned(each))
@@ -160,46 +208,44 @@ class Application:
             yield "recorded in the log where the groups live"
             target.store.write(new)
         except WriteUnknown as error:
-            self._note(names, Standing.UNKNOWN, str(error))
+            self._note(names, MoveState.UNKNOWN, str(error))
             return set()
         except StoreUnreachable as error:
-            self._note(names, Standing.OPEN, f"recorded as living in {plan.target}, but {error}")
+            self._note(names, MoveState.OPEN, f"recorded as living in {plan.target}, but {error}")
             return set()
         self._records |= {record.group: record for record in new}
         yield "recorded in Redis where the groups live"
         return set(names)
 
-    def _write(self, group: GroupPlan, before: Commits, *, is_begun: bool) -> bool:
+    def _write(self, name: str, wanted: Commits) -> bool:
         """Whether offsets were sent; what kept them from being written is noted."""
-        name = group.group
-        wanted = _missing(group, before, is_begun=is_begun)
         if not wanted or name in self._noted:
             return False
         try:
             # Another plan may come between this question and the write: then both have written
             # positions that skip nothing, and reading back tells whose stayed.
-            found = self._target.store.all()
-            self._records.update({name: found[name]} if name in found else {})
+            if found := self._target.store.get(name):
+                self._records |= joined([found, self._records.get(name, found)])
             if not self._is_ours(name):
                 return False
             self._asked.add(name)
             refused = self._target.groups.write(name, wanted)
         except GroupActive:
             why = f"it has members in {self._plan.target} now: stop them, and apply again"
-            self._note([name], Standing.OPEN, why)
+            self._note([name], MoveState.OPEN, why)
         except (StoreUnreachable, Unreachable) as error:
             # All others would wait as long; reading back tells what became of this one.
-            self._note(self._groups.keys() - self._asked | {name}, Standing.OPEN, str(error))
+            self._note(self._groups.keys() - self._asked | {name}, MoveState.OPEN, str(error))
         except AdminError as error:
-            self._note([name], Standing.OPEN, str(error))
+            self._note([name], MoveState.OPEN, str(error))
         else:
             if refused:
                 (topic, partition), why = min(refused.items())
                 text = f"refused for {len(refused)} partitions, {topic}-{partition}: {why}"
-                self._note([name], Standing.OPEN, text)
+                self._note([name], MoveState.OPEN, text)
         return name in self._asked
 
-    def _note(self, names: Iterable[str], standing: Standing, why: str) -> None:
+    def _note(self, names: Iterable[str], standing: MoveState, why: str) -> None:
         for name in names:
             self._noted.setdefault(name, (standing, why))
 
@@ -209,7 +255,8 @@ class Application:
         after: Mapping[str, Commits] | None = None
         trouble = ""
         try:
-            self._records |= self._target.store.all()
+            told = self._records, self._target.store.all()
+            self._records = joined(record for records in told for record in records.values())
             after = self._commits()
         except (AdminError, StoreUnreachable) as error:
             trouble = str(error)
@@ -225,14 +272,24 @@ class Application:
         if after is None and name not in self._asked:
             after = before
         found = outcome_of(self._plan, group, self._records.get(name), before, after)
-        if found.standing is Standing.UNKNOWN:
+        if found.standing is MoveState.UNKNOWN:
             return replace(found, why=f"asked for, and could not be read back: {trouble}")
-        if found.standing is Standing.AS_PLANNED and name in self._asked:
-            return replace(found, standing=Standing.WRITTEN)
-        if found.standing is Standing.OPEN and name in self._noted:
-            standing, why = self._noted[name]
-            return replace(found, standing=standing, why=why)
+        if found.standing is MoveState.OVERTAKEN:
+            return found
+        noted = self._noted.get(name)
+        if noted and not (found.standing.is_done and self._is_settled(group, after)):
+            return replace(found, standing=noted[0], why=noted[1])
+        if found.standing.is_done and name in self._asked and name in self._remarks:
+            return replace(found, standing=MoveState.WRITTEN, why=self._remarks[name])
+        if found.standing is MoveState.AS_PLANNED and name in self._asked:
+            return replace(found, standing=MoveState.WRITTEN)
         return found
+
+    def _is_settled(self, group: GroupPlan, after: Commits | None) -> bool:
+        """Whether what was noted, an answer that was lost perhaps, has turned out well."""
+        if group.group not in self._asked:
+            return True
+        return all((after or {}).get(place) == held for place, held in planned(group).items())
 
     def _told(self, groups: Iterable[GroupOutcome]) -> Outcome:
         plan = self._plan
@@ -248,6 +305,6 @@ def _missing(group: GroupPlan, before: Commits, *, is_begun: bool) -> Commits:
     # It may live there already: what its consumers or an operator did since is not taken back.
     moves = {TopicPartition(move.topic, move.partition): move for move in group.moves}
     standings = {place: standing_of(moves[place], before.get(place)) for place in whole}
-    if Standing.OVERTAKEN in standings.values():
+    if MoveState.OVERTAKEN in standings.values():
         return {}
-    return {place: held for place, held in wanted.items() if standings[place] is Standing.OPEN}
+    return {place: held for place, held in wanted.items() if standings[place] is MoveState.OPEN}

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from typing import NamedTuple
 
 from replicator.config.topology import Appliance
 from replicator.failover.fresh_plans import FreshPlans
+from replicator.planning.checks import named
 from replicator.planning.knowledge import Knowledge, Request
-from replicator.planning.lag import Lag, Origin, goals, lag
+from replicator.planning.lag import Origin, goals, lag
+from replicator.planning.plan import Check, Level
 from replicator.planning.planner import plan
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 
 AGAIN_SECONDS = 1.0
+
+
+class Awaited(NamedTuple):
+    """What a switchover waits for just now, how much of it is left, and that in words."""
+
+    what: str
+    left: int
+    text: str
 
 
 class Arrival:
@@ -24,19 +35,29 @@ class Arrival:
         self._plans = plans
         self._request = request
 
-    def lags(self, wait_seconds: float, *, timeout_seconds: float) -> Iterator[Lag]:
-        """How much is missing, again and again; the last one is zero, or the time is over.
+    def steps(
+        self, wait_seconds: float, *, timeout_seconds: float
+    ) -> Generator[Awaited, None, Check]:
+        """Tells what is awaited, again and again; returns the check that comes of it.
 
-        Nothing at all while the source does not say that its groups have stopped: the plan's checks
-        tell that. What is asked for was written before the waiting began, so producers that go on
-        do not lengthen it.
+        First that the groups have no members in the source any more, then that all they need is in
+        the target. What was written before the second waiting began is asked for, so producers that
+        go on do not lengthen it.
         """
+        source, target = self._request.source, self._request.target
         give_up_at = time.monotonic() + wait_seconds
-        stopped_ms = _now_ms()
-        known = self._plans.knowledge(self._request, stopped_ms)
-        active = known.active_in_source
-        if active is None or active & self._request.groups:
-            return
+        while True:
+            stopped_ms = _now_ms()
+            known = self._plans.knowledge(self._request, stopped_ms)
+            if known.active_in_source is None:
+                return _blocked(f"not waited for: {source} does not say which groups have members")
+            active = known.active_in_source & self._request.groups
+            if not active:
+                break
+            yield Awaited(f"stopping in {source}", len(active), f"members: {named(active)}")
+            if not _slept_before(give_up_at):
+                text = f"after {wait_seconds:g} s still with members in {source}: {named(active)}"
+                return _blocked(f"{text}; one that was killed counts for its session.timeout.ms")
         ends = self._ends(known, timeout_seconds)
         while True:
             now_ms = _now_ms()
@@ -45,11 +66,14 @@ class Arrival:
             moves = plan(self._request, known, plan_id="", now_ms=now_ms).moves()
             wanted = goals(ends, (move for _, move in moves))
             found = lag(wanted, known, fresh_age_ms=now_ms - stopped_ms)
-            yield found
-            left_seconds = give_up_at - time.monotonic()
-            if found.is_zero or left_seconds <= 0:
-                return
-            time.sleep(min(AGAIN_SECONDS, left_seconds))
+            yield Awaited(
+                f"arriving in {target}", found.records + found.untold, f"missing: {found}"
+            )
+            if found.is_zero:
+                text = f"{target} has all that was written, and read, when the groups had stopped"
+                return Check("arrival", Level.PASS, text)
+            if not _slept_before(give_up_at):
+                return _blocked(f"after {wait_seconds:g} s still missing in {target}: {found}")
 
     def _ends(self, known: Knowledge, timeout_seconds: float) -> dict[Origin, int]:
         """Where the regional logs end; of a region that does not answer, nothing."""
@@ -67,6 +91,19 @@ class Arrival:
                 if place in found:
                     ends[Origin(route.source, place)] = found[place]
         return ends
+
+
+def _blocked(text: str) -> Check:
+    return Check("arrival", Level.BLOCK, text)
+
+
+def _slept_before(give_up_at: float) -> bool:
+    """False, at once, when the time is over."""
+    left_seconds = give_up_at - time.monotonic()
+    if left_seconds <= 0:
+        return False
+    time.sleep(min(AGAIN_SECONDS, left_seconds))
+    return True
 
 
 def _now_ms() -> int:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from balancer.plan import TopicPartition
 from replicator.groups.primary_region import PrimaryRegion
 from replicator.planning.plan import GroupPlan, Move, Plan
-from replicator.progress.vector_metadata import encode
+from replicator.progress.vector_metadata import decode, encode
 
 SCHEMA_VERSION = 1
 
 
-class Standing(StrEnum):
+class MoveState(StrEnum):
     """Of a group or a position, beside its plan."""
 
     WRITTEN = "written"
@@ -29,13 +29,14 @@ class Standing(StrEnum):
     """Its consumers have started in the target, and committed since."""
     OPEN = "not written"
     OVERTAKEN = "overtaken"
-    """Somebody else moved it since: another plan, or a commit that is not where this one says."""
+    """Somebody else moved it since: another plan, or a commit before where this one says. This plan
+    does not finish it any more."""
     UNKNOWN = "unknown"
     """An answer was lost, and it could not be looked up either."""
 
     @property
     def is_done(self) -> bool:
-        return self in (Standing.WRITTEN, Standing.AS_PLANNED, Standing.MOVED_ON)
+        return self in (MoveState.WRITTEN, MoveState.AS_PLANNED, MoveState.MOVED_ON)
 
 
 class Held(NamedTuple):
@@ -64,7 +65,7 @@ class GroupOutcome:
     """One group; `why` says what a person has to know of it."""
 
     group: str
-    standing: Standing
+    standing: MoveState
     why: str = ""
     positions: tuple[Position, ...] = ()
 
@@ -87,8 +88,13 @@ class Outcome:
         return tuple(each.group for each in self.groups if not each.standing.is_done)
 
     @property
+    def overtaken(self) -> tuple[str, ...]:
+        """Those of not_done that no second run of the plan finishes."""
+        return tuple(e.group for e in self.groups if e.standing is MoveState.OVERTAKEN)
+
+    @property
     def is_known(self) -> bool:
-        return not any(each.standing is Standing.UNKNOWN for each in self.groups)
+        return not any(each.standing is MoveState.UNKNOWN for each in self.groups)
 
     def as_values(self) -> dict[str, Any]:
         """For JSON and YAML."""
@@ -125,15 +131,33 @@ def planned(group: GroupPlan) -> dict[TopicPartition, Held]:
     }
 
 
-def standing_of(move: Move, found: Held | None) -> Standing:
+def standing_of(move: Move, found: Held | None) -> MoveState:
     """Of one position of a group that this plan has begun to move."""
-    offset = found.offset if found else None
-    if move.resume is None or offset == move.resume:
-        return Standing.AS_PLANNED
-    if offset == move.target_committed or offset is None:
-        return Standing.OPEN
+    if move.resume is None:
+        return MoveState.AS_PLANNED
+    if found is None:
+        return MoveState.OPEN
+    if found.offset == move.resume:
+        return _beside(move, decode(found.metadata))
+    if found.offset == move.target_committed:
+        return MoveState.OPEN
     # Writing it again would skip records, or take back what was read since.
-    return Standing.MOVED_ON if offset > move.resume else Standing.OVERTAKEN
+    return MoveState.MOVED_ON if found.offset > move.resume else MoveState.OVERTAKEN
+
+
+def _beside(move: Move, vector: Mapping[str, int]) -> MoveState:
+    """Where the offset is the planned one already, as the offset sync often leaves it: by what
+    stands beside it. Without its vector a group reads again what it has read elsewhere."""
+    wanted = decode(_metadata(move))
+    if vector == wanted:
+        return MoveState.AS_PLANNED
+    if (move.resume, vector) == (move.target_committed, move.target_vector):
+        return MoveState.OPEN
+    if not vector:
+        # A client that commits by itself leaves it out.
+        return MoveState.MOVED_ON
+    covers = all(vector.get(region, 0) >= unread for region, unread in wanted.items())
+    return MoveState.AS_PLANNED if covers else MoveState.OPEN
 
 
 def outcome_of(
@@ -167,32 +191,32 @@ def outcome_of(
 
 def _judged(
     plan: Plan, group: GroupPlan, record: PrimaryRegion | None, found: Commits | None
-) -> tuple[Standing, str]:
+) -> tuple[MoveState, str]:
     if not is_of(record, plan):
         if record is not None and record.generation > group.generation:
             by = f"by plan {record.plan_id}" if record.plan_id else f"by {record.who}"
-            return Standing.OVERTAKEN, f"lives in {record.region} since, {by}: {record.why}"
-        return Standing.OPEN, f"not recorded as living in {plan.target}"
+            return MoveState.OVERTAKEN, f"lives in {record.region} since, {by}: {record.why}"
+        return MoveState.OPEN, f"not recorded as living in {plan.target}"
     if found is None:
-        return Standing.UNKNOWN, f"{plan.target} does not say what it has committed"
+        return MoveState.UNKNOWN, f"{plan.target} does not say what it has committed"
     standings = {
         TopicPartition(move.topic, move.partition): standing_of(
             move, found.get(TopicPartition(move.topic, move.partition))
         )
         for move in group.moves
     }
-    for worst in (Standing.OVERTAKEN, Standing.OPEN):
+    for worst in (MoveState.OVERTAKEN, MoveState.OPEN):
         places = [f"{t}-{p}" for (t, p), each in standings.items() if each is worst]
         if places:
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""
             told = {
-                Standing.OVERTAKEN: "somebody else has committed since, before where it goes on",
-                Standing.OPEN: "not written yet",
+                MoveState.OVERTAKEN: "somebody else has committed since, before where it goes on",
+                MoveState.OPEN: "not written yet",
             }
             return worst, f"{told[worst]}: {places[0]}{more}"
-    if Standing.MOVED_ON in standings.values():
-        return Standing.MOVED_ON, f"its consumers in {plan.target} have committed since"
-    return Standing.AS_PLANNED, ""
+    if MoveState.MOVED_ON in standings.values():
+        return MoveState.MOVED_ON, f"its consumers in {plan.target} have committed since"
+    return MoveState.AS_PLANNED, ""
 
 
 def _offset(commits: Commits | None, move: Move) -> int | None:

@@ -64,12 +64,13 @@ class PrimaryLog:
     def write(self, records: Iterable[PrimaryRegion]) -> None:
         """Returns once they are on disk, each as safe as the topic's replicas make it.
 
-        Raises AdminError: nothing was written, or not all; or WriteUnknown.
+        Raises AdminError: nothing was written; or WriteUnknown: perhaps, or not all.
         """
         self.make_topic()
         failures: list[KafkaError] = []
+        wanted = list(records)
         producer = self._producer()
-        for record in records:
+        for record in wanted:
             producer.produce(
                 TOPIC,
                 key=encode_key(record).encode(),
@@ -77,9 +78,8 @@ class PrimaryLog:
                 on_delivery=lambda error, _: failures.append(error) if error else None,
             )
         left = producer.flush(self._timeout_seconds + GRACE_SECONDS)
-        for failure in failures:
-            if not _is_lost(failure):
-                raise translated(failure, f"writing to {TOPIC}", self.name, self._cluster, None)
+        if failures and len(failures) == len(wanted) and not any(map(_is_lost, failures)):
+            raise translated(failures[0], f"writing to {TOPIC}", self.name, self._cluster, None)
         if failures or left:
             why = failures[0].str() if failures else "no answer at all"
             raise WriteUnknown(

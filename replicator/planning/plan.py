@@ -109,10 +109,18 @@ class Move(_Strict):
     retention_took: int = 0
     """At most so many offsets that the group has not read are gone from the target."""
     vector: dict[str, int] = field(default_factory=dict)
-    """Source region -> the first source offset not read; without a region: not known of it."""
+    """Source region -> the first source offset not read. Without a region: it is not known, or it
+    would not mean the same records everywhere."""
     target_committed: int | None = None
     """What the group has committed in the target region until now."""
+    target_vector: dict[str, int] = field(default_factory=dict)
+    """What stands beside that."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the map told where it goes on."""
+        return self.case is Case.MOVES
 
     @property
     def goes_back(self) -> bool:

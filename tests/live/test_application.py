@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+from redis import Redis
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
@@ -17,14 +19,15 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.failover.application import Application, Target
-from replicator.failover.outcome import Outcome, Standing
+from replicator.failover.outcome import MoveState, Outcome
 from replicator.groups.groups import Groups
 from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_store import PrimaryStore
+from replicator.groups.primary_store import KEY, PrimaryStore
 from replicator.planning.knowledge import LogRange
 from replicator.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
 from replicator.planning.recheck import PlanStale, Refused
-from replicator.progress.vector_metadata import decode
+from replicator.progress.vector_metadata import decode, encode
+from replicator.topics.admin import Admin
 from replicator.topics.admin_error import Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 
@@ -33,6 +36,8 @@ GROUPS = 2
 STEPS = 3 + GROUPS
 """Looked again, the log, Redis, and one for each group."""
 PATIENCE_SECONDS = 60.0
+RECORDS = 310
+"""In each partition of the target: what is planned has to be in its log."""
 
 
 @dataclass
@@ -56,6 +61,7 @@ class Scene:
             PrimaryStore(self.redis_url, timeout_seconds=self.timeout_seconds),
             PrimaryLog(name, settings, self.timeout_seconds),
             Groups(name, settings, self.timeout_seconds),
+            Admin(name, settings, self.timeout_seconds),
         )
 
     def steps(
@@ -138,6 +144,10 @@ def plan_of(groups: Sequence[str], topic: str, resume: int = 100) -> Plan:
 def scene_in(cluster: LabCluster, redis: RedisServer, topic: str, **fields: object) -> Scene:
     mark = uuid.uuid4().hex[:8]
     names = [f"group-{number}-{mark}" for number in range(GROUPS)]
+    producer = Producer(cluster.librdkafka_options())
+    for number in range(2 * RECORDS):
+        producer.produce(topic, b"", partition=number % 2)
+    assert producer.flush(PATIENCE_SECONDS) == 0
     return Scene(cluster, redis.url, plan_of(names, topic), topic, **fields)
 
 
@@ -146,13 +156,13 @@ def scene(aggregate: LabCluster, redis: RedisServer, make_topic: TopicMaker) -> 
     return scene_in(aggregate, redis, make_topic(aggregate, partitions=2))
 
 
-def standings(outcome: Outcome) -> list[Standing]:
+def standings(outcome: Outcome) -> list[MoveState]:
     return [each.standing for each in outcome.groups]
 
 
 def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
     outcome = scene.apply()
-    assert standings(outcome) == [Standing.WRITTEN] * GROUPS
+    assert standings(outcome) == [MoveState.WRITTEN] * GROUPS
     first = outcome.groups[0].positions[0]
     assert (first.before, first.resume, first.after) == (None, 100, 100)
     for group in scene.groups:
@@ -168,7 +178,7 @@ def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
         assert record == in_log[group]
         assert (record.region, record.generation, record.plan_id) == ("east", 1, scene.plan.id)
         assert (record.who, record.why) == ("ann@lab", "west is lost")
-    assert standings(scene.verify()) == [Standing.AS_PLANNED] * GROUPS
+    assert standings(scene.verify()) == [MoveState.AS_PLANNED] * GROUPS
 
 
 @pytest.mark.parametrize("done", range(STEPS + 1))
@@ -179,9 +189,9 @@ def test_broken_off_after_any_step_verify_tells_the_truth_and_a_second_apply_fin
         assert len(list(islice(steps, done))) == done
     written = max(0, done - 3)
     found = standings(scene.verify())
-    assert found.count(Standing.AS_PLANNED) == written
-    assert found.count(Standing.OPEN) == GROUPS - written
-    assert standings(scene.apply()).count(Standing.WRITTEN) == GROUPS - written
+    assert found.count(MoveState.AS_PLANNED) == written
+    assert found.count(MoveState.OPEN) == GROUPS - written
+    assert standings(scene.apply()).count(MoveState.WRITTEN) == GROUPS - written
     assert scene.verify().not_done == ()
     for group in scene.groups:
         assert scene.committed(group) == {0: 100, 1: 101}
@@ -221,7 +231,7 @@ def test_a_group_that_has_gone_on_in_the_target_is_done_and_left_alone(scene: Sc
     scene.apply()
     first, _ = scene.groups
     scene.commit(first, {0: 150})
-    assert standings(scene.apply()) == [Standing.MOVED_ON, Standing.AS_PLANNED]
+    assert standings(scene.apply()) == [MoveState.MOVED_ON, MoveState.AS_PLANNED]
     assert scene.committed(first) == {0: 150, 1: 101}
     assert scene.verify().not_done == ()
 
@@ -230,7 +240,7 @@ def test_what_somebody_rewound_in_the_target_since_is_not_skipped_by_applying_ag
     scene.apply()
     first, _ = scene.groups
     scene.commit(first, {0: 7})
-    assert standings(scene.apply()) == [Standing.OVERTAKEN, Standing.AS_PLANNED]
+    assert standings(scene.apply()) == [MoveState.OVERTAKEN, MoveState.AS_PLANNED]
     assert scene.committed(first) == {0: 7, 1: 101}
 
 
@@ -248,6 +258,85 @@ def test_progress_in_the_target_is_taken_back_only_as_far_as_it_was_named(scene:
     named = replace(fresh, may_go_back=(first,))
     assert scene.apply(plan=named).not_done == ()
     assert scene.committed(first) == {0: 100, 1: 101}
+
+
+def with_older_vectors(scene: Scene) -> Scene:
+    """The offset sync has had the target's offsets there already, by what it knew then."""
+    older = {"west": 3}
+    at = {TopicPartition(scene.topic, n): (100 + n, encode(older)) for n in (0, 1)}
+    for group in scene.groups:
+        assert scene.target().groups.write(group, at) == {}
+    groups = tuple(
+        replace(
+            each,
+            moves=tuple(
+                replace(move, target_committed=move.resume, target_vector=older)
+                for move in each.moves
+            ),
+        )
+        for each in scene.plan.groups
+    )
+    return replace(scene, plan=replace(scene.plan, groups=groups))
+
+
+def vectors(scene: Scene, group: str) -> list[dict[str, int]]:
+    places = [TopicPartition(scene.topic, number) for number in (0, 1)]
+    found = scene.target().groups.commits([group], places)[group]
+    return [decode(found[place].metadata) for place in places]
+
+
+@pytest.mark.parametrize("done", [2, 3])
+def test_where_the_offset_is_right_already_the_vector_is_still_to_be_written(
+    scene: Scene, done: int
+):
+    scene = with_older_vectors(scene)
+    with closing(scene.steps()) as steps:
+        list(islice(steps, done))
+    assert standings(scene.verify()) == [MoveState.OPEN] * GROUPS
+    assert standings(scene.apply()) == [MoveState.WRITTEN] * GROUPS
+    assert standings(scene.verify()) == [MoveState.AS_PLANNED] * GROUPS
+    for group in scene.groups:
+        assert vectors(scene, group) == [{"west": 40}, {"west": 41}]
+
+
+def test_a_plan_that_was_begun_does_not_write_what_retention_took_since(scene: Scene):
+    with closing(scene.steps()) as steps:
+        list(islice(steps, 3))
+    admin = scene.cluster.admin()
+    for future in admin.delete_records([Place(scene.topic, 0, 150)]).values():
+        future.result(PATIENCE_SECONDS)
+    outcome = scene.apply(now_ms=scene.plan.expires_at_ms)
+    assert standings(outcome) == [MoveState.WRITTEN] * GROUPS
+    assert "took up to 50 unread offsets" in outcome.groups[0].why
+    assert f"{scene.topic}-0 goes on at 150" in outcome.groups[0].why
+    for group in scene.groups:
+        assert scene.committed(group) == {0: 150, 1: 101}
+    assert scene.verify().not_done == ()
+
+
+def test_a_plan_that_was_begun_does_not_write_past_a_log_that_lost_its_end(scene: Scene):
+    far = plan_of(scene.groups, scene.topic, resume=RECORDS)
+    with closing(scene.steps(plan=far)) as steps:
+        list(islice(steps, 3))
+    outcome = scene.apply(plan=far)
+    assert standings(outcome) == [MoveState.OPEN] * GROUPS
+    assert "does not hold the place" in outcome.groups[0].why
+    assert f"{scene.topic}-1" in outcome.groups[0].why
+    assert scene.committed(scene.groups[0]) == {}
+
+
+@pytest.mark.parametrize("done", [2, 3])
+def test_a_plan_that_was_begun_is_known_by_its_log_where_redis_has_forgotten_it(
+    scene: Scene, done: int
+):
+    with closing(scene.steps()) as steps:
+        list(islice(steps, done))
+    with Redis.from_url(scene.redis_url) as connection:
+        connection.hdel(KEY, *scene.groups)
+    assert scene.apply(now_ms=scene.plan.expires_at_ms).not_done == ()
+    records = scene.target().store.all()
+    assert {records[group].plan_id for group in scene.groups} == {scene.plan.id}
+    assert {records[group].generation for group in scene.groups} == {1}
 
 
 Joining = Callable[[str], Consumer]
@@ -285,10 +374,24 @@ def test_a_group_that_starts_while_a_plan_is_applied_is_left_and_finished_once_i
     first, _ = scene.groups
     consumer = join(first)
     outcome = finished(steps)
-    assert standings(outcome) == [Standing.OPEN, Standing.WRITTEN]
+    assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
     assert "has members in east" in outcome.groups[0].why
     consumer.close()
     assert scene.apply().not_done == ()
+
+
+def test_a_group_that_started_is_left_also_where_only_its_vector_is_missing(
+    scene: Scene, join: Joining
+):
+    scene = with_older_vectors(scene)
+    first, _ = scene.groups
+    consumer = join(first)
+    outcome = scene.apply()
+    assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
+    assert "has members in east" in outcome.groups[0].why
+    consumer.close()
+    assert scene.apply().not_done == ()
+    assert vectors(scene, first) == [{"west": 40}, {"west": 41}]
 
 
 def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
@@ -308,7 +411,7 @@ def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_
     for steps in (one, other):
         list(islice(steps, 3))
     overtaken = finished(one)
-    assert standings(overtaken) == [Standing.OVERTAKEN] * GROUPS
+    assert standings(overtaken) == [MoveState.OVERTAKEN] * GROUPS
     assert later.id in overtaken.groups[0].why
     assert finished(other).not_done == ()
     assert scene.committed(scene.groups[0]) == {0: 200, 1: 201}
@@ -334,7 +437,7 @@ def test_a_redis_that_dies_between_leaves_nothing_written_and_is_said(
         list(islice(steps, 2))
         own.kill()
         outcome = finished(steps)
-        assert standings(outcome) == [Standing.OPEN] * GROUPS
+        assert standings(outcome) == [MoveState.OPEN] * GROUPS
         assert "recorded as living in east, but" in outcome.groups[0].why
         assert scene.committed(scene.groups[0]) == {}
         own.start()
@@ -354,7 +457,7 @@ def test_an_answer_that_was_lost_is_unknown_until_it_can_be_read(
     list(islice(steps, 3))
     cluster.pause()
     outcome = finished(steps)
-    assert standings(outcome) == [Standing.UNKNOWN, Standing.OPEN]
+    assert standings(outcome) == [MoveState.UNKNOWN, MoveState.OPEN]
     assert not outcome.is_known
     assert scene.plan.groups[0].group in outcome.not_done
     with pytest.raises(Unreachable):

@@ -30,8 +30,8 @@ from tests.live.relocating import (
     make_topic,
 )
 from tui.exit_codes import ExitCode
+from tui.plan_applying import application
 from tui.program import run
-from tui.relocation import application
 
 PATIENCE_SECONDS = 60.0
 GROUPS = 800
@@ -140,7 +140,10 @@ def test_what_people_read_begins_with_the_verdict_and_names_the_next_command(slu
     assert (code, lines[0]) == (ExitCode.DONE, "CAN BE APPLIED")
     assert "  mapped  2 of 2 positions, exactly 2" in lines
     plan_id = lines[1].split()[1].rstrip(":")
-    assert lines[-1] == (f"  sluice failover apply {plan_id} --confirm {copied.west}:{copied.east}")
+    assert lines[-1] == (
+        f"  sluice failover apply {plan_id} --config {copied.config} "
+        f"--confirm {copied.west}:{copied.east}"
+    )
 
 
 def test_all_groups_are_planned_but_those_that_were_left_out(sluice, copied):
@@ -167,6 +170,34 @@ def test_yaml_and_json_say_the_same(sluice, copied):
     assert (code, value["done"], value["not_done"]) == (0, [copied.group], [])
     _, out, _ = sluice("failover", "list", "--config", str(copied.config), "-o", "json")
     assert [each["id"] for each in json.loads(out)] == [plan["id"]]
+
+
+def test_the_groups_of_a_plan_are_moved_back_and_those_that_were_there_before_stay(sluice, copied):
+    """East has a Redis of its own in life; here one Redis is that of both."""
+    stays = f"billing-{copied.mark}"
+    copied.commit(copied.west, {0: 1}, group=stays)
+    copied.until_copied()
+    config = ("--config", str(copied.config))
+    code, _, err = sluice(
+        *("groups", "set-primary", stays, "--to", copied.east, "--reason", "drill"), *config
+    )
+    assert code == ExitCode.DONE, err
+    plan = planned(sluice, copied)["id"]
+    assert applied(sluice, copied, plan)[0] == ExitCode.DONE
+    way = ("--from", copied.east, "--to", copied.west, "--reason", "west is back", *TIMEOUT)
+    back = ("failover", "plan", "-o", "json", *config, *way)
+    _, out, _ = sluice(*back, "--all-groups", "--recorded")
+    groups = {group["group"] for group in json.loads(out)["groups"]}
+    assert {stays, copied.group} <= groups
+    _, out, err = sluice(*back, "--of-plan", plan)
+    assert [group["group"] for group in json.loads(out)["groups"]] == [copied.group], err
+
+
+def test_a_plan_that_cannot_be_saved_is_shown_all_the_same(sluice, copied):
+    (copied.config.parent / "state").write_text("a file where the directory should be")
+    code, out, err = sluice(*plan_arguments(copied))
+    assert code == ExitCode.FAILED and "cannot be saved" in err
+    assert out.startswith("CAN BE APPLIED") and "sluice failover apply" not in out
 
 
 # 2: usage
@@ -367,6 +398,7 @@ def many(
     """Begun: only the offsets are left to be written."""
     regions = Relocating(regional, make_cluster("east"), redis, tmp_path)
     make_topic(regions.clusters[regions.east], regions.topic)
+    regions.produce(regions.east, 9)
     now_ms = regions.now_ms()
     moves = tuple(
         Move(topic=regions.topic, partition=number, case=Case.MOVES, committed=9, resume=9)
@@ -436,7 +468,7 @@ def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, 
     value = json.loads(out)
     assert set(value["done"]).isdisjoint(value["not_done"])
     assert "unknown" in {group["standing"] for group in value["groups"]}
-    assert f"sluice failover verify {plan.id}" in err
+    assert f"sluice failover verify {plan.id} --config {regions.config}" in err
     code, _, _ = sluice(
         "failover", "verify", "many", "--config", str(regions.config), "--timeout", "1"
     )

@@ -91,15 +91,30 @@ def test_a_group_that_has_stopped_goes_on_where_it_was_and_reads_nothing_again(
     assert sluice.verify(plan) == ExitCode.DONE
 
 
-def test_a_group_that_still_runs_in_the_source_is_not_waited_for_and_not_moved(
+def test_a_group_that_still_runs_when_the_time_is_over_is_named_and_not_moved(
     copied: Relocating, sluice: Sluice
 ) -> None:
     with copied.member(copied.west):
-        code, plan, _ = sluice.plan()
+        code, plan, err = sluice.plan("--wait-seconds", "0.5")
+    assert f"stopping in {copied.west}: members: {copied.group}" in err
+    assert "still with members" in arrival(plan)["text"]
     assert code == ExitCode.REFUSED
     blocks = {check["name"] for check in plan["checks"] if check["level"] == "BLOCK"}
     assert blocks == {"arrival", "source activity"}
     assert sluice.apply(plan)[0] == ExitCode.REFUSED
+
+
+def test_a_group_that_is_just_stopping_is_waited_for(copied: Relocating, sluice: Sluice) -> None:
+    ended: list[tuple[int, dict[str, Any], str]] = []
+    waiting = threading.Thread(target=lambda: ended.append(sluice.plan("--wait-seconds", "60")))
+    with copied.member(copied.west):
+        waiting.start()
+        stopping = f"stopping in {copied.west}: members: {copied.group}"
+        assert until(lambda: stopping in sys.stderr.getvalue(), PATIENCE_SECONDS)
+        assert not ended
+    waiting.join(PATIENCE_SECONDS)
+    ((code, plan, _),) = ended
+    assert (code, arrival(plan)["level"]) == (ExitCode.DONE, "PASS")
 
 
 def test_a_source_that_does_not_answer_needs_a_failover(copied: Relocating, sluice: Sluice) -> None:

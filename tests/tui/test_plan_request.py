@@ -7,7 +7,7 @@ import click
 import pytest
 
 from replicator.planning.knowledge import Choice
-from tui.plan_request import Asked, request_of
+from tui.plan_request import Asked, NothingKnown, request_of
 
 KNOWN = {"orders": "west", "billing": None, "audit": None, "moved": "east"}
 
@@ -20,6 +20,7 @@ def asked(**given: Any) -> Asked:
         "groups": (),
         "all_groups": False,
         "recorded": False,
+        "of_plan": None,
         "left_out": (),
         "topics": (),
         "reason": " west is lost ",
@@ -63,6 +64,13 @@ def test_groups_that_live_elsewhere_are_none_of_all_and_may_be_named():
     assert request_of(asked(groups=("moved",)), KNOWN).groups == frozenset({"moved"})
 
 
+def test_the_groups_of_a_plan_are_those_that_it_moved_and_no_others():
+    back = request_of(asked(of_plan="p1"), KNOWN, {"orders", "billing"})
+    assert back.groups == frozenset({"orders", "billing"})
+    but = request_of(asked(of_plan="p1", left_out=("billing",)), KNOWN, {"orders", "billing"})
+    assert but.groups == frozenset({"orders"})
+
+
 def test_a_switchover_is_a_planned_request():
     assert request_of(asked(all_groups=True, wait_seconds=0.0), KNOWN).is_planned
 
@@ -70,12 +78,14 @@ def test_a_switchover_is_a_planned_request():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "one of the two"),
-        ({"groups": ("orders",), "all_groups": True}, "one of the two"),
-        ({"groups": ("orders",), "left_out": ("audit",)}, "--except and --recorded go with"),
+        ({}, "--all-groups or --of-plan: one"),
+        ({"groups": ("orders",), "all_groups": True}, "--all-groups or --of-plan: one"),
+        ({"all_groups": True, "of_plan": "p1"}, "--all-groups or --of-plan: one"),
+        ({"of_plan": "p1"}, "no group that lives in west by plan 'p1'"),
+        ({"groups": ("orders",), "left_out": ("audit",)}, "--except goes with"),
         ({"groups": ("order",)}, "order; did you mean orders?"),
         ({"all_groups": True, "left_out": ("x",)}, "x"),
-        ({"groups": ("orders",), "recorded": True}, "--except and --recorded go with"),
+        ({"groups": ("orders",), "recorded": True}, "--recorded goes with --all-groups"),
         ({"all_groups": True, "left_out": tuple(KNOWN)}, "no group is left"),
         ({"groups": ("orders",), "earliest": ("audit",)}, "not asked for: audit"),
         ({"groups": ("orders",), "may_go_back": ("audit",)}, "--may-go-back names"),
@@ -99,5 +109,5 @@ def test_a_mistake_is_named(given, words):
 
 
 def test_where_nothing_was_copied_nothing_is_guessed():
-    with pytest.raises(click.UsageError, match="no copies"):
+    with pytest.raises(NothingKnown, match="no copies"):
         request_of(asked(all_groups=True), {})

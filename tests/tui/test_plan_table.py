@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from replicator.failover.outcome import GroupOutcome, Outcome, Position, Standing
+from replicator.failover.outcome import GroupOutcome, MoveState, Outcome, Position
 from replicator.planning.plan import (
     Case,
     Check,
@@ -72,6 +72,11 @@ def test_what_blocks_a_plan_stands_in_its_first_line_and_no_command_follows():
     assert "apply" not in text.splitlines()[-1]
 
 
+def test_a_plan_that_could_not_be_saved_is_shown_and_names_no_command():
+    text = plan_text(PLAN, NOW_MS, by_partition=False, is_saved=False)
+    assert text.startswith("CAN") and "sluice failover apply" not in text
+
+
 def test_an_expired_plan_says_since_when():
     text = plan_text(PLAN, PLAN.expires_at_ms + 60_000, by_partition=False)
     assert text.startswith("CANNOT BE APPLIED: expired")
@@ -99,7 +104,7 @@ def test_counts_are_added_up_with_their_bounds():
     assert total([Count(1), None]) is None
 
 
-def outcome(*standings: Standing) -> Outcome:
+def outcome(*standings: MoveState) -> Outcome:
     at = Position("trades", 0, None, 1200, 1200)
     groups = (
         GroupOutcome(f"group-{number}", each, "" if each.is_done else "it has members", (at,))
@@ -109,7 +114,7 @@ def outcome(*standings: Standing) -> Outcome:
 
 
 def test_an_outcome_names_first_who_is_not_done_and_shows_before_and_after():
-    text = outcome_text(outcome(Standing.WRITTEN, Standing.OPEN), by_partition=False)
+    text = outcome_text(outcome(MoveState.WRITTEN, MoveState.OPEN), by_partition=False)
     assert text.splitlines()[:4] == [
         "PARTLY DONE: plan p1: 1 of 2 groups go on in east",
         "",
@@ -120,9 +125,9 @@ def test_an_outcome_names_first_who_is_not_done_and_shows_before_and_after():
 
 
 def test_an_outcome_says_in_its_first_word_how_it_ended():
-    def first(*standings: Standing) -> str:
+    def first(*standings: MoveState) -> str:
         return outcome_text(outcome(*standings), by_partition=False).split(":")[0]
 
-    assert first(Standing.WRITTEN, Standing.MOVED_ON) == "DONE"
-    assert first(Standing.OPEN) == "NOT DONE"
-    assert first(Standing.WRITTEN, Standing.UNKNOWN) == "NOT KNOWN"
+    assert first(MoveState.WRITTEN, MoveState.MOVED_ON) == "DONE"
+    assert first(MoveState.OPEN) == "NOT DONE"
+    assert first(MoveState.WRITTEN, MoveState.UNKNOWN) == "NOT KNOWN"

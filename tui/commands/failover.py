@@ -14,7 +14,7 @@ timeout_option = click.option(
     type=click.FloatRange(min=0.1),
     default=15.0,
     show_default=True,
-    help="Seconds per server. A region that is lost costs as much.",
+    help="Seconds per server. A region that is lost costs 2 s in a failover, all in a switchover.",
 )
 partitions_option = click.option(
     "--partitions", is_flag=True, help="A line for each partition, also of a long plan."
@@ -45,11 +45,16 @@ def plan_options(command: Command) -> Command:
                 help="With --all-groups: only those recorded as living in --from.",
             ),
             click.option(
+                "--of-plan",
+                metavar="PLAN",
+                help="Those that live in --from since that plan: to move them back.",
+            ),
+            click.option(
                 "--except",
                 "left_out",
                 multiple=True,
                 metavar="GROUP",
-                help="But this one: with --all-groups, for those that consume in every region.",
+                help="But this one: for those that consume in every region.",
             ),
             click.option("--topic", "topics", multiple=True, help="Only on this topic."),
             click.option("--reason", required=True, help="Why; recorded, and shown to others."),
@@ -117,8 +122,8 @@ def plan(**options: Any) -> int:
 
     Ends with 0 when the plan can be applied, with 4 when a check blocks it.
     """
+    from tui.plan_making import make_plan
     from tui.plan_request import Asked
-    from tui.relocation import make_plan
 
     return make_plan(Asked(**options))
 
@@ -133,7 +138,7 @@ def apply(
     Applied twice it finishes what was broken off. Ends with 4 or 6 when the plan cannot be applied
     (any more): nothing was changed. With 5 when groups are left, with 7 when an answer was lost.
     """
-    from tui.relocation import apply_plan
+    from tui.plan_applying import apply_plan
 
     return apply_plan(config, plan, confirm, timeout, partitions, output)
 
@@ -146,9 +151,21 @@ def verify(plan: str, config: str, timeout: float, partitions: bool, output: str
     Ends with 0 when all groups are where it says, or have gone on from there; with 5 when some are,
     with 1 when none is.
     """
-    from tui.relocation import verify_plan
+    from tui.plan_applying import verify_plan
 
     return verify_plan(config, plan, timeout, partitions, output)
+
+
+@failover.command()
+@partitions_option
+@output_option
+@config_option
+@click.argument("plan", metavar="PLAN")
+def show(plan: str, config: str, output: str, partitions: bool) -> int:
+    """Show a saved PLAN as it was made, for a second reader. Asks no server."""
+    from tui.plan_making import show_saved_plan
+
+    return show_saved_plan(config, plan, output, by_partition=partitions)
 
 
 @failover.command("list")
@@ -156,6 +173,6 @@ def verify(plan: str, config: str, timeout: float, partitions: bool, output: str
 @output_option
 def list_(config: str, output: str) -> int:
     """List the saved plans: those of `sluice switchover` too."""
-    from tui.relocation import list_plans
+    from tui.plan_listing import list_plans
 
     return list_plans(config, output)

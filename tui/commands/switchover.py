@@ -1,4 +1,4 @@
-"""sluice switchover: groups move while both regions live, and skip or repeat nothing."""
+"""sluice switchover: groups that have stopped move while both regions live."""
 
 from typing import Any
 
@@ -22,17 +22,17 @@ def switchover() -> None:
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="How long to wait for what is on its way.",
+    help="How long to wait for members that leave, and for what is on its way.",
 )
 def plan(**options: Any) -> int:
     """Wait until all that is on its way has arrived, then plan as `failover plan` does.
 
     The source has to answer, and its groups have to have stopped: else a check blocks the plan.
-    Waits, at most --wait-seconds, until the target has what was written and read so far, and the
-    groups' last commits. Changes nothing.
+    Waits, at most --wait-seconds, until no group has members in the source and the target has what
+    was written and read by then, and the groups' last commits. Changes nothing.
     """
+    from tui.plan_making import make_plan
     from tui.plan_request import Asked
-    from tui.relocation import make_plan
 
     return make_plan(Asked(**options))
 
@@ -46,7 +46,7 @@ def apply(
 
     A group that has read on in the source since makes the plan stale.
     """
-    from tui.relocation import apply_plan
+    from tui.plan_applying import apply_plan
 
     return apply_plan(config, plan, confirm, timeout, partitions, output)
 
@@ -55,6 +55,6 @@ def apply(
 @verify_options
 def verify(plan: str, config: str, timeout: float, partitions: bool, output: str) -> int:
     """Read back what the target has of PLAN: as `sluice failover verify` does."""
-    from tui.relocation import verify_plan
+    from tui.plan_applying import verify_plan
 
     return verify_plan(config, plan, timeout, partitions, output)

@@ -7,9 +7,9 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.failover.outcome import (
     Held,
+    MoveState,
     Outcome,
     Position,
-    Standing,
     is_of,
     outcome_of,
     planned,
@@ -17,6 +17,7 @@ from replicator.failover.outcome import (
 )
 from replicator.groups.primary_region import PrimaryRegion
 from replicator.planning.plan import Case, Completeness, GroupPlan, Move, Plan
+from replicator.progress.vector_metadata import encode
 
 PLACE = TopicPartition("trades", 3)
 MOVE = Move(
@@ -60,11 +61,11 @@ def test_a_vector_that_no_broker_takes_is_left_out():
 @pytest.mark.parametrize(
     ("found", "standing"),
     [
-        (1200, Standing.AS_PLANNED),
-        (1100, Standing.OPEN),
-        (None, Standing.OPEN),
-        (1201, Standing.MOVED_ON),
-        (1150, Standing.OVERTAKEN),
+        (1200, MoveState.MOVED_ON),
+        (1100, MoveState.OPEN),
+        (None, MoveState.OPEN),
+        (1201, MoveState.MOVED_ON),
+        (1150, MoveState.OVERTAKEN),
     ],
 )
 def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
@@ -74,31 +75,55 @@ def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
     assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
 
 
+@pytest.mark.parametrize(
+    ("vector", "standing"),
+    [
+        ({"west": 9}, MoveState.AS_PLANNED),
+        ({"west": 10, "east": 1}, MoveState.AS_PLANNED),
+        ({"west": 4}, MoveState.OPEN),
+        ({"west": 3}, MoveState.OPEN),
+        ({}, MoveState.MOVED_ON),
+    ],
+)
+def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, standing):
+    # As the offset sync has left it, right up to the moment when it stopped: with an older vector.
+    move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
+    assert standing_of(move, Held(1200, encode(vector) if vector else "")) is standing
+
+
+def test_a_vector_that_claims_more_than_was_planned_is_open_as_long_as_it_stood_there_before():
+    # It is of before the group was rewound: a helper that trusted it would skip records.
+    move = replace(MOVE, target_committed=1200, target_vector={"west": 99})
+    assert standing_of(move, Held(1200, encode({"west": 99}))) is MoveState.OPEN
+    plain = replace(MOVE, target_committed=1200)
+    assert standing_of(plain, Held(1200, "")) is MoveState.OPEN
+
+
 def test_a_named_group_that_goes_back_is_open_as_long_as_it_has_not_moved():
     back = replace(MOVE, target_committed=1300)
-    assert standing_of(back, Held(1300, "")) is Standing.OPEN
-    assert standing_of(back, Held(1301, "")) is Standing.MOVED_ON
+    assert standing_of(back, Held(1300, "")) is MoveState.OPEN
+    assert standing_of(back, Held(1301, "")) is MoveState.MOVED_ON
 
 
 def test_a_group_that_never_committed_is_done_with_its_record():
-    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).standing is Standing.AS_PLANNED
+    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).standing is MoveState.AS_PLANNED
 
 
 def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
     held = {PLACE: Held(1200, METADATA)}
-    assert outcome_of(PLAN, GROUP, None, None, held).standing is Standing.OPEN
+    assert outcome_of(PLAN, GROUP, None, None, held).standing is MoveState.OPEN
     before = replace(OURS, generation=4, plan_id="p0")
-    assert outcome_of(PLAN, GROUP, before, None, held).standing is Standing.OPEN
+    assert outcome_of(PLAN, GROUP, before, None, held).standing is MoveState.OPEN
     after = replace(OURS, generation=6, region="north", plan_id="p2", why="drill")
     found = outcome_of(PLAN, GROUP, after, None, held)
-    assert found.standing is Standing.OVERTAKEN
+    assert found.standing is MoveState.OVERTAKEN
     assert found.why == "lives in north since, by plan p2: drill"
     assert not is_of(after, PLAN) and is_of(OURS, PLAN)
 
 
 def test_what_the_target_does_not_say_is_unknown():
     found = outcome_of(PLAN, GROUP, OURS, {PLACE: Held(1100, "")}, None)
-    assert found.standing is Standing.UNKNOWN
+    assert found.standing is MoveState.UNKNOWN
     assert found.positions == (Position("trades", 3, 1100, 1200, None),)
 
 

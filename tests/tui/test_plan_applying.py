@@ -6,8 +6,9 @@ import re
 import click
 import pytest
 
+from replicator.failover.outcome import GroupOutcome, MoveState, Outcome
 from replicator.planning.plan import Completeness, GroupPlan, Plan
-from tui.relocation import confirmed, followed
+from tui.plan_applying import advice, confirmed, followed
 
 PLAN = Plan(
     id="p1",
@@ -69,3 +70,17 @@ def test_steps_are_told_to_a_terminal_and_what_they_return_is_returned(
     monkeypatch.setattr("sys.stderr", terminal)
     assert followed(steps()) == 7
     assert terminal.getvalue() == "sluice: looked again\n"
+
+
+def outcome_of(*states: MoveState) -> Outcome:
+    groups = (GroupOutcome(f"group-{at}", state) for at, state in enumerate(states))
+    return Outcome("p1", "west", "east", tuple(groups))
+
+
+def test_applying_again_is_advised_only_where_it_finishes_something() -> None:
+    assert advice(outcome_of(MoveState.WRITTEN)) == []
+    (again,) = advice(outcome_of(MoveState.WRITTEN, MoveState.OPEN))
+    assert "apply the plan again" in again
+    (anew,) = advice(outcome_of(MoveState.WRITTEN, MoveState.OVERTAKEN))
+    assert "overtaken: 1 of 2 groups" in anew and "make a new plan" in anew
+    assert len(advice(outcome_of(MoveState.OPEN, MoveState.OVERTAKEN))) == 2

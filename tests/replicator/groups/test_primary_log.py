@@ -1,0 +1,56 @@
+"""What a broker that takes only some of the decisions leaves behind is called unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from confluent_kafka import KafkaError
+
+from replicator.config.topology import KafkaCluster
+from replicator.groups.primary_log import PrimaryLog, WriteUnknown
+from replicator.groups.primary_region import decided
+from replicator.topics.admin_error import AdminError
+
+REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
+LOST = KafkaError._MSG_TIMED_OUT
+RECORDS = [decided(None, name, "east", at_ms=1, who="ann", why="drill") for name in ("a", "b")]
+
+
+class ScriptedProducer:
+    """Answers each record with the next code; 0: delivered."""
+
+    def __init__(self, codes: Sequence[int]) -> None:
+        self._codes = list(codes)
+
+    def produce(self, topic, *, key, value, on_delivery):
+        code = self._codes.pop(0)
+        on_delivery(KafkaError(code) if code else None, None)
+
+    def flush(self, timeout):
+        return 0
+
+
+def write(monkeypatch: pytest.MonkeyPatch, codes: Sequence[int]) -> None:
+    log = PrimaryLog("east", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
+    monkeypatch.setattr(log, "make_topic", lambda: None)
+    monkeypatch.setattr(log, "_producer", lambda: ScriptedProducer(codes))
+    log.write(RECORDS)
+
+
+def test_all_that_was_refused_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AdminError) as raised:
+        write(monkeypatch, [REFUSED, REFUSED])
+    assert not isinstance(raised.value, WriteUnknown)
+
+
+@pytest.mark.parametrize("codes", [[0, REFUSED], [REFUSED, 0], [LOST, REFUSED], [LOST, 0]])
+def test_what_may_be_written_in_part_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, codes: list[int]
+) -> None:
+    with pytest.raises(WriteUnknown):
+        write(monkeypatch, codes)
+
+
+def test_all_delivered_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(monkeypatch, [0, 0])
