@@ -76,7 +76,7 @@ def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(s
     stage = Stage(*[[BEGINNING]] * 4, [LogUnreadable("denied")], [BEGINNING, NEWS])
     stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
     stage.copier.run()
-    assert said() == [*[NOT_COPIED] * 3, COPIED_AGAIN]
+    assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
 
 
 def test_a_beginning_alone_is_no_end_of_a_trouble(said):

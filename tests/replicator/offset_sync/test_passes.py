@@ -45,10 +45,17 @@ def test_it_is_done_at_once_and_again_after_its_seconds(said):
 
 def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
     away, failed = StoreUnreachable("away"), PassFailed("refused")
-    second = PassFailed("refused; and a second region is away")
-    script = Script(away, away, failed, failed, second, second, None, None)
+    script = Script(away, away, failed, failed, None, None)
     script.loop.run()
-    assert said() == [FAILED, FAILED, FAILED, WORKS]
+    assert said() == [FAILED, FAILED, WORKS]
+
+
+def test_a_second_region_that_is_away_is_not_silent(said, monkeypatch, caplog):
+    monkeypatch.setattr("replicator.daemon.troubles.AGAIN_SECONDS", 0.0)
+    west, both = PassFailed("west is away"), PassFailed("west is away; east is away")
+    Script(west, west, both, both, None).loop.run()
+    assert said() == [FAILED, FAILED, WORKS]
+    assert "east is away" in caplog.text
 
 
 def test_a_surprise_is_told_with_its_traceback_and_ends_nothing(said, caplog):
