@@ -143,6 +143,15 @@ class Site:
         assert until(lambda: self.daemons.lag_records() == 0, PATIENCE_SECONDS, 0.5)
         return acknowledged
 
+    def until_known(self, source: str, target: str, group: str) -> None:
+        """The target region has heard of the group: before, there is nothing to plan."""
+
+        def is_known() -> bool:
+            asked = ("failover", "plan", "--from", source, "--to", target, "--group", group)
+            return self.operator.ask(*asked, "--reason", "drill", codes=(0, 2, 4)).code != 2
+
+        assert until(is_known, PATIENCE_SECONDS, 1.0)
+
     def until_in_step(self, source: str, target: str, groups: list[str]) -> dict[str, Any]:
         """The target holds every offset that a plan would write now: that plan."""
         plan: dict[str, Any] = {}
@@ -206,8 +215,8 @@ def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
     """
     west, east = site.west, site.east
     site.begin(f"lost-{'empty' if redis_is_empty else 'kept'}")
-    stored = site.application("stored", means="stored")
-    plain = site.application("plain", means="plain")
+    stored = site.application(f"{site.topic}-stored", means="stored")
+    plain = site.application(f"{site.topic}-plain", means="plain")
     both = (stored, plain)
     names = [application.group for application in both]
     site.run(both, west)
@@ -345,6 +354,7 @@ def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(sit
     site.begin("daemons")
     helped = site.application("daemons-helper", means="helper")
     site.run([helped], west)
+    site.until_known("west", "east", helped.group)
     for name in site.lab.regions:
         site.daemons.kill(name, "offsets")
     site.goes_on(helped)
