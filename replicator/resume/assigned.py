@@ -72,6 +72,7 @@ class Assigned:
         """Where to begin by the stored vector, once that is known."""
         self._regions = tuple(regions)
         self._is_anew = False
+        self._is_too_long = False
         self._is_tracking = is_tracking
         self._memory = RunsMemory(self._regions)
         self.partition: Partition[Message] = Partition(read, is_tracking=is_tracking)
@@ -136,7 +137,18 @@ class Assigned:
     def commit_at(self, offset: int) -> Commit:
         """What to commit once everything before an offset was handled."""
         vector = self.partition.vector(offset)
-        return Commit(offset, encode(vector) if vector else "")
+        try:
+            return Commit(offset, encode(vector) if vector else "")
+        except ValueError as too_long:
+            if not self._is_too_long:
+                self._is_too_long = True
+                logger.warning(
+                    "event=vector-not-committed %s-%d: %s; after a restart what was read elsewhere "
+                    "comes again",
+                    *self.place,
+                    too_long,
+                )
+            return Commit(offset, "")
 
     @property
     def uncommitted(self) -> Commit | None:

@@ -19,6 +19,7 @@ READ_SECONDS = 0.05
 """Between two questions; and no more than a fifth of the time is spent asking."""
 RETRY_SECONDS = 1.0
 Answers = dict[TopicPartition, Answer]
+Questions = dict[TopicPartition, Question]
 
 
 class AwaitedRuns:
@@ -27,7 +28,7 @@ class AwaitedRuns:
     def __init__(self, reader: RunsReader) -> None:
         self._reader = reader
         self._threads = ThreadPoolExecutor(1, "sluice-resume")
-        self._asked: Future[tuple[Answers, float]] | None = None
+        self._asked: tuple[Questions, Future[tuple[Answers, float]]] | None = None
         self._ask_at = 0.0
         self.trouble: str | None = None
         """Why nothing is told just now; None: nothing stands in the way."""
@@ -40,13 +41,17 @@ class AwaitedRuns:
     def ask(self, questions: Mapping[TopicPartition, Question]) -> None:
         """Unless a question is on its way, or it is too soon for the next."""
         if self._asked is None and questions and time.monotonic() >= self._ask_at:
-            self._asked = self._threads.submit(timed, self._reader.read, dict(questions))
+            asked = dict(questions)
+            self._asked = asked, self._threads.submit(timed, self._reader.read, asked)
 
-    def answers(self) -> Answers:
-        """What has come meanwhile; does not wait."""
-        if self._asked is None or not self._asked.done():
+    def answers(self) -> dict[TopicPartition, tuple[Question, Answer]]:
+        """What has come meanwhile, and to which question; does not wait.
+
+        An answer is what the question had not been told: it is of no use to another one.
+        """
+        if self._asked is None or not self._asked[1].done():
             return {}
-        asked, self._asked = self._asked, None
+        (questions, asked), self._asked = self._asked, None
         now = time.monotonic()
         try:
             answers, seconds = asked.result()
@@ -56,7 +61,7 @@ class AwaitedRuns:
             return {}
         self._note(None)
         self._ask_at = now + max(READ_SECONDS, 4 * seconds)
-        return answers
+        return {place: (questions[place], answer) for place, answer in answers.items()}
 
     def _note(self, trouble: str | None) -> None:
         """Says a trouble when it begins, and its end."""

@@ -41,7 +41,7 @@ def consumer_settings(
         **aggregate.security.librdkafka_options(),
         **config,
     }
-    if "group.id" not in options:
+    if not options.get("group.id"):
         raise ValueError("group.id is missing: progress is a group's")
     commits_itself = _flag(options.pop("enable.auto.commit", not is_tracking))
     if commits_itself and is_tracking:

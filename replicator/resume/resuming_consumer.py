@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -18,12 +17,13 @@ from confluent_kafka import TopicPartition as Position
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, load
-from replicator.progress.aggregate import Vector
-from replicator.progress.vector_metadata import decode
 from replicator.resume.assigned import Assigned
+from replicator.resume.assignment import Assignment, StoredVectors
 from replicator.resume.awaited_runs import AwaitedRuns
-from replicator.resume.commits import Commits, committed_of
+from replicator.resume.callback_errors import CallbackErrors
+from replicator.resume.commits import Commits
 from replicator.resume.consumer_settings import consumer_settings
+from replicator.resume.deliveries import Deliveries
 from replicator.resume.patience import Due
 from replicator.resume.runs_reader import AggregateLogs, RunsReader
 
@@ -33,9 +33,7 @@ BATCH_RECORDS = 500
 WAIT_SECONDS_MAX = 1.0
 WAIT_SECONDS_FOR_RUNS = 0.02
 
-StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vector]]
-Ready = tuple[Assigned | None, int | None, Message | None]
-"""Of whom, the position after it, what is handed out; no message: only skipped."""
+Rebalanced = Callable[["ResumingConsumer", list[Position]], None]
 
 
 class RunsUntold(Exception):
@@ -77,30 +75,34 @@ class ResumingConsumer:
         here = appliance.region(region)
         self._routes = appliance.routes_into(region)
         self._is_tracking = with_vector or stored_vectors is not None
-        self._stored_vectors = stored_vectors
-        self._untold, self._patience_seconds = untold, patience_seconds
+        self._untold = untold
         settings = consumer_settings(config, here.aggregate, is_tracking=self._is_tracking)
         self._commit_seconds = settings.commit_seconds
         self._commit_at = time.monotonic() + (self._commit_seconds or 0)
-        self._is_incremental = settings.is_incremental
         self._assigned: dict[TopicPartition, Assigned] = {}
-        self._unsettled: dict[TopicPartition, Assigned] = {}
-        """Those of the assigned partitions that may ever want runs."""
         self._commits = Commits(self._assigned, settings.on_commit)
-        self._consumer = Consumer({**settings.options, "on_commit": self._commits.on_commit})
+        self._errors = CallbackErrors()
+        self._consumer = Consumer({**settings.options, "on_commit": self._on_commit})
+        self._assignment = Assignment(
+            self._consumer,
+            self._assigned,
+            (route.source for route in self._routes),
+            stored_vectors,
+            is_tracking=self._is_tracking,
+            is_incremental=settings.is_incremental,
+            patience_seconds=patience_seconds,
+        )
+        self._on_assign: Rebalanced | None = None
         self._runs = AwaitedRuns(RunsReader(here, self._routes, AggregateLogs(here)))
-        self._ready: deque[Ready] = deque()
-        self._last: tuple[Assigned, int | None] | None = None
+        self._deliveries: Deliveries[Assigned, Message] = Deliveries()
         self._is_closed = False
 
     def __enter__(self) -> ResumingConsumer:
         return self
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
-        if error_type is not None and self._last is not None:
-            # The message that was handed out last may not have been handled.
-            assigned, position = self._last
-            assigned.position = position
+        if error_type is not None:
+            self._deliveries.take_back()
         self.close()
 
     def close(self) -> None:
@@ -114,51 +116,59 @@ class ResumingConsumer:
             self._consumer.close()
         finally:
             self._runs.close()
+        self._errors.raise_first()
 
     # What is read
 
     def subscribe(
         self,
         topics: Sequence[str],
-        on_assign: Callable[[ResumingConsumer, list[Position]], None] | None = None,
-        on_revoke: Callable[[ResumingConsumer, list[Position]], None] | None = None,
-        on_lost: Callable[[ResumingConsumer, list[Position]], None] | None = None,
+        on_assign: Rebalanced | None = None,
+        on_revoke: Rebalanced | None = None,
+        on_lost: Rebalanced | None = None,
     ) -> None:
-        """As Consumer.subscribe(). In on_revoke the partitions' messages may still be committed."""
+        """As Consumer.subscribe(). In on_revoke the partitions' messages may still be committed;
+        on_assign comes once it is known where the group stands in them. What a callback raises,
+        poll() does."""
+        self._on_assign = on_assign
 
         def assigned(_: Consumer, partitions: list[Position]) -> None:
-            self._take(partitions)
-            if on_assign:
-                on_assign(self, partitions)
+            with self._errors.kept():
+                self._tell_assigned(self._assignment.take(partitions))
 
         def revoked(_: Consumer, partitions: list[Position]) -> None:
-            if on_revoke:
-                on_revoke(self, partitions)
-            if self._commit_seconds is not None:
-                self._commits.commit_before_leaving(self._consumer, self._assigned.values())
+            with self._errors.kept():
+                if on_revoke:
+                    on_revoke(self, partitions)
+            with self._errors.kept():
+                if self._commit_seconds is not None:
+                    self._commits.commit_before_leaving(self._consumer, self._assigned.values())
             self._drop(partitions)
 
         def lost(_: Consumer, partitions: list[Position]) -> None:
             self._drop(partitions)
-            if told := on_lost or on_revoke:
-                told(self, partitions)
+            with self._errors.kept():
+                if told := on_lost or on_revoke:
+                    told(self, partitions)
 
         self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
     def poll(self, timeout: float | None = None) -> Message | None:
         """The next message that the group has not read, an error as Consumer.poll() returns it,
-        or None when none came in time. Raises RunsUntold, KafkaException."""
+        or None when none came in time. Raises RunsUntold, KafkaException, and what callbacks and
+        stored_vectors raise: again and again, until it is known where to begin."""
+        self._deliveries.begin_call()
         now = time.monotonic()
         if self._commit_seconds is not None and now >= self._commit_at:
             self._commit_at = now + self._commit_seconds
             self.commit()
-        message = self._handed_out()
+        message = self._deliveries.next()
         if message is not None:
             return message
         deadline = now + timeout if timeout is not None and timeout >= 0 else float("inf")
         while True:
             self._fetch(max(0.0, min(WAIT_SECONDS_MAX, deadline - time.monotonic())))
-            message = self._handed_out()
+            message = self._deliveries.next()
             if message is not None or time.monotonic() >= deadline:
                 return message
 
@@ -168,7 +178,7 @@ class ResumingConsumer:
         first = self.poll(timeout)
         messages = [] if first is None else [first]
         while messages and len(messages) < num_messages:
-            message = self._handed_out()
+            message = self._deliveries.next()
             if message is None:
                 break
             messages.append(message)
@@ -227,6 +237,10 @@ class ResumingConsumer:
         Returns what was committed, None if asynchronous. Raises KafkaException.
         """
         positions = self.offsets(message)
+        if message is None:
+            self._deliveries.begin_call()
+        else:
+            self._deliveries.settle(*self._commits.after(message))
         if positions and asynchronous:
             self._consumer.commit(offsets=positions, asynchronous=True)
         elif positions:
@@ -235,59 +249,26 @@ class ResumingConsumer:
 
     # How
 
-    def _take(self, partitions: Sequence[Position]) -> None:
-        """Partitions that were assigned: where they go on, and with which vectors."""
-        places = [_place(each) for each in partitions]
-        committed = committed_of(self._consumer, places, self._patience_seconds)
-        stored = self._stored_vectors(places) if self._stored_vectors and places else {}
-        regions = [route.source for route in self._routes]
-        begun, unplaced = [], []
-        for place in places:
-            commit = committed.get(place)
-            read = stored.get(place, decode(commit.metadata) if commit else {})
-            self._assigned[place] = self._unsettled[place] = Assigned(
-                place,
-                regions,
-                commit,
-                read,
-                is_tracking=self._is_tracking,
-                is_stored=place in stored,
-                patience_seconds=self._patience_seconds,
-            )
-            begun.append(Position(*place, commit.offset) if commit else Position(*place))
-            if place in stored:
-                unplaced.append(Position(*place))
-        if self._is_incremental:
-            self._consumer.incremental_assign(begun)
-        else:
-            self._consumer.assign(begun)
-        if unplaced:
-            self._consumer.pause(unplaced)
+    def _tell_assigned(self, taken: list[Position]) -> None:
+        if self._on_assign:
+            self._on_assign(self, taken)
 
     def _drop(self, partitions: Iterable[Position]) -> None:
-        for each in partitions:
-            self._unsettled.pop(_place(each), None)
-        gone = {id(self._assigned.pop(_place(each), None)) for each in partitions}
-        self._ready = deque(each for each in self._ready if id(each[0]) not in gone or not each[0])
-        if self._last is not None and id(self._last[0]) in gone:
-            self._last = None
+        with self._errors.kept():
+            self._deliveries.drop(self._assignment.drop(partitions))
 
-    def _handed_out(self) -> Message | None:
-        while self._ready:
-            assigned, position, message = self._ready.popleft()
-            if assigned is not None and position is not None:
-                if message is not None:
-                    self._last = assigned, assigned.position
-                assigned.position = position
-            if message is not None:
-                return message
-        return None
+    def _on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+        with self._errors.kept():
+            self._commits.on_commit(error, positions)
 
     def _fetch(self, wait_seconds: float) -> None:
         """Some more messages, and what was told of those that wait."""
+        with self._errors.kept():
+            if taken := self._assignment.retry():
+                self._tell_assigned(taken)
         is_waiting = self._await_runs()
         messages = self._consumer.consume(BATCH_RECORDS, 0)
-        if not messages and not self._ready and wait_seconds > 0:
+        if not messages and not self._deliveries and wait_seconds > 0:
             wait_seconds = min(wait_seconds, WAIT_SECONDS_FOR_RUNS) if is_waiting else wait_seconds
             message = self._consumer.poll(wait_seconds)
             messages = [message] if message is not None else []
@@ -297,7 +278,7 @@ class ResumingConsumer:
             assigned, error = self._assigned.get(place), message.error()
             if assigned is None:
                 if error is not None:
-                    self._ready.append((None, None, message))
+                    self._deliveries.put(None, None, message)
                 continue
             partition, offset = assigned.partition, message.offset() or 0
             if not assigned.is_placed:
@@ -305,37 +286,32 @@ class ResumingConsumer:
             if partition.is_open and error is None:
                 if offset >= partition.fetched:
                     partition.fetched = offset + 1
-                    self._ready.append((assigned, offset + 1, message))
+                    self._deliveries.put(assigned, offset + 1, message)
                 continue
             assigned.take(message)
             touched[assigned.place] = assigned
         for assigned in touched.values():
             self._release(assigned)
+        self._errors.raise_first()
 
     def _release(self, assigned: Assigned, *, even_untold: bool = False) -> None:
         for position, message in assigned.release(even_untold=even_untold):
-            self._ready.append((assigned, position, message))
-        if assigned.is_full and not assigned.is_paused:
-            assigned.is_paused = True
-            self._consumer.pause([Position(*assigned.place)])
-        elif assigned.is_paused and not assigned.partition.held:
-            assigned.is_paused = False
-            self._consumer.resume([Position(*assigned.place)])
+            self._deliveries.put(assigned, position, message)
+        self._assignment.pause(assigned)
 
     def _await_runs(self) -> bool:
         """Takes in what was told, asks for more; whether anything waits."""
-        answers = self._runs.answers()
-        for place, answer in answers.items():
+        for place, (question, answer) in self._runs.answers().items():
             assigned = self._assigned.get(place)
-            if assigned is not None:
+            # It may have been away meanwhile: what an earlier question was told says nothing alone.
+            if assigned is not None and assigned.question is question:
                 assigned.learn(answer)
                 self._release(assigned)
         waiting = {}
-        for place, assigned in list(self._unsettled.items()):
-            if assigned.start is not None and not assigned.is_placed:
-                self._begin(assigned)
+        for place, assigned in list(self._assignment.unsettled.items()):
+            self._assignment.begin(assigned)
             if not assigned.is_unsettled:
-                del self._unsettled[place]
+                del self._assignment.unsettled[place]
             if assigned.wants_runs:
                 waiting[place] = assigned.question
                 self._be_patient(assigned)
@@ -343,20 +319,6 @@ class ResumingConsumer:
                 logger.info("event=runs-told %s-%d", *place)
         self._runs.ask(waiting)
         return bool(waiting)
-
-    def _begin(self, assigned: Assigned) -> None:
-        """Goes to where the stored vector says."""
-        assert assigned.start is not None
-        try:
-            self._consumer.resume([Position(*assigned.place)])
-            self._consumer.seek(Position(*assigned.place, assigned.start))
-        except KafkaException as error:
-            reason = error.args[0]
-            if not isinstance(reason, KafkaError) or reason.code() != KafkaError._STATE:
-                raise
-            # It is not fetched yet; soon it is.
-            return
-        assigned.begin()
 
     def _be_patient(self, assigned: Assigned) -> None:
         due = assigned.patience.wait(assigned.partition.first_held, time.monotonic())
@@ -382,7 +344,3 @@ class ResumingConsumer:
     def _need_vectors(self) -> None:
         if not self._is_tracking:
             raise ValueError("vectors are followed with with_vector or stored_vectors only")
-
-
-def _place(position: Position) -> TopicPartition:
-    return TopicPartition(position.topic, position.partition)

@@ -32,9 +32,10 @@ def test_who_stores_vectors_commits_by_itself():
         settings(is_tracking=True, enable_auto_commit=True)
 
 
-def test_a_group_is_needed():
+@pytest.mark.parametrize("config", [{}, {"group.id": ""}, {"group.id": None}])
+def test_a_group_is_needed(config):
     with pytest.raises(ValueError, match=r"group\.id is missing"):
-        consumer_settings({}, AGGREGATE, is_tracking=False)
+        consumer_settings(config, AGGREGATE, is_tracking=False)
 
 
 @pytest.mark.parametrize(
