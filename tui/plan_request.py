@@ -106,7 +106,7 @@ def groups_of(
         if not moved:
             raise click.UsageError(
                 f"{asked.target} knows of no group that lives in {asked.source} by plan "
-                f"{asked.of_plan!r}: `sluice groups show` tells which plan moved each"
+                f"{asked.of_plan!r}: `sluice groups show -o json` names the plan of each"
             )
         return frozenset(moved) - set(asked.left_out)
     # Where a group lives elsewhere, its offsets here only follow.
