@@ -221,7 +221,7 @@ def test_a_write_whose_answer_is_lost_is_neither_done_nor_failed(make_cluster, m
     monkeypatch.undo()
     cluster.resume()
     log.write([later(record, "east")])
-    assert log.read() == {record.group: later(record, "east")}
+    assert log_of(cluster).read() == {record.group: later(record, "east")}
 
 
 # Copied to every region
