@@ -23,7 +23,7 @@ ONLY_LIVE = """
     replicator/offsets/: read_back
     replicator/resume/: assignment awaited_runs commits runs_reader
     replicator/spark/: session stream
-    replicator/survey/: source_facts target_logs told_runs
+    replicator/survey/: source_facts target_logs
     replicator/topics/: admin_connection
     tui/: probe
 """

@@ -64,10 +64,12 @@ def is_settled(moves: Iterable[Move], log_ends: Mapping[TopicPartition, int]) ->
     )
 
 
-def _joined(one: Progress, other: Progress) -> Progress:
+def _joined(found: Progress, before: Progress) -> Progress:
     """What both say of a group that has only gone on."""
-    regions = {**one.vector, **other.vector}
+    if before.vector.keys() - found.vector.keys():
+        # Of a region that is left out, offsets may mean other records by now, on either side.
+        return found
     vector = {
-        region: max(one.vector.get(region, 0), other.vector.get(region, 0)) for region in regions
+        region: max(offset, before.vector.get(region, 0)) for region, offset in found.vector.items()
     }
-    return Progress(max(one.offset, other.offset), vector)
+    return Progress(max(found.offset, before.offset), vector)

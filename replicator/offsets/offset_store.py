@@ -176,7 +176,7 @@ class OffsetStore:
         Cheap when there is little to do; carriers may append meanwhile.
         """
         members = self._members(key)
-        maps = _maps(members)
+        maps = maps_of(members)
         changed = False
         for offset_map in maps.values():
             before = len(offset_map), offset_map.trimmed
@@ -190,7 +190,7 @@ class OffsetStore:
         }
         if changed or len(members) > len(pieces) + LOOSE_PIECES_MAX:
             self._replace(key, members, pieces)
-        return _whole(maps)
+        return whole_of(maps)
 
     def forget(self, key: RunsKey) -> None:
         """Drops a partition's runs: one of its topics is gone for good."""
@@ -263,7 +263,7 @@ def joined(pieces: Mapping[bytes, int]) -> OffsetMap:
 
     Raises RunsContradict, or UnknownVersion or BrokenPiece.
     """
-    return _whole(_maps(pieces))
+    return whole_of(maps_of(pieces))
 
 
 def _runs_prefix(route_key: str) -> str:
@@ -275,8 +275,8 @@ def _literal(text: str) -> str:
     return "".join(f"\\{sign}" if sign in "*?[]\\^-" else sign for sign in text)
 
 
-def _maps(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
-    """Losses -> the map of what was told under them."""
+def maps_of(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
+    """Losses -> the map of what was told under them. Raises as `joined` does."""
     pieces: dict[int, list[Piece]] = {}
     for member, losses in members.items():
         pieces.setdefault(losses, []).append(unpack(member))
@@ -287,12 +287,12 @@ def _maps(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
     return maps
 
 
-def _whole(maps: Mapping[int, OffsetMap]) -> OffsetMap:
+def whole_of(maps: Mapping[int, OffsetMap]) -> OffsetMap:
     """What holds after all losses."""
-    whole = OffsetMap()
+    found = OffsetMap()
     for _, newer in sorted(maps.items()):
-        whole.give_way(newer)
-    return whole
+        found.give_way(newer)
+    return found
 
 
 def packed_together(pieces: list[Piece]) -> list[bytes]:

@@ -36,7 +36,9 @@ class Crossing:
         said = {region: offset for region, offset in vector.items() if self._is_one_log(region)}
         places |= {region: Place(offset, "exact") for region, offset in said.items()}
         return places | {
-            region: self._here.first_unread(region, committed, said.get(region))
+            region: self._as_there(
+                region, self._here.first_unread(region, committed, said.get(region)), committed
+            )
             for region in self._here.known
         }
 
@@ -51,6 +53,11 @@ class Crossing:
             return None
         found = self._there.resume(vector_of(read))
         return found if found is None or basis_of(read) == "exact" else Place(found.offset, "floor")
+
+    def vector(self, places: Places) -> dict[str, int]:
+        """What may be written beside the offset: not where offsets may mean other records."""
+        read = vector_of(told(places))
+        return {region: offset for region, offset in read.items() if self._is_one_log(region)}
 
     def untold(self, places: Places) -> list[str]:
         """The regions for which nothing is known: of what was read of them, or of where it is."""
@@ -84,7 +91,8 @@ class Crossing:
 
         Without the end of its own log, those that are known to be here are counted.
         """
-        reached = self._reached(region)
+        known = self._there.known.get(region)
+        reached = known.reached if known else None
         if reached is None:
             return None
         if source_end is not None:
@@ -107,7 +115,25 @@ class Crossing:
     def _is_one_log(self, region: str) -> bool:
         """Whether a region's offsets have always meant the same records, as far as is known."""
         sides = (self._here.known.get(region), self._there.known.get(region))
-        return not any(known and known.losses for known in sides)
+        return not any(known and known.losses for known in sides) and self._limit(region) is None
+
+    def _limit(self, region: str) -> int | None:
+        """Up to which source offset both sides mean the same records; None: there is no end."""
+        here, there = self._here.known.get(region), self._there.known.get(region)
+        if here is None or there is None:
+            return None
+        return here.numbering.agrees_below(there.numbering)
+
+    def _as_there(self, region: str, read: Place | None, committed: int) -> Place | None:
+        """What was read by the numbers of here, by those of there."""
+        if read is None:
+            return None
+        limit = self._limit(region)
+        if limit is not None and read.offset >= limit:
+            return Place(limit, "floor")
+        older = self._here.known[region].numbering.begin(read.offset)
+        # Of records that the source has no more it may have read some.
+        return read if older is None or committed <= older else Place(read.offset, "floor")
 
     def _read_beyond(self, places: Places, committed: int) -> int | None:
         """At most so many records were read that lie at or beyond what the places say."""
@@ -126,7 +152,7 @@ class Crossing:
 
         Where runs do not tell, every offset may be one.
         """
-        landed = max(begin, min(end, self._reached(region) or 0))
+        landed = max(begin, min(end, self._there.known[region].reached or 0))
         known = self._there.known[region].runs
         if known.knows(begin, landed):
             tally = self._tally(self._there, region)
@@ -142,13 +168,6 @@ class Crossing:
             coming = tally.from_on(landed) - tally.from_on(end)
         # What has not arrived may never do: its region may be lost, its log compacted.
         return records + coming, is_exact and not coming
-
-    def _reached(self, region: str) -> int | None:
-        """Everything of a region before this source offset is there; None: not known."""
-        known = self._there.known.get(region)
-        if known is None or (known.passed is None and not known.runs.source_end):
-            return None
-        return max(known.runs.source_end, known.passed.source_offset if known.passed else 0)
 
     def _tally(self, side: Aggregate, region: str) -> _Tally:
         key = side is self._here, region

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from balancer.plan import TopicPartition
-from replicator.planning.knowledge import Knowledge, PartitionFacts
+from replicator.planning.knowledge import Knowledge
 from replicator.planning.plan import Case, Move
 
 
@@ -88,18 +88,10 @@ def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
         facts = knowledge.partitions.get(place)
         if facts is None or facts.there_log is None or region not in facts.there.known:
             continue
-        reached = _reached(facts, region)
+        reached = facts.there.known[region].reached
         if reached is None and goal:
             untold += 1
         else:
             missing[region] += max(0, goal - (reached or 0))
     is_fresh = knowledge.age_ms is not None and knowledge.age_ms <= fresh_age_ms
     return Lag(dict(missing), untold, is_fresh)
-
-
-def _reached(facts: PartitionFacts, region: str) -> int | None:
-    """Everything of a region before this source offset is in the target; None: not known."""
-    known = facts.there.known[region]
-    if known.passed is None and not known.runs.source_end:
-        return None
-    return max(known.runs.source_end, known.passed.source_offset if known.passed else 0)

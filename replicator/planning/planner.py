@@ -16,7 +16,7 @@ from replicator.planning.checks import checks, completeness
 from replicator.planning.crossing import Crossing, told
 from replicator.planning.knowledge import Knowledge, LogRange, PartitionFacts, Progress, Request
 from replicator.planning.plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
-from replicator.progress.aggregate import vector_of
+from replicator.progress.aggregate import Vector, vector_of
 
 Asked = Mapping[TopicPartition, Mapping[str, Progress | None]]
 """Partition -> group -> what it has committed; None: it reads the topic, and nothing here."""
@@ -107,14 +107,15 @@ class _Partition:
         stay = replace(
             self._stay(group, Case.UNKNOWN, committed, *notes),
             not_replicated=self._not_replicated,
-            vector=vector_of(told(places)),
+            vector=self._crossing.vector(places),
         )
         found = self._crossing.resume(places)
         if found is None:
             untold = ", ".join(self._crossing.untold(places)) or "any region"
             stay = _noted(stay, f"too little is known of what came from {untold}")
             return self._chosen(stay, group, self._facts.there_log)
-        move = self._mapped(stay, found, self._crossing, self._facts.there_log)
+        unread = vector_of(told(places))
+        move = self._mapped(stay, unread, found, self._facts.there_log)
         again = self._crossing.read_again(places, committed, move.resume or 0)
         return replace(move, read_again=again)
 
@@ -126,6 +127,7 @@ class _Partition:
             case=case,
             committed=committed,
             target_committed=held.offset if held else None,
+            target_vector=dict(held.vector) if held else {},
             notes=notes,
         )
 
@@ -138,11 +140,12 @@ class _Partition:
             return [f"has read all that {source} held"]
         return []
 
-    def _mapped(self, stay: Move, found: Place, crossing: Crossing, log: LogRange) -> Move:
+    def _mapped(self, stay: Move, unread: Vector, found: Place, log: LogRange) -> Move:
+        assert self._crossing
         target = self._request.target
         resume = min(max(found.offset, log.start), log.end)
         # What lies below the log's start was not read, or is not known to be.
-        took = crossing.retention_took(stay.vector) + max(0, log.start - found.offset)
+        took = self._crossing.retention_took(unread) + max(0, log.start - found.offset)
         move = replace(stay, case=Case.MOVES, resume=resume, basis=found.basis, retention_took=took)
         if took:
             move = _noted(move, f"retention in {target} took up to {took} unread offsets")

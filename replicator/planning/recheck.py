@@ -109,6 +109,9 @@ def _changed(plan: Plan, then: Move | None, now: Move, log: LogRange | None) -> 
         return f"{plan.target} no longer holds the place that it would go on from"
     if now.resume is None or now.resume < then.resume:
         return f"went back in {plan.source}, or less is known of it"
+    if any(now.vector.get(region, 0) < offset for region, offset in then.vector.items()):
+        # What was planned would have the group skip records that are unread by today's look.
+        return f"has read less than was planned of some region in {now.topic}-{now.partition}"
     if plan.is_planned and now.committed != then.committed:
         return f"read on in {plan.source}"
     return ""

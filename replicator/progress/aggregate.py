@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from replicator.offsets.offset_map import Basis, OffsetMap, Place
 from replicator.offsets.spans import Spans
+from replicator.progress.numbering import PLAIN, Numbering
 
 Vector = Mapping[str, int]
 """Source region -> the first source offset that was not read."""
@@ -34,12 +35,21 @@ class Known:
     """What is known of one source region's records in a partition of an aggregate.
 
     passed is None where the ledger has no entry, or could not be read. losses: how many an operator
-    accepted; after one, source offsets may stand for other records than before.
+    accepted; after one, source offsets may stand for other records than before, and no vector
+    counts.
     """
 
     runs: OffsetMap
     passed: Passed | None = None
     losses: int = 0
+    numbering: Numbering = PLAIN
+
+    @property
+    def reached(self) -> int | None:
+        """Everything before this source offset is in the aggregate; None: not known."""
+        if self.passed is None and not self.runs.source_end:
+            return None
+        return max(self.runs.source_end, self.passed.source_offset if self.passed else 0)
 
     @property
     def is_untouched(self) -> bool:
@@ -109,6 +119,22 @@ class Aggregate:
 
         None: nothing is known.
         """
+        found = self._place(region, source_offset)
+        older = self.known[region].numbering.begin(source_offset)
+        if found is None or older is None or found.offset <= older:
+            return found
+        # Records that the source has no more stand before those that have their offsets now.
+        return Place(older, "floor")
+
+    def resume(self, vector: Vector) -> Place | None:
+        """From where to read on with this progress, skipping nothing; None: too little is known."""
+        places = [self.place(region, unread) for region, unread in vector.items()]
+        if not places or None in places:
+            return None
+        # The lowest decides: where it is exact, the others being higher or floors changes nothing.
+        return min(filter(None, places), key=lambda place: (place.offset, place.basis == "floor"))
+
+    def _place(self, region: str, source_offset: int) -> Place | None:
         runs, passed = self.known[region].runs, self.known[region].passed
         found = runs.target_floor(source_offset)
         if found and found.basis == "exact":
@@ -129,21 +155,6 @@ class Aggregate:
         is_end = is_beyond and self.log_end is not None and place >= self.log_end
         return Place(place, "exact" if is_end else "floor")
 
-    def resume(self, vector: Vector) -> Place | None:
-        """From where to read on with this progress, skipping nothing; None: too little is known."""
-        places = [self.place(region, unread) for region, unread in vector.items()]
-        if not places or None in places:
-            return None
-        # The lowest decides: where it is exact, the others being higher or floors changes nothing.
-        return min(filter(None, places), key=lambda place: (place.offset, place.basis == "floor"))
-
-    def read_again(self, vector: Vector, resume: int) -> int:
-        """How many records at or behind `resume` were read before, as far as runs tell."""
-        return sum(
-            self.known[region].runs.records_between(resume, unread)
-            for region, unread in vector.items()
-        )
-
     def _first_untold(self, region: str, at: int) -> int:
         """The first offset from `at` on that no other region's record is known to stand at.
 
@@ -163,19 +174,6 @@ class Aggregate:
                 behind = ends > self.known[region].runs.target_end
                 tail.add_all(piece.targets[behind], ends[behind])
         return tail
-
-
-def progress(here: Aggregate, committed: int, vector: Vector = NOTHING) -> dict[str, Place] | None:
-    """What a group has read, region by region; None where nothing is known of one of them.
-
-    Args:
-        vector: what it had read before it came here, or beside it.
-    """
-    found = {
-        region: here.first_unread(region, committed, vector.get(region)) for region in here.known
-    }
-    whole = {region: place for region, place in found.items() if place is not None}
-    return whole if len(whole) == len(found) else None
 
 
 def vector_of(places: Mapping[str, Place]) -> dict[str, int]:

@@ -22,26 +22,27 @@ class Standing(Enum):
 
 
 def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
-    """Whether a group has read the record at an offset of an aggregate's partition.
+    """Whether a group has read the record at an offset of an aggregate's partition, by its runs.
+
+    Runs of several regions claim an offset where an aggregate lost its end, and grew again: which
+    of them is right nobody knows, and the record counts as unread.
 
     Args:
         vector: of every source region, the first source offset that the group has not read; 0
             where none is named.
     """
-    record = origin(aggregate, offset)
-    if record is not None:
-        region, source_offset = record
-        return Standing.READ if source_offset < vector.get(region, 0) else Standing.UNREAD
-    return Standing.UNREAD if is_past(aggregate, offset, vector) else Standing.UNTOLD
+    found = origins(aggregate, offset)
+    if not found:
+        return Standing.UNTOLD
+    is_read = len(found) == 1 and found[0][1] < vector.get(found[0][0], 0)
+    return Standing.READ if is_read else Standing.UNREAD
 
 
-def origin(aggregate: Aggregate, offset: int) -> tuple[str, int] | None:
-    """The source region and offset of the record that stands at an offset; None: no run says."""
-    for region, known in aggregate.known.items():
-        source_offset = known.runs.source_of(offset)
-        if source_offset is not None:
-            return region, source_offset
-    return None
+def origins(aggregate: Aggregate, offset: int) -> list[tuple[str, int]]:
+    """The source region and offset of the record that stands at an offset, by every region's runs;
+    none where no run says."""
+    claims = ((region, known.runs.source_of(offset)) for region, known in aggregate.known.items())
+    return [(region, source) for region, source in claims if source is not None]
 
 
 def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from replicator.progress.aggregate import Aggregate, Vector
-from replicator.progress.skipping import Standing, is_past, origin
+from replicator.progress.skipping import Standing, is_past, standing
 
 Item = TypeVar("Item")
 
@@ -65,11 +65,15 @@ class Partition(Generic[Item]):
         return next((offset for offset, _ in self._held if offset is not None), None)
 
     def know(self, aggregate: Aggregate) -> None:
-        """Judge by this from now on. Where a region's source topic was made anew, the vector may
-        speak of either one: nothing of it is taken for read. See RunsMemory."""
+        """Judge by this from now on.
+
+        Where a region's source topic was made anew, or a loss was accepted, the vector may speak of
+        other records than have its offsets now: nothing of it is taken for read. See RunsMemory.
+        """
         anew = {region.partition("/")[0] for region in aggregate.known if "/" in region}
+        lossy = {region for region, known in aggregate.known.items() if known.losses}
         self._aggregate = aggregate
-        self._skipped = {name: end for name, end in self._read.items() if name not in anew}
+        self._skipped = {name: end for name, end in self._read.items() if name not in anew | lossy}
         self._look_at = 0
 
     def start(self, committed: int | None, log_start: int) -> int:
@@ -130,17 +134,13 @@ class Partition(Generic[Item]):
     def _standing(self, offset: int) -> Standing:
         if self._past_at is not None:
             return Standing.UNREAD
-        record = origin(self._aggregate, offset)
-        if not self._is_tracking and (record is None or offset >= self._look_at):
+        found = standing(self._aggregate, offset, self._skipped)
+        if not self._is_tracking and (found is Standing.UNTOLD or offset >= self._look_at):
             self._look_at = offset + LOOK_RECORDS
             if self._is_past(offset):
                 self._past_at = offset
                 return Standing.UNREAD
-        if record is None:
-            return Standing.UNTOLD
-        region, source_offset = record
-        is_read = source_offset < self._skipped.get(region, 0)
-        return Standing.READ if is_read else Standing.UNREAD
+        return found
 
     def _is_past(self, offset: int) -> bool:
         if self._past_at is not None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.packed_map import Piece
 from replicator.progress.aggregate import Aggregate, Known, Passed
+from replicator.progress.numbering import PLAIN, numbering
 
 
 class Source(NamedTuple):
@@ -52,17 +53,17 @@ class RunsMemory:
     def aggregate(self, log_start: int = 0) -> Aggregate:
         """What is known now; ask again after every learn() and trim().
 
-        A region whose source topic was made anew while records of the older one are still there
-        is named twice: once by its name, for the newest, and as region/topic id for older ones.
+        A region whose source topic was made anew is named twice, as long as runs of the older one
+        are kept: once by its name, for the newest, and as region/topic id for older ones.
         """
         # Of nothing everything is before the log's start, and all that is held is behind it.
         nothing = Passed(0, log_start)
         known = {region: Known(OffsetMap(), nothing) for region in self._regions}
         for source, maps in self._maps.items():
             if source == self._newest(source.region):
-                known[source.region] = Known(_whole(maps), nothing)
-            elif self._ends[source]:
-                known[f"{source.region}/{source.topic_id}"] = Known(_whole(maps), nothing)
+                known[source.region] = _known(maps, nothing)
+            else:
+                known[f"{source.region}/{source.topic_id}"] = _known(maps, nothing)
         return Aggregate(known)
 
     def _newest(self, region: str) -> Source:
@@ -71,6 +72,11 @@ class RunsMemory:
             (source for source in self._maps if source.region == region),
             key=lambda source: self._ends[source],
         )
+
+
+def _known(maps: Mapping[int, OffsetMap], passed: Passed) -> Known:
+    whole, losses = _whole(maps), max(maps)
+    return Known(whole, passed, losses, numbering(maps, whole) if losses else PLAIN)
 
 
 def _whole(maps: Mapping[int, OffsetMap]) -> OffsetMap:

@@ -27,6 +27,10 @@ class RouteWord:
         passed: None where the ledger says nothing that holds.
         key: None: under which topic ids is not said.
         losses: how many were accepted.
+        unwritten_up_to: nobody holds the partition, so nothing of this route stands between
+            `passed` and this target offset, unless runs tell otherwise.
+        cut_at: the source's log was found to be cut here, and nobody has accepted that yet.
+        is_void: runs of it speak of records that the target no longer has.
         is_mirrored: whether this route mirrors the topic at all, or did.
         note: what an operator should hear; empty when all is well.
     """
@@ -34,6 +38,9 @@ class RouteWord:
     passed: Passed | None = None
     key: RunsKey | None = None
     losses: int = 0
+    unwritten_up_to: int | None = None
+    cut_at: int | None = None
+    is_void: bool = False
     is_mirrored: bool = True
     note: str = ""
 
@@ -88,15 +95,23 @@ def _of_entry(
     told_topic = entry.target_topic and entry.target_topic.hex
     if told_topic and target_topic and told_topic != target_topic:
         note = note or f"{route.name}: {place.topic} was made anew in {route.target}"
-        return RouteWord(losses=entry.losses, note=note)
+        return RouteWord(losses=entry.losses, is_void=True, note=note)
+    if entry.parked and entry.parked.kind in VOID:
+        return RouteWord(losses=entry.losses, is_void=True, note=note)
     key = None
     if entry.source_topic and told_topic:
         key = RunsKey(*place, entry.source_topic.hex, told_topic)
-    if entry.parked and entry.parked.kind in VOID:
-        return RouteWord(None, key, entry.losses, note=note)
-    # Whoever takes a free partition writes an entry before it writes records.
-    is_free = entry.custody is Custody.VIRGIN or (
-        is_of_now and entry.custody is Custody.RELEASED and not entry.parked
+    # Whoever takes a free partition writes an entry before it writes records. A coordinator that is
+    # cut off may still say that it is free.
+    is_virgin = entry.custody is Custody.VIRGIN
+    is_released = is_of_now and entry.custody is Custody.RELEASED and not entry.parked
+    up_to = max(entry.target_offset, untouched_up_to)
+    is_cut = entry.parked and entry.parked.kind is LossKind.SOURCE_TRUNCATED
+    return RouteWord(
+        Passed(entry.source_offset, up_to if is_virgin else entry.target_offset),
+        key,
+        entry.losses,
+        unwritten_up_to=up_to if is_released else None,
+        cut_at=entry.parked.begin if entry.parked and is_cut else None,
+        note=note,
     )
-    up_to = max(entry.target_offset, untouched_up_to) if is_free else entry.target_offset
-    return RouteWord(Passed(entry.source_offset, up_to), key, entry.losses, note=note)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import OffsetStore, joined
+from replicator.offsets.offset_store import OffsetStore, maps_of, whole_of
 from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
 from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.runs_topic import RunsKey
-from replicator.progress.aggregate import Known
+from replicator.progress.aggregate import Known, Passed
+from replicator.progress.numbering import numbering
 from replicator.survey.route_word import RouteWord
 
 KEYS_PER_READ = 32
@@ -37,29 +38,48 @@ def read_runs(
     notes = {place: word.note for place, word in words.items() if word.note}
     with OffsetStore(url, route.key, timeout_seconds=timeout_seconds) as store:
         keys = {place: word.key for place, word in words.items() if word.key}
-        unnamed = {p for p, word in words.items() if word.key is None and word.passed is None}
+        unnamed = {
+            place
+            for place, word in words.items()
+            if word.key is None and word.passed is None and not word.is_void
+        }
         if unnamed:
             keys |= _only_ones(store.keys(), unnamed)
-        maps: dict[TopicPartition, OffsetMap] = {}
-        losses: dict[TopicPartition, int] = {}
+        known: dict[TopicPartition, Known] = {}
         wanted = list(keys.items())
         for at in range(0, len(wanted), KEYS_PER_READ):
             some = dict(wanted[at : at + KEYS_PER_READ])
             told = store.pieces(some.values())
             for place, key in some.items():
-                pieces = told[key]
-                losses[place] = max(pieces.values(), default=0)
                 try:
-                    maps[place] = joined(pieces)
+                    known[place] = known_of(words[place], key.source_topic_id, maps_of(told[key]))
                 except (BrokenPiece, RunsContradict, UnknownVersion) as error:
                     notes.setdefault(place, f"{route.name}: its runs cannot be read: {error}")
-    known = {
-        place: Known(
-            maps.get(place) or OffsetMap(), word.passed, max(word.losses, losses.get(place, 0))
-        )
-        for place, word in words.items()
-    }
+    for place, word in words.items():
+        if place not in known:
+            known[place] = known_of(word, word.key.source_topic_id if word.key else None, {})
     return ToldRuns(known, notes)
+
+
+def known_of(word: RouteWord, source_topic: str | None, maps: Mapping[int, OffsetMap]) -> Known:
+    """What ledger and runs say together.
+
+    Args:
+        maps: by the losses that were accepted before they were told.
+
+    Raises RunsContradict.
+    """
+    runs, passed = whole_of(maps), word.passed
+    if passed and word.unwritten_up_to is not None:
+        is_beyond = runs.target_end > passed.target_offset
+        if not is_beyond and runs.source_end <= passed.source_offset:
+            passed = Passed(passed.source_offset, word.unwritten_up_to)
+    return Known(
+        runs,
+        passed,
+        max([word.losses, *maps]),
+        numbering(maps, runs, topic=source_topic, losses=word.losses, parked_at=word.cut_at),
+    )
 
 
 def _only_ones(

@@ -54,9 +54,16 @@ def test_a_group_that_was_rewound_where_it_lives_goes_back_here(basis):
 
 def test_knowing_less_than_before_takes_nothing_back():
     before = Followed(50, Progress(40, {"west": 30, "east": 4}))
-    assert written(move(10, "floor", west=5), before.written, before) is None
-    on = move(10, "floor", committed=51, west=31)
+    less = move(10, "floor", west=5, east=0)
+    assert written(less, before.written, before) is None
+    on = move(10, "floor", committed=51, west=31, east=0)
     assert written(on, before.written, before) == Progress(40, {"west": 31, "east": 4})
+
+
+def test_what_was_written_of_a_region_that_does_not_count_any_more_is_not_written_again():
+    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+    lossy = move(10, "floor", committed=51, east=3)
+    assert written(lossy, before.written, before) == Progress(10, {"east": 3})
 
 
 def test_what_somebody_else_wrote_here_is_overruled():

@@ -7,13 +7,15 @@ from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.stretch import Run, Stretch
 from replicator.planning.crossing import Crossing, told
 from replicator.planning.plan import Count
-from replicator.progress.aggregate import Aggregate, Known, Passed, progress, vector_of
+from replicator.progress.aggregate import Aggregate, Known, Passed, vector_of
+from tests.replicator.progress import world as worlds_
 from tests.replicator.progress.world import (
     Record,
     Regions,
     World,
     aggregates,
     exact_vector,
+    progress,
     read,
     some_regions,
     worlds,
@@ -66,7 +68,7 @@ def test_what_is_read_again_is_counted_or_bounded(data, world, here_is_whole, th
         assert again.records == truth
     if here_is_whole and there_is_whole and read(world.here, committed) <= set(world.there):
         assert again.bound == "exact"
-        assert again.records == there.read_again(vector_of(told(places)), resume)
+        assert again.records == worlds_.met_again(there, vector_of(told(places)), resume)
 
 
 @given(st.data(), worlds(2, 4), st.booleans())

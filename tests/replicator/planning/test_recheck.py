@@ -70,6 +70,17 @@ def test_a_group_that_went_back_would_skip_what_it_has_to_read_again():
     assert reason.startswith("went back in west")
 
 
+def test_a_vector_that_says_more_than_a_look_of_now_would_skip_records():
+    planned = replace(
+        PLAN,
+        groups=(GroupPlan("orders", "west", (replace(MOVE, vector={"west": 9, "north": 5}),), 4),),
+    )
+    for now in ({"west": 8, "north": 5}, {"north": 5}):
+        (reason,) = stale(planned, fresh(replace(MOVE, vector=now)))
+        assert reason == "has read less than was planned of some region in trades-3"
+    assert not stale(planned, fresh(replace(MOVE, vector={"west": 10, "north": 5})))
+
+
 @pytest.mark.parametrize("log", [LogRange(1201, 2000), LogRange(1000, 1199), None])
 def test_a_position_outside_the_targets_log_is_not_written(log):
     # A consumer would begin wherever its auto.offset.reset says.

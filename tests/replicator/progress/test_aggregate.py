@@ -5,13 +5,15 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from replicator.progress.aggregate import basis_of, progress, vector_of
+from replicator.progress.aggregate import basis_of, vector_of
 from replicator.progress.checkpoints import Checkpoint, carried_over
 from tests.replicator.progress.world import (
     aggregates,
     exact_vector,
+    met_again,
     oracle,
     placed,
+    progress,
     read,
     worlds,
 )
@@ -64,7 +66,7 @@ def test_with_all_known_the_answer_is_the_best_there_is(data, world):
     assert not {each for each in world.there[resume.offset : best] if each} or resume.offset == best
     seen = read(world.here, committed)
     again = [each for each in world.there[resume.offset :] if each in seen]
-    assert there.read_again(vector_of(places), resume.offset) == len(again)
+    assert met_again(there, vector_of(places), resume.offset) == len(again)
 
 
 @given(st.data(), worlds())

@@ -56,6 +56,16 @@ def test_once_past_everything_that_follows_is_unread(data, world):
         assert record is None or truth(record, vector) is Standing.UNREAD
 
 
+def test_an_offset_that_runs_of_two_regions_claim_counts_as_unread():
+    # The aggregate lost west's records, and north's landed in their place.
+    west, north = OffsetMap(), OffsetMap()
+    west.learn(Stretch(0, 10, (Run(0, 0, 10),)))
+    north.learn(Stretch(0, 4, (Run(0, 6, 4),)))
+    there = Aggregate({"west": Known(west), "north": Known(north)})
+    found = [standing(there, at, {"west": 10, "north": 0}) for at in (5, 6, 9)]
+    assert found == [Standing.READ, Standing.UNREAD, Standing.UNREAD]
+
+
 def test_offsets_that_the_source_left_out_are_passed_as_soon_as_that_is_told():
     runs = OffsetMap()
     runs.learn(Stretch(0, 10, (Run(0, 100, 10),)))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.offset_map import OffsetMap, Place
 from replicator.offsets.stretch import Gathering
-from replicator.progress.aggregate import Aggregate, Known, Passed, Vector
+from replicator.progress.aggregate import NOTHING, Aggregate, Known, Passed, Vector
 
 Record = tuple[str, int]
 """A source region, and an offset there."""
@@ -102,6 +102,23 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
             passed = Passed(before[-1] + 1 if before else 0, at)
         known[region] = Known(runs, passed)
     return Aggregate(known, len(log))
+
+
+def progress(here: Aggregate, committed: int, vector: Vector = NOTHING) -> dict[str, Place] | None:
+    """What a group has read, region by region; None where nothing is known of one of them."""
+    found = {
+        region: here.first_unread(region, committed, vector.get(region)) for region in here.known
+    }
+    whole = {region: place for region, place in found.items() if place is not None}
+    return whole if len(whole) == len(found) else None
+
+
+def met_again(there: Aggregate, vector: Vector, resume: int) -> int:
+    """How many records at or behind `resume` were read before, as far as runs tell."""
+    return sum(
+        there.known[region].runs.records_between(resume, unread)
+        for region, unread in vector.items()
+    )
 
 
 def read(log: Log, committed: int) -> set[Record]:

@@ -234,6 +234,22 @@ def test_a_stored_vector_never_begins_before_the_log_does():
     assert partition.start(None, 0) == 1
 
 
+def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
+    memory = RunsMemory(["west", "east"])
+    west, east = Source("west", "id"), Source("east", "id")
+    memory.learn(Told(west, 0, (piece(Stretch(0, 5, (Run(0, 0, 5),))),)))
+    memory.learn(Told(east, 0, (piece(Stretch(0, 2, (Run(0, 5, 2),))),)))
+    partition: Partition = Partition({"west": 5, "east": 2})
+    # The source was cut at 3, and its next records got the offsets of those that were read.
+    memory.learn(Told(west, 1, (piece(Stretch(3, 5, (Run(3, 7, 2),))),)))
+    partition.know(memory.aggregate())
+    partition.begin(5)
+    for at in range(5, 9):
+        partition.take(at, at)
+    assert handed(partition.release()) == [7, 8]
+    assert "west" not in partition.vector(5)
+
+
 def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
     memory = RunsMemory(["west"])
     memory.learn(Told(Source("west", "old"), 0, (piece(Stretch(0, 3, (Run(0, 0, 3),))),)))
@@ -245,3 +261,18 @@ def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
         partition.take(at, at)
     assert handed(partition.release()) == [0, 1, 2, 3, 4]
     assert partition.vector(1) == {}
+
+
+def test_a_source_made_anew_is_known_also_when_the_older_records_are_gone():
+    old = OffsetMap()
+    old.learn(Stretch(0, 3, (Run(0, 0, 3),)))
+    old.trim(3)
+    memory = RunsMemory(["west"])
+    memory.learn(Told(Source("west", "old"), 0, (old.piece(),)))
+    memory.learn(Told(Source("west", "new"), 0, (piece(Stretch(0, 2, (Run(0, 3, 2),))),)))
+    partition: Partition = Partition({"west": 3})
+    partition.know(memory.aggregate())
+    partition.begin(3)
+    for at in (3, 4):
+        partition.take(at, at)
+    assert handed(partition.release()) == [3, 4]

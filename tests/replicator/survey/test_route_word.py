@@ -56,8 +56,7 @@ def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
     [
         (Custody.VIRGIN, True, 80),
         (Custody.VIRGIN, False, 80),
-        (Custody.RELEASED, True, 80),
-        (Custody.RELEASED, False, 50),
+        (Custody.RELEASED, True, 50),
         (Custody.HELD, True, 50),
     ],
 )
@@ -66,6 +65,15 @@ def test_what_nobody_holds_has_not_been_written_to_up_to_where_the_log_ended(
 ):
     found = of(replace(ENTRY, custody=custody), is_of_now=is_of_now)
     assert found.passed == Passed(30, up_to)
+
+
+def test_what_is_free_by_the_target_itself_may_be_lifted_when_no_run_says_otherwise():
+    released = replace(ENTRY, custody=Custody.RELEASED)
+    assert of(released).unwritten_up_to == 80
+    assert of(released, is_of_now=False).unwritten_up_to is None
+    assert of(ENTRY).unwritten_up_to is None
+    cut = released.park(Loss(LossKind.SOURCE_TRUNCATED, 20, 30))
+    assert (of(cut).unwritten_up_to, of(cut).cut_at) == (None, 20)
 
 
 def test_a_virgin_entry_knows_no_source_topic_and_has_no_runs():
@@ -78,7 +86,7 @@ def test_a_parked_entry_is_named_and_counts_unless_the_target_lost_what_it_speak
     assert (parked.passed, parked.key) == (Passed(30, 50), KEY)
     assert "west>east is parked: source retention" in parked.note
     lost = of(ENTRY.park(Loss(LossKind.TARGET_TRUNCATED, 30, 40)))
-    assert (lost.passed, lost.key) == (None, KEY)
+    assert (lost.passed, lost.key, lost.is_void) == (None, None, True)
     assert "target lost" in lost.note
     released = ENTRY.park(Loss(LossKind.SOURCE_CORRUPT, 30, 31))
     assert of(replace(released, custody=Custody.RELEASED)).passed == Passed(30, 50)

@@ -1,0 +1,162 @@
+"""Whether two aggregates mean the same records by a source's offsets, and up to which one.
+
+A source log that was cut gives the offsets behind the cut to other records. Each route stops there
+until an operator accepts the loss, so one aggregate may know them by the new numbers while another
+still holds the old ones. Nobody says why a loss was accepted: what only may have been such a cut
+counts as one, and costs reading again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.packed_map import Edge
+
+
+class Cut(NamedTuple):
+    """From source_offset on other records were meant, told under one more accepted loss.
+
+    is_exact: else it may have been anywhere below, and retention took the rest.
+    is_accepted: else the route stands still, and what it told is from before the cut.
+    """
+
+    source_offset: int
+    is_exact: bool = True
+    is_accepted: bool = True
+
+    @property
+    def floor(self) -> int:
+        return self.source_offset if self.is_exact else 0
+
+    def may_be(self, other: Cut) -> bool:
+        """Whether nothing tells the two apart."""
+        if not (self.is_accepted and other.is_accepted) or (self.is_exact and other.is_exact):
+            return self == other
+        exact, other = (self, other) if self.is_exact else (other, self)
+        if UNKNOWN in (exact, other):
+            return False
+        return not exact.is_exact or exact.source_offset <= other.source_offset
+
+
+UNKNOWN = Cut(0, is_exact=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """What is known of a source's offsets in one partition of an aggregate.
+
+    Args:
+        topic: the source topic's id (hex); None: not known.
+        cuts: oldest first.
+        ghosts_end: records of before a cut, that the source has no more, go up to this source
+            offset in the aggregate; 0: none.
+        edges: where those records may begin: behind everything from below a source offset, and
+            before what has that offset now.
+    """
+
+    topic: str | None = None
+    cuts: tuple[Cut, ...] = ()
+    ghosts_end: int = 0
+    edges: tuple[Edge, ...] = ()
+
+    def begin(self, source_offset: int) -> int | None:
+        """From this target offset on there may be older records with such a source offset; None:
+        there are none."""
+        return min(
+            (edge.target_offset for edge in self.edges if source_offset <= edge.source_offset),
+            default=None,
+        )
+
+    def agrees_below(self, other: Numbering) -> int | None:
+        """Below this source offset both mean the same records; None: everywhere.
+
+        What a group has read by this one's numbers counts for no more in the other one.
+        """
+        if None not in (self.topic, other.topic) and self.topic != other.topic:
+            return 0
+        pairs = zip(self.cuts, other.cuts, strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0].may_be(pair[1]), pairs))
+        differing = [cut.floor for cut in (*self.cuts[shared:], *other.cuts[shared:])]
+        if other.ghosts_end > self.ghosts_end:
+            # It has some that this one never had.
+            differing += [cut.floor for cut in other.cuts]
+        return min(differing, default=None)
+
+
+PLAIN = Numbering()
+"""Nothing is known against it."""
+
+
+def numbering(
+    maps: Mapping[int, OffsetMap],
+    whole: OffsetMap,
+    *,
+    topic: str | None = None,
+    losses: int = 0,
+    parked_at: int | None = None,
+) -> Numbering:
+    """By what was told under so many losses each, and by the ledger.
+
+    Args:
+        whole: what holds after all losses.
+        losses: as many were accepted, by the ledger.
+        parked_at: the source's log was found to be cut here, and nobody has accepted that.
+    """
+    cuts: list[Cut] = []
+    anew: list[int] = []
+    told_end = ghosts_end = 0
+    for number, offset_map in sorted(maps.items()):
+        cut = _begin(offset_map)
+        is_first = number == min(maps)
+        # Losses that are no cut go on behind everything that was told.
+        if number and not (is_first and cut == Cut(0)):
+            if is_first or not cut.is_exact or cut.source_offset < told_end:
+                cuts.append(cut)
+        elif number:
+            # Another topic under this name was mirrored before.
+            anew.append(0)
+        if told_end > cut.floor:
+            ghosts_end = max(ghosts_end, _runs_end(maps, below=number))
+        told_end = max(told_end, offset_map.source_end)
+    if losses > max(maps, default=0):
+        cuts.append(UNKNOWN)
+    if parked_at is not None:
+        cuts.append(Cut(parked_at, is_accepted=False))
+    begins = sorted({*anew, *(cut.floor for cut in cuts)})
+    edges = tuple(Edge(begin, _target_before(whole, begin)) for begin in begins)
+    return Numbering(topic, tuple(cuts), ghosts_end, edges)
+
+
+def _begin(offset_map: OffsetMap) -> Cut:
+    if offset_map.trimmed is not None:
+        return Cut(offset_map.trimmed.source_offset, is_exact=False)
+    piece = offset_map.piece()
+    told = [int(begins[0]) for begins, _ in (piece.known, piece.thinned) if len(begins)]
+    if len(piece.sources):
+        told.append(int(piece.sources[0]))
+    return Cut(min(told)) if told else UNKNOWN
+
+
+def _runs_end(maps: Mapping[int, OffsetMap], *, below: int) -> int:
+    ends = [0]
+    for number, offset_map in maps.items():
+        piece = offset_map.piece()
+        if number < below and len(piece.sources):
+            ends.append(int(piece.sources[-1] + piece.counts[-1]))
+    return max(ends)
+
+
+def _target_before(whole: OffsetMap, source_offset: int) -> int:
+    """One past the last record from below a source offset, where its aggregate has it."""
+    piece = whole.piece()
+    after = bisect_left(piece.sources, source_offset)
+    if after:
+        into = min(int(piece.counts[after - 1]), source_offset - int(piece.sources[after - 1]))
+        return int(piece.targets[after - 1]) + into
+    edge = whole.trimmed
+    return edge.target_offset if edge and edge.source_offset <= source_offset else 0
