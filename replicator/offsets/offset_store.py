@@ -149,13 +149,6 @@ class OffsetStore:
             for key, members in zip(keys, answers, strict=True)
         }
 
-    def piece_counts(self, keys: Iterable[RunsKey]) -> list[int]:
-        """How many pieces each of these partitions has: another number, and something was told."""
-        with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
-            for key in keys:
-                pipeline.zcard(runs_name(self._route_key, key))
-            return list(pipeline.execute())
-
     def load_all(self) -> dict[RunsKey, OffsetMap]:
         """The map of every partition, by its key without losses."""
         return {key: self.load(key) for key in self.keys()}
@@ -191,11 +184,6 @@ class OffsetStore:
         if changed or len(members) > len(pieces) + LOOSE_PIECES_MAX:
             self._replace(key, members, pieces)
         return whole_of(maps)
-
-    def forget(self, key: RunsKey) -> None:
-        """Drops a partition's runs: one of its topics is gone for good."""
-        with self._reached():
-            self._redis.delete(runs_name(self._route_key, key))
 
     def miss(self) -> None:
         """Says that runs are missing here, so that they are read back."""
