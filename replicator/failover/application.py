@@ -276,20 +276,18 @@ class Application:
             return replace(found, why=f"asked for, and could not be read back: {trouble}")
         if found.standing is MoveState.OVERTAKEN:
             return found
-        noted = self._noted.get(name)
-        if noted and not (found.standing.is_done and self._is_settled(group, after)):
+        noted, was_asked = self._noted.get(name), name in self._asked
+        # Consumers that were in the way did not begin where the plan says, whatever they committed.
+        has_moved_on = found.standing is MoveState.MOVED_ON
+        if noted and (not found.standing.is_done or (was_asked and has_moved_on)):
             return replace(found, standing=noted[0], why=noted[1])
-        if found.standing.is_done and name in self._asked and name in self._remarks:
+        if noted or not was_asked:
+            return found
+        if name in self._remarks and found.standing.is_done:
             return replace(found, standing=MoveState.WRITTEN, why=self._remarks[name])
-        if found.standing is MoveState.AS_PLANNED and name in self._asked:
+        if found.standing is MoveState.AS_PLANNED:
             return replace(found, standing=MoveState.WRITTEN)
         return found
-
-    def _is_settled(self, group: GroupPlan, after: Commits | None) -> bool:
-        """Whether what was noted, an answer that was lost perhaps, has turned out well."""
-        if group.group not in self._asked:
-            return True
-        return all((after or {}).get(place) == held for place, held in planned(group).items())
 
     def _told(self, groups: Iterable[GroupOutcome]) -> Outcome:
         plan = self._plan

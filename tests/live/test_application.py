@@ -394,6 +394,21 @@ def test_a_group_that_started_is_left_also_where_only_its_vector_is_missing(
     assert vectors(scene, first) == [{"west": 40}, {"west": 41}]
 
 
+def test_a_group_that_started_before_its_offsets_were_written_is_not_called_moved(
+    scene: Scene, join: Joining
+):
+    steps = scene.steps()
+    list(islice(steps, 3))
+    first, _ = scene.groups
+    consumer = join(first)
+    # Where its auto.offset.reset has led it: past all that is planned.
+    ends = [Place(scene.topic, number, RECORDS) for number in (0, 1)]
+    consumer.commit(offsets=ends, asynchronous=False)
+    outcome = finished(steps)
+    assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
+    assert "has members in east" in outcome.groups[0].why
+
+
 def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
     one, other = scene.steps(), scene.steps(now_ms=NOW_MS + 1)
     for steps in (one, other, one, other, one):

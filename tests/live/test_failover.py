@@ -14,13 +14,16 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from balancer.plan import TopicPartition as Place
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
 from replicator.failover.plan_files import PlanFiles
+from replicator.groups.groups import Groups
 from replicator.groups.primary_store import PrimaryStore
 from replicator.planning.plan import Case, Completeness, GroupPlan, Move, Plan, decode, encode
+from replicator.progress import vector_metadata
 from tests.live.conftest import ClusterMaker
 from tests.live.relocating import (
     EAST_RECORDS,
@@ -170,6 +173,23 @@ def test_yaml_and_json_say_the_same(sluice, copied):
     assert (code, value["done"], value["not_done"]) == (0, [copied.group], [])
     _, out, _ = sluice("failover", "list", "--config", str(copied.config), "-o", "json")
     assert [each["id"] for each in json.loads(out)] == [plan["id"]]
+
+
+def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(sluice, copied):
+    """As the offset sync leaves a passive group."""
+    groups = Groups("east", copied.settings(copied.east))
+    place = Place(copied.topic, 0)
+    older = {copied.west: 3}
+    assert groups.write(copied.group, {place: (10, vector_metadata.encode(older))}) == {}
+    plan = planned(sluice, copied)
+    move = next(move for move in plan["groups"][0]["moves"] if move["partition"] == 0)
+    assert (move["resume"], move["target_committed"]) == (10, 10)
+    assert move["target_vector"] == older
+    begun(copied, plan["id"])
+    assert verified(sluice, copied, plan["id"])[0] == ExitCode.FAILED
+    assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
+    held = groups.commits([copied.group], [place])[copied.group][place]
+    assert vector_metadata.decode(held.metadata) == move["vector"] != older
 
 
 def test_the_groups_of_a_plan_are_moved_back_and_those_that_were_there_before_stay(sluice, copied):
