@@ -27,6 +27,7 @@ def checks(
         found.target_activity(),
         found.primary_region(),
         found.progress(),
+        found.forward(),
         found.basis(),
         found.map(),
         found.ledger(),
@@ -34,6 +35,7 @@ def checks(
         found.retention(),
         found.commits(),
         found.topics(),
+        found.left_out(),
     )
 
 
@@ -62,8 +64,9 @@ class _Findings:
         source, is_planned = self._request.source, self._request.is_planned
         name = "source activity"
         if self._knowledge.active_in_source is None:
-            level = Level.BLOCK if is_planned else Level.PASS
-            return Check(name, level, f"{source} did not say which groups have members")
+            level = Level.BLOCK if is_planned else Level.WARN
+            text = f"{source} did not say which groups have members: they may still run there"
+            return Check(name, level, text)
         active = self._request.groups & self._knowledge.active_in_source
         if not active:
             return Check(name, Level.PASS, f"no group has members in {source}")
@@ -100,6 +103,22 @@ class _Findings:
             return _about("progress", Level.WARN, text, back)
         text = f"would go back behind what it has committed in {target}: name it to allow that"
         return _about("progress", Level.BLOCK, text, unnamed)
+
+    def forward(self) -> Check:
+        target = self._request.target
+        own = {
+            each.group
+            for each in self._groups
+            if each.primary_region is None and any(map(_goes_forward, each.moves))
+        }
+        if not own:
+            text = f"no group without a record is taken past commits of its own in {target}"
+            return Check("forward", Level.PASS, text)
+        text = (
+            f"no record says where it lives, and it has commits of its own in {target} before where"
+            f" it would go on: if it is active/active, {target} would skip what it has not read"
+        )
+        return _about("forward", Level.WARN, text, own)
 
     def basis(self) -> Check:
         unknown = self._having(lambda move: move.case is Case.UNKNOWN)
@@ -176,6 +195,14 @@ class _Findings:
         groups = self._having(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
         return Check("topics", Level.WARN, text, tuple(sorted(groups)))
 
+    def left_out(self) -> Check:
+        left = self._knowledge.topics_left_out
+        if not left:
+            return Check("left out", Level.PASS, "every topic of the groups was asked for")
+        topics = named(set().union(*left.values()))
+        text = f"would be recorded as moved, and stays behind on topics not asked for ({topics})"
+        return _about("left out", Level.BLOCK, text, left)
+
     def _moves(self) -> list[Move]:
         return [move for each in self._groups for move in each.moves]
 
@@ -186,6 +213,12 @@ class _Findings:
         return {
             TopicPartition(move.topic, move.partition) for move in self._moves() if is_meant(move)
         }
+
+
+def _goes_forward(move: Move) -> bool:
+    if move.resume is None or move.target_committed is None:
+        return False
+    return move.target_committed < move.resume
 
 
 def named(names: Collection[str]) -> str:

@@ -97,6 +97,8 @@ class Knowledge:
     """How old the copies of commits, runs and ledger are."""
     primary_regions: Mapping[str, str] = field(default_factory=dict)
     """By group; one without a record is left out."""
+    topics_left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By group: those it has committed on in the source that were not asked for."""
     offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """What the target's logs answered for the times (ms) of choices."""
 

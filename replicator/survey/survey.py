@@ -88,7 +88,7 @@ class Survey:
         kept. Raises StoreUnreachable, or AdminError where the target's aggregate does not answer.
         """
         age_ms = self._age(now_ms)
-        commits = self._commits(request)
+        commits, left_out = self._commits(request)
         places = sorted({place for of_one in commits.values() for place in of_one})
         answers = self._questions and self._questions.ask(request.groups, places)
         patience = SOURCE_SECONDS_MAX
@@ -133,6 +133,7 @@ class Survey:
                 active_in_source=facts.active,
                 age_ms=age_ms,
                 primary_regions=self._primary_regions(),
+                topics_left_out=left_out,
                 offsets_at=answered,
             )
 
@@ -148,10 +149,16 @@ class Survey:
         known = [age for age in ages if age is not None]
         return max(known) if len(known) == len(ages) else None
 
-    def _commits(self, request: Request) -> Commits:
+    def _commits(self, request: Request) -> tuple[Commits, dict[str, frozenset[str]]]:
+        """On the topics that were asked for; and by group, on which others there are some."""
         with self._commit_store() as store:
             found = store.commits(sorted(request.groups))
-        return {
+        left_out = {
+            group: frozenset({place.topic for place in of_one} - request.topics)
+            for group, of_one in found.items()
+            if request.topics is not None
+        }
+        commits = {
             group: {
                 place: Progress(commit.offset, decode(commit.metadata))
                 for place, commit in of_one.items()
@@ -159,6 +166,7 @@ class Survey:
             }
             for group, of_one in found.items()
         }
+        return commits, {group: topics for group, topics in left_out.items() if topics}
 
     def _words_here(self, commits: Commits, *, is_whole: bool) -> Words:
         """Of the source's ledger, by its copies.

@@ -212,6 +212,7 @@ def test_groups_without_commits_and_partitions_without_a_target_are_told_as_such
     assert {each.group: len(each.moves) for each in made.groups} == {group: 5, "idle": 0}
     only = planned(regions, request(regions, group, topics=frozenset({unmirrored.topic})))
     assert list(moves(only)) == [unmirrored]
+    assert "left out" in [check.name for check in only.blocks]
 
 
 def test_a_group_at_the_logs_end_or_below_its_start_goes_to_the_same_in_the_target(

@@ -77,7 +77,7 @@ def test_old_copies_warn_and_copies_of_unknown_age_block_unless_it_is_planned(
         (frozenset({"orders"}), SWITCHOVER, Level.BLOCK),
         (frozenset({"orders"}), REQUEST, Level.WARN),
         (None, SWITCHOVER, Level.BLOCK),
-        (None, REQUEST, Level.PASS),
+        (None, REQUEST, Level.WARN),
     ],
 )
 def test_a_switchover_needs_groups_that_are_known_to_have_stopped(active, request_, level):
@@ -102,6 +102,21 @@ def test_going_back_behind_the_targets_own_progress_blocks_unless_the_group_is_n
     assert check("progress", back).level is Level.BLOCK
     may = replace(REQUEST, may_go_back=frozenset({"orders"}))
     assert check("progress", back, request=may).level is Level.WARN
+
+
+def test_a_group_without_a_record_warns_where_it_would_pass_its_own_commits_in_the_target():
+    passed = replace(MOVE, target_committed=4)
+    found = check("forward", passed)
+    assert (found.level, found.groups) == (Level.WARN, ("orders",))
+    assert check("forward", passed, primary_region="west").level is Level.PASS
+    assert check("forward", replace(MOVE, target_committed=5)).level is Level.PASS
+
+
+def test_a_group_with_topics_that_were_not_asked_for_blocks():
+    found = check("left out", MOVE, topics_left_out={"orders": frozenset({"quotes"})})
+    assert (found.level, found.groups) == (Level.BLOCK, ("orders",))
+    assert "quotes" in found.text
+    assert check("left out", MOVE).level is Level.PASS
 
 
 def test_a_position_of_which_nothing_is_known_blocks_until_one_is_chosen():
