@@ -4,9 +4,11 @@
 2. each region's regional cluster is filled with its own airports' flights
 3. `sluice replicate` runs for both regions until everything has arrived
 4. producers go on writing while one region's daemon is killed and started again
-5. both ends are read again by another client and compared record by record
+5. all of a region is killed; an application goes on in the other one, and the region comes back
+6. both ends are read again by another client and compared record by record
 
-Exit status 0: every record is in every region, once, in order, unchanged.
+Exit status 0: every record is in every region, once, in order, unchanged, and the application
+handled every record once.
 """
 
 import sys
@@ -17,10 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from confluent_kafka.admin import NewTopic
 from rich.console import Console
 
-from deploy.lab import flights
+from deploy.lab import flights, region_loss
 from deploy.lab.daemons import Daemons
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import AlreadyUp, Lab, LabRegion
+from deploy.lab.operator import Refused
 from deploy.lab.process import NotStarted
 from deploy.lab.progress import Stretch, log_sizes
 from deploy.lab.report import compare_regions, table, total
@@ -37,6 +40,7 @@ SILENCE_SECONDS_MAX = 300.0
 # The live traffic of step 4: west writes in transactions and aborts every fifth of them.
 LIVE_TOPIC = "boarding"
 LIVE_PARTITIONS = 6
+LIVE_TOPICS = {LIVE_TOPIC: LIVE_PARTITIONS, region_loss.TOPIC: region_loss.PARTITIONS}
 LIVE_PER_SECOND = 3_000
 LIVE_SECONDS = 12
 KILL_AFTER_SECONDS = 4
@@ -63,9 +67,10 @@ def main() -> int:
             with Daemons(lab) as daemons:
                 stretches = mirror(lab.regions, daemons, counts)
                 survive(lab.regions, daemons)
-                say(f"both ended on SIGTERM after {daemons.end():.1f} s")
-            is_right = check(lab.regions, stretches)
-    except (AlreadyUp, NotStarted, Stalled) as error:
+                is_handled = move(lab, daemons)
+                say(f"all ended on SIGTERM after {daemons.end():.1f} s")
+            is_right = check(lab.regions, stretches) and is_handled
+    except (AlreadyUp, NotStarted, Refused, Stalled) as error:
         console.print(str(error), style="red", markup=False)
         return 1
     except KeyboardInterrupt:
@@ -89,9 +94,9 @@ def fill(regions: Mapping[str, LabRegion]) -> dict[str, int]:
     for name, region in regions.items():
         began_at = time.monotonic()
         counts = flights.load(region.regional, name)
-        live = NewTopic(LIVE_TOPIC, LIVE_PARTITIONS)
         admin = region.regional.admin()
-        admin.create_topics([live])[LIVE_TOPIC].result(30)
+        for topic, partitions in LIVE_TOPICS.items():
+            admin.create_topics([NewTopic(topic, partitions)])[topic].result(30)
         for topic, count in counts.items():
             totals[topic] += count
         listed = ", ".join(f"{topic} {count:,}" for topic, count in counts.items())
@@ -164,12 +169,30 @@ def survive(regions: Mapping[str, LabRegion], daemons: Daemons) -> None:
         daemons.start("east")
         sent = sum(producer.result() for producer in sending)
     say(f"{sent:,} records were sent")
+    wait_for_lag(daemons)
+    say(f"no lag anywhere {time.monotonic() - killed_at:.0f} s after the kill")
+
+
+def wait_for_lag(daemons: Daemons) -> None:
+    """Until there is none. Raises Stalled or NotStarted."""
+    began_at = time.monotonic()
     while (lag := daemons.lag_records()) != 0:
         daemons.look_alive()
-        if time.monotonic() - killed_at > SILENCE_SECONDS_MAX:
+        if time.monotonic() - began_at > SILENCE_SECONDS_MAX:
             raise Stalled(f"a lag of {lag} records stays; see {daemons.logs}")
         time.sleep(LOOK_EVERY_SECONDS)
-    say(f"no lag anywhere {time.monotonic() - killed_at:.0f} s after the kill")
+
+
+def move(lab: Lab, daemons: Daemons) -> bool:
+    """Loses a region; whether the application handled every record once."""
+    title("5. A region is lost", "both go on producing; an application moves from west to east")
+    found = region_loss.lose_region(lab, daemons, say)
+    say(
+        f"{found.acknowledged:,} records were acknowledged to producers: {found.missed} missed, "
+        f"{found.twice} handled twice, {found.reordered} out of order"
+    )
+    wait_for_lag(daemons)
+    return found.is_exactly_once
 
 
 def live(region: str) -> Iterator[TrafficRecord]:
@@ -185,9 +208,9 @@ def live(region: str) -> Iterator[TrafficRecord]:
 
 def check(regions: Mapping[str, LabRegion], stretches: Mapping[tuple[str, str], Stretch]) -> bool:
     """Compares both ends of every route and prints the table; whether all is right."""
-    title("5. Both ends are read again", "every record is compared")
+    title("6. Both ends are read again", "every record is compared")
     began_at = time.monotonic()
-    rows, problems = compare_regions(regions, [*PARTITIONS, LIVE_TOPIC], stretches)
+    rows, problems = compare_regions(regions, [*PARTITIONS, *LIVE_TOPICS], stretches)
     console.print(table(rows))
     for target in regions:
         say(total(rows, target))
