@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def until(
-    condition: Callable[[], bool], timeout_seconds: float, every_seconds: float = 0.05
+    condition: Callable[[], object], timeout_seconds: float, every_seconds: float = 0.05
 ) -> bool:
     """Whether the condition came true in time; it is asked at least once."""
     give_up_at = time.monotonic() + timeout_seconds

@@ -461,8 +461,9 @@ def test_what_the_application_committed_of_a_batch_stays_committed(mirrored, ope
             consumer.commit(batch[3], asynchronous=False)
             raise InterruptedError
 
-    def fetch(consumer: ResumingConsumer) -> None:
+    def fetch(consumer: ResumingConsumer) -> bool:
         consumer._fetch(0.05)
+        return False
 
     with pytest.raises(InterruptedError):
         handle(ResumingConsumer(config, region="east", appliance=mirrored.appliance))
@@ -630,7 +631,8 @@ def test_what_an_earlier_assignment_was_told_is_not_taken_for_a_later_ones(mirro
     learned: list[object] = []
     assigned.learn = learned.append
     assigned.question = Question()
-    assert until(lambda: consumer._runs._asked[1].done(), 10)
+    asked = consumer._runs._asked
+    assert asked and until(asked[1].done, 10)
     consumer._await_runs()
     assert not learned
 
