@@ -2,25 +2,19 @@
 
 import io
 import re
+from dataclasses import replace
 
 import click
 import pytest
 
 from replicator.failover.outcome import GroupOutcome, MoveState, Outcome
-from replicator.planning.plan import Completeness, GroupPlan, Plan
+from replicator.planning.plan import Completeness, GroupPlan
+from tests.replicator.planning.empty_plan import EMPTY
 from tui.plan_applying import advice, confirmed, followed
 
-PLAN = Plan(
-    id="p1",
-    created_at_ms=1_000,
-    expires_at_ms=301_000,
-    source="west",
-    target="east",
-    reason="west is lost",
-    is_planned=False,
-    age_ms=800,
+PLAN = replace(
+    EMPTY,
     completeness=Completeness(0, 0, 0),
-    checks=(),
     groups=(GroupPlan("orders", "west", ()), GroupPlan("billing", "west", ())),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from replicator.failover import arrival
 from replicator.failover.arrival import Awaited
 from replicator.failover.plan_files import PlanFiles
-from replicator.planning.plan import Check, Completeness, GroupPlan, Level, Plan
+from replicator.planning.plan import Check, Completeness, GroupPlan, Level
+from tests.replicator.planning.empty_plan import EMPTY
 from tests.tui.test_plan_request import KNOWN, asked
 from tui.exit_codes import ExitCode
 from tui.plan_making import waited
@@ -63,17 +65,10 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-PLAN = Plan(
-    id="p1",
-    created_at_ms=1_000,
+PLAN = replace(
+    EMPTY,
     expires_at_ms=4_000_000_000_000,
-    source="west",
-    target="east",
-    reason="west is lost",
-    is_planned=False,
-    age_ms=800,
     completeness=Completeness(0, 0, 0),
-    checks=(),
     groups=(GroupPlan("orders", "west", ()),),
 )
 

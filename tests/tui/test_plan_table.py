@@ -6,13 +6,12 @@ from replicator.failover.outcome import GroupOutcome, MoveState, Outcome, Positi
 from replicator.planning.plan import (
     Case,
     Check,
-    Completeness,
     Count,
     GroupPlan,
     Level,
     Move,
-    Plan,
 )
+from tests.replicator.planning.empty_plan import EMPTY
 from tui.plan_table import ROWS_MAX, outcome_text, plan_text, total
 
 MOVE = Move(
@@ -27,16 +26,10 @@ MOVE = Move(
     notes=("at the end",),
 )
 IDLE = Move(topic="trades", partition=1, case=Case.UNCOMMITTED, committed=None)
-PLAN = Plan(
-    id="p1",
+PLAN = replace(
+    EMPTY,
     created_at_ms=1_356_998_400_000,
     expires_at_ms=1_356_998_700_000,
-    source="west",
-    target="east",
-    reason="west is lost",
-    is_planned=False,
-    age_ms=800,
-    completeness=Completeness(1, 1, 1),
     checks=(Check("age", Level.PASS, "the copies are 0.8 s old"),),
     groups=(GroupPlan("orders", "west", (MOVE, IDLE)),),
 )

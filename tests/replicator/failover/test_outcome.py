@@ -16,8 +16,9 @@ from replicator.failover.outcome import (
     standing_of,
 )
 from replicator.groups.primary_region import PrimaryRegion
-from replicator.planning.plan import Case, Completeness, GroupPlan, Move, Plan
+from replicator.planning.plan import Case, GroupPlan, Move
 from replicator.progress.vector_metadata import encode
+from tests.replicator.planning.empty_plan import EMPTY
 
 PLACE = TopicPartition("trades", 3)
 MOVE = Move(
@@ -31,17 +32,8 @@ MOVE = Move(
 )
 STAYS = Move(topic="trades", partition=4, case=Case.UNCOMMITTED, committed=None)
 GROUP = GroupPlan("orders", "west", (MOVE, STAYS), 4)
-PLAN = Plan(
-    id="p1",
-    created_at_ms=1_000,
-    expires_at_ms=301_000,
-    source="west",
-    target="east",
-    reason="west is lost",
-    is_planned=False,
-    age_ms=800,
-    completeness=Completeness(1, 1, 1),
-    checks=(),
+PLAN = replace(
+    EMPTY,
     groups=(GROUP,),
 )
 OURS = PrimaryRegion("orders", "east", 5, 7, "ann", "west is lost", "p1", "west")

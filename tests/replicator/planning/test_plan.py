@@ -1,6 +1,7 @@
 """A plan's text form, and what a plan says about itself."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,6 @@ from replicator.planning.plan import (
     BrokenPlan,
     Case,
     Check,
-    Completeness,
     Count,
     GroupPlan,
     Level,
@@ -20,6 +20,7 @@ from replicator.planning.plan import (
     decode,
     encode,
 )
+from tests.replicator.planning.empty_plan import EMPTY
 
 MOVE = Move(
     topic="trades",
@@ -34,16 +35,8 @@ MOVE = Move(
     target_committed=1100,
     notes=("has read all that west held",),
 )
-PLAN = Plan(
-    id="p1",
-    created_at_ms=1_000,
-    expires_at_ms=301_000,
-    source="west",
-    target="east",
-    reason="west is lost",
-    is_planned=False,
-    age_ms=800,
-    completeness=Completeness(1, 1, 1),
+PLAN = replace(
+    EMPTY,
     checks=(Check("age", Level.PASS, "young"), Check("map", Level.BLOCK, "torn", ("orders",))),
     groups=(GroupPlan("orders", "west", (MOVE,)), GroupPlan("idle", None, ())),
 )

@@ -6,8 +6,9 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.planning.knowledge import Choice, LogRange
-from replicator.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
+from replicator.planning.plan import Case, Check, GroupPlan, Level, Move, Plan
 from replicator.planning.recheck import PlanStale, Recheck, Refused, recheck, request_of
+from tests.replicator.planning.empty_plan import EMPTY
 
 PLACE = TopicPartition("trades", 3)
 LOGS = {PLACE: LogRange(1000, 2000)}
@@ -20,16 +21,8 @@ MOVE = Move(
     basis="exact",
     target_committed=1100,
 )
-PLAN = Plan(
-    id="p1",
-    created_at_ms=1_000,
-    expires_at_ms=301_000,
-    source="west",
-    target="east",
-    reason="west is lost",
-    is_planned=False,
-    age_ms=800,
-    completeness=Completeness(1, 1, 1),
+PLAN = replace(
+    EMPTY,
     checks=(Check("age", Level.PASS, "young"),),
     groups=(GroupPlan("orders", "west", (MOVE,), 4),),
     topics=("trades",),
