@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
@@ -240,16 +239,15 @@ def test_a_group_without_commits_is_forgotten_in_the_end_unless_it_comes_back(st
     assert store.commits(["g"]) == {"g": {FLIGHTS: at(2)}}
 
 
-def test_a_hundred_groups_on_64_partitions_are_read_within_a_second(store):
+def test_all_commits_of_a_hundred_groups_on_64_partitions_are_found(store):
     places = [TopicPartition("flights", number) for number in range(64)]
     groups = [f"group-{number}" for number in range(100)]
     for group in groups:
         begin = store.position().get(0, BEGIN)
         store.put({0: portion([(of(group, place), at(5)) for place in places], begin)})
-    began = time.monotonic()
-    found = store.commits(store.groups())
-    assert time.monotonic() - began < 1
-    assert found == {group: dict.fromkeys(places, at(5)) for group in groups}
+    assert store.commits(store.groups()) == {
+        group: dict.fromkeys(places, at(5)) for group in groups
+    }
 
 
 def test_a_store_that_is_away_is_named_without_its_password(tmp_path):
