@@ -176,7 +176,8 @@ class Acceptance:
             for stop in (self._publisher.stop, self._feed.stop):
                 # A cluster that is away shall not hold up the end either.
                 with suppress(TimeoutError, KafkaError, OSError):
-                    await asyncio.wait_for(stop(), STOP_SECONDS)
+                    async with asyncio.timeout(STOP_SECONDS):
+                        await stop()
         return [
             Accepted(partition, tuple(map(str, taken.accepted)), taken.entry.source_offset)
             for partition, taken in acquired.taken.items()

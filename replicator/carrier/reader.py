@@ -79,7 +79,8 @@ class Reader:
                         self._brokers[node] = asyncio.create_task(self._fetch_from(node))
                 self.changed.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.changed.wait(), LOOK_SECONDS)
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self.changed.wait()
         finally:
             tasks = [*self._brokers.values(), *self._checks.values()]
             for task in tasks:

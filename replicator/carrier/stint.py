@@ -229,9 +229,8 @@ class Stint:
         self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
         free = f"{self._writer.transactional_id}.free"
         try:
-            release = self._scribe.release(free)
-            seconds = self._settings.drain_seconds + RELEASE_SECONDS
-            self._book.released(await asyncio.wait_for(release, seconds))
+            async with asyncio.timeout(self._settings.drain_seconds + RELEASE_SECONDS):
+                self._book.released(await self._scribe.release(free))
         except TimeoutError:
             log.error(
                 "event=not-released route=%s carrier=%d: %s; the next carrier takes over",
@@ -248,7 +247,8 @@ class Stint:
             await asyncio.gather(self._publishing, return_exceptions=True)
         for stop in (self._publisher.stop, self._feed.stop):
             try:
-                await asyncio.wait_for(stop(), CLOSE_SECONDS)
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await stop()
             except (TimeoutError, KafkaError, OSError) as error:
                 log.warning("event=close-failed route=%s carrier=%d: %s", *self._book.who, error)
         await asyncio.gather(self._source.close(), self._target.close())
@@ -283,7 +283,8 @@ class Stint:
                     task.result()
             self._took.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._took.wait(), LEDGER_TICK_SECONDS)
+                async with asyncio.timeout(LEDGER_TICK_SECONDS):
+                    await self._took.wait()
 
     async def _keep_ledger(self) -> None:
         """Commit entries: at once where a gap waits to be covered, else now and then."""
@@ -291,7 +292,8 @@ class Stint:
         last = moved_up = time.monotonic()
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._uncovered.wait(), LEDGER_TICK_SECONDS)
+                async with asyncio.timeout(LEDGER_TICK_SECONDS):
+                    await self._uncovered.wait()
             self._uncovered.clear()
             now = time.monotonic()
             lanes = list(self._lanes.values())
@@ -320,8 +322,9 @@ class Stint:
         idle = [lane for lane in lanes if lane.is_empty and self._target.leader(*lane.partition)]
         # A partition that loses its leader just now must not hold up all other entries.
         with suppress(TimeoutError):
-            asking = asyncio.gather(*(self._target.log_end(*lane.partition) for lane in idle))
-            ends = await asyncio.wait_for(asking, MOVE_UP_PATIENCE_SECONDS)
+            async with asyncio.timeout(MOVE_UP_PATIENCE_SECONDS):
+                asked = (self._target.log_end(*lane.partition) for lane in idle)
+                ends = await asyncio.gather(*asked)
             for lane, end in zip(idle, ends, strict=True):
                 lane.moved_up(end)
 

@@ -259,22 +259,26 @@ class Daemon:
             await self._end_carriers(tell)
         if self._stream:
             with suppress(Exception):
-                await asyncio.wait_for(aside(self._stream.stop), QUERY_STOP_SECONDS)
+                async with asyncio.timeout(QUERY_STOP_SECONDS):
+                    await aside(self._stream.stop)
         if self._session:
             try:
-                await asyncio.wait_for(aside(self._session.stop), QUERY_STOP_SECONDS)
+                async with asyncio.timeout(QUERY_STOP_SECONDS):
+                    await aside(self._session.stop)
             except Exception:
                 self._session.kill()
         with suppress(Exception):
-            await asyncio.wait_for(self._office.close(), SAY_SECONDS)
-            await asyncio.wait_for(aside(self._stop_metrics), SAY_SECONDS)
+            async with asyncio.timeout(SAY_SECONDS):
+                await self._office.close()
+                await aside(self._stop_metrics)
 
     async def _end_carriers(self, tell: bool) -> None:
         """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""
         try:
             self._office.post_stop()
             if tell:
-                await asyncio.wait_for(self._office.stop(), SAY_SECONDS)
+                async with asyncio.timeout(SAY_SECONDS):
+                    await self._office.stop()
         except Exception as error:
             log.warning(
                 "event=stop-unheard %s: carriers are cut off", error or type(error).__name__

@@ -19,7 +19,7 @@ from confluent_kafka import TopicPartition as Place
 
 from balancer.plan import TopicPartition
 from replicator.kafka import brokers
-from replicator.kafka.cluster import Answered, Cluster, Forbidden
+from replicator.kafka.cluster import Answered, Cluster, Commit, Forbidden
 from replicator.kafka.together import together
 from replicator.kafka.verdict import Code, Verdict, named, verdict
 from replicator.topics.admin_connection import AdminConnection
@@ -86,30 +86,22 @@ class Groups(AdminConnection):
         if not topics or not wanted:
             return {group: {} for group in wanted}
         with admin_errors(self.name, "reading commits"):
-            return asyncio.run(
-                asyncio.wait_for(self._commits(wanted, list(topics.items())), self.timeout_seconds)
-            )
+            return asyncio.run(self._commits(wanted, list(topics.items())))
 
     async def _commits(
         self, groups: Sequence[str], topics: list[tuple[str, list[int]]]
     ) -> dict[str, dict[TopicPartition, GroupOffset]]:
         cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
-        await cluster.open()
         found: dict[str, dict[TopicPartition, GroupOffset]] = {}
-        try:
-            for at in range(0, len(groups), GROUPS_AT_ONCE):
-                some = groups[at : at + GROUPS_AT_ONCE]
-                answers = await together(*(cluster.commits(group, topics) for group in some))
-                for group, commits in zip(some, answers, strict=True):
-                    found[group] = {
-                        # librdkafka's clients send the zero byte that ends a text in C, too.
-                        TopicPartition(*place): GroupOffset(
-                            commit.offset, commit.metadata.removesuffix("\0")
-                        )
-                        for place, commit in commits.items()
-                    }
-        finally:
-            await cluster.close()
+        async with asyncio.timeout(self.timeout_seconds):
+            await cluster.open()
+            try:
+                for at in range(0, len(groups), GROUPS_AT_ONCE):
+                    some = groups[at : at + GROUPS_AT_ONCE]
+                    answers = await together(*(cluster.commits(group, topics) for group in some))
+                    found |= dict(zip(some, map(_held, answers), strict=True))
+            finally:
+                await cluster.close()
         return found
 
     # -- writing
@@ -181,3 +173,11 @@ def admin_errors(name: str, doing: str) -> Iterator[None]:
         raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
     except Answered as error:
         raise Refused(name, f"{doing}: {error}") from None
+
+
+def _held(commits: Mapping[tuple[str, int], Commit]) -> dict[TopicPartition, GroupOffset]:
+    return {
+        # librdkafka's clients send the zero byte that ends a text in C, too.
+        TopicPartition(*place): GroupOffset(commit.offset, commit.metadata.removesuffix("\0"))
+        for place, commit in commits.items()
+    }

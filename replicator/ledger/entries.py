@@ -40,9 +40,9 @@ def entries_of(
     Not to be called from an event loop. Raises Unreachable, when it takes longer as well, or
     Answered.
     """
-    reading = _read(name, settings, {route: list(places) for route, places in asked.items()})
+    places_of = {route: list(places) for route, places in asked.items()}
     try:
-        return asyncio.run(asyncio.wait_for(reading, timeout_seconds))
+        return asyncio.run(_read(name, settings, places_of, timeout_seconds))
     except TimeoutError:
         text = f"{name}: reading the ledger took longer than {timeout_seconds:g} s"
         raise Unreachable(text) from None
@@ -61,14 +61,18 @@ def told(commits: Mapping[TopicPartition, Commit], adopted: Mapping[str, int]) -
 
 
 async def _read(
-    name: str, settings: KafkaCluster, asked: Mapping[Route, list[TopicPartition]]
+    name: str,
+    settings: KafkaCluster,
+    asked: Mapping[Route, list[TopicPartition]],
+    timeout_seconds: float,
 ) -> dict[Route, Entries]:
     cluster = Cluster(name, settings, client_id="sluice-status")
-    await cluster.open()
-    try:
-        found = await together(*(_route(cluster, *each) for each in asked.items()))
-    finally:
-        await cluster.close()
+    async with asyncio.timeout(timeout_seconds):
+        await cluster.open()
+        try:
+            found = await together(*(_route(cluster, *each) for each in asked.items()))
+        finally:
+            await cluster.close()
     return dict(zip(asked, found, strict=True))
 
 

@@ -88,7 +88,8 @@ async def test_a_redis_that_is_away_never_holds_up_the_carrier(tmp_path):
         feed.append(KEY, stretches(0, 1000))
         feed.report([report(at=1.0)])
         await asyncio.sleep(0)
-    await asyncio.wait_for(feed.stop(drain_seconds=0.1), timeout=5)
+    async with asyncio.timeout(5):
+        await feed.stop(drain_seconds=0.1)
 
 
 async def test_reports_show_the_newest_of_each_partition_and_expire(redis):

@@ -55,12 +55,40 @@ def region(port: int) -> dict[str, object]:
     }
 
 
-async def test_a_stint_that_gets_no_answer_ends_with_its_epoch(monkeypatch):
+def a_stint(seconds: float) -> Stint:
     appliance = Appliance.model_validate(
         {"regions": {"west": region(1), "east": region(4)}, "routes": ["west>east"]}
     )
-    assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 0.1)
-    stint = Stint(appliance, assignment, ReceiptBook(assignment))
+    assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + seconds)
+    return Stint(appliance, assignment, ReceiptBook(assignment))
+
+
+@pytest.mark.parametrize("spins", range(4))
+@pytest.mark.parametrize(
+    ("loop", "event"),
+    [
+        (lambda stint: stint._keep_ledger(), lambda stint: stint._uncovered),
+        (lambda stint: stint._keep_senders(), lambda stint: stint._took),
+        (lambda stint: stint._reader.run(), lambda stint: stint._reader.changed),
+    ],
+    ids=["ledger", "senders", "reader"],
+)
+async def test_a_loop_that_is_cancelled_just_as_what_it_waits_for_happens_ends(loop, event, spins):
+    """A stint waits for its loops: one that went on would hold it up for good."""
+    stint = a_stint(60)
+    running = asyncio.create_task(loop(stint))
+    await asyncio.sleep(0.01)
+    event(stint).set()
+    for _ in range(spins):
+        await asyncio.sleep(0)
+    running.cancel()
+    done, _ = await asyncio.wait([running], timeout=5)
+    running.cancel()
+    assert done
+
+
+async def test_a_stint_that_gets_no_answer_ends_with_its_epoch(monkeypatch):
+    stint = a_stint(0.1)
 
     async def unanswered():
         await asyncio.Event().wait()
@@ -70,4 +98,5 @@ async def test_a_stint_that_gets_no_answer_ends_with_its_epoch(monkeypatch):
 
     monkeypatch.setattr(stint, "_open", unanswered)
     monkeypatch.setattr(stint, "_close", closed)
-    await asyncio.wait_for(stint.run(), 5)
+    async with asyncio.timeout(5):
+        await stint.run()

@@ -81,7 +81,8 @@ async def test_a_redis_without_its_password_never_ends_the_daemon(east, secret, 
     await asyncio.sleep(0.05)
     assert not keeping.done()
     secret.write_text("sesame")
-    await asyncio.wait_for(kept.wait(), 5)
+    async with asyncio.timeout(5):
+        await kept.wait()
     keeping.cancel()
     with suppress(asyncio.CancelledError):
         await keeping

@@ -216,7 +216,8 @@ async def test_an_id_that_does_not_answer_keeps_nothing_else_from_being_carried(
     assert set(first.taken) == set(PLACES[:3])
     assert set(first.waiting) == set(PLACES[3:])
     assert all(SILENT in reason for reason in first.waiting.values())
-    second = await asyncio.wait_for(taker.acquire(first.waiting), 0.02)
+    async with asyncio.timeout(0.02):
+        second = await taker.acquire(first.waiting)
     assert set(second.taken) == set(PLACES[4:])
     assert set(second.waiting) == {PLACES[3]}
     third = await taker.acquire(second.waiting)
