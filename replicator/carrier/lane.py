@@ -140,6 +140,8 @@ class Lane:
         """Drop what was never sent; only what may have landed is still waited for."""
         self.is_settling = True
         while self._queue and not self._queue[-1].was_sent:
+            # What stops the lane lies behind what is dropped: whoever reads that again finds it.
+            self.stopping = None
             unit = self._queue.pop()
             self._sequence = unit.sequence
             self.queued_bytes -= len(unit.parcel.data)

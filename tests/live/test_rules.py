@@ -6,6 +6,8 @@ left to chance: one carrier is held before a named request while another one act
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
@@ -17,6 +19,7 @@ from aiokafka.protocol.types import (
     Schema,
     TaggedFields,
 )
+from confluent_kafka import Producer
 
 from deploy.lab.traffic import Shape
 from replicator.batches import records
@@ -240,6 +243,51 @@ def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, i
     else:
         stage.send(100)
         assert isinstance(hand.failure(), Fenced)
+
+
+# -- losses
+
+
+@IN_FORCE
+def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
+    make_stage, monkeypatch, in_force
+):
+    """An operator who accepts it gives up what is named, and nothing before."""
+    monkeypatch.setattr("replicator.carrier.stint.MAX_MESSAGE_BYTES", 20_000)
+    if not in_force:
+        settle = Lane.settle
+
+        def keeping(lane):
+            stopping = lane.stopping
+            settle(lane)
+            lane.stopping = stopping
+
+        monkeypatch.setattr(Lane, "settle", keeping)
+    stage = make_stage()
+    end = stage.send(400, Shape(batch_records=20))
+    producer = Producer(stage.source.librdkafka_options())
+    producer.produce(stage.topic, random.randbytes(30_000), partition=0)
+    assert producer.flush(60) == 0
+    hand = stage.hand(0)
+    gate = Gate(hand.target, "Produce")
+    hand.start()
+    gate.wait()
+    lane = hand.lanes[stage.place]
+    hand.until(lambda: lane.stopping)
+    hand.end()
+    hand.until(lambda: lane.is_settling)
+    gate.open()
+    assert hand.failure() is None
+    if in_force:
+        assert stage.entry.custody is Custody.RELEASED
+        assert 0 < stage.entry.source_offset < end
+        assert f"[{end}, {end + 1})" in stage.hand(1).start().reason_of(stage.place)
+        assert stage.entry.source_offset == end
+    assert stage.carrying.accept(stage.place).source_offset == end + 1
+    stage.send(100)
+    stage.to_the_end(2)
+    lost = stage.seen().lost
+    assert lost == 1 if in_force else lost > 1
 
 
 # -- terms

@@ -276,3 +276,16 @@ def test_only_records_in_doubt_count_as_old():
     assert lane.newest_in_doubt_ms == float("inf")
     unit.is_in_doubt = True
     assert lane.newest_in_doubt_ms == 1_700_000_000_000
+
+
+def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():
+    """Parked there, its entry would name a loss behind records that were never carried."""
+    loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
+    for sent, stopping in ((1, None), (2, loss)):
+        lane = Lane(PLACE, held())
+        lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
+        for _ in range(sent):
+            lane.take()
+        lane.stopping = loss
+        lane.settle()
+        assert lane.stopping == stopping
