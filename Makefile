@@ -16,10 +16,10 @@ demo: setup ## Two regions on this machine mirror a year of real flights, and ev
 	@$(BIN)/python -m deploy.lab.demo
 
 .PHONY: test
-test: check live ## Everything that CI runs: check, then live
+test: check live ## Check, then live: all that CI runs, but for the drills
 
 .PHONY: check
-check: setup ## Format, lint, types, import contracts, unit tests: under a minute
+check: setup ## Format, lint, types, import contracts, unit tests: minutes, no servers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -12,6 +12,8 @@ from deploy.lab.redis import RedisServer
 
 RUN = CHECKOUT / ".lab" / "run"
 REGIONS = ("west", "east")
+# Four brokers that start at once on a busy machine.
+READY_SECONDS_MAX = 180.0
 
 
 class AlreadyUp(Exception):
@@ -39,7 +41,7 @@ class LabRegion:
     def wait_ready(self) -> None:
         """Raises NotStarted."""
         for server in self.servers():
-            server.wait_ready()
+            server.wait_ready(READY_SECONDS_MAX)
 
     def kill(self) -> None:
         """kill -9 of everything in it, at once; its data stays for start()."""

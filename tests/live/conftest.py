@@ -13,8 +13,11 @@ from redis import Redis
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from tests.live.carrying import Carrying
+from tests.live.failover_command import Sluice
+from tests.live.mirrored import Mirrored
 from tests.live.runs import create_runs_topic
 from tests.live.stage import Stage, make_on_both
+from tui.program import run
 
 HERE = Path(__file__).parent
 
@@ -244,3 +247,29 @@ def make_stage(
             return stage
 
         yield make
+
+
+@pytest.fixture
+def mirrored(regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer) -> Mirrored:
+    """The shared clusters are the aggregates of west and east."""
+    return Mirrored({"west": regional, "east": aggregate}, redis.url)
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    """What a test enters or leaves open here is closed behind it."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def sluice(capsys: pytest.CaptureFixture[str]) -> Sluice:
+    """`sluice("failover", "plan", ...)`: its exit code, stdout and stderr."""
+
+    def sluice(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run([*arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return sluice

@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(600)]
 PARTITIONS = 2
 RECORDS_PER_SECOND = 200
 PATIENCE_SECONDS = 120.0
+START_SECONDS = 300.0
 DRILLS = ("lost-empty", "lost-kept", "active", "passive", "planned", "parts", "daemons")
 SETTINGS = f"""\
 [topics]
@@ -64,6 +65,12 @@ class Site:
             region.wait_ready()
         for name in self.lab.regions:
             self.daemons.start_missing(name, *COMMANDS)
+        # Spark takes its time on a busy machine: that is no part of a drill.
+        assert until(self._is_carrying, START_SECONDS, 1.0), self.daemons.logs
+
+    def _is_carrying(self) -> bool:
+        self.daemons.look_alive()
+        return self.daemons.lag_records() is not None
 
     def begin(self, topic: str) -> None:
         """Both regions produce into the drill's topic."""
@@ -220,6 +227,8 @@ def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
     both = (stored, plain)
     names = [application.group for application in both]
     site.run(both, west)
+    for name in names:  # a group that east never heard of cannot be moved there
+        site.until_known("west", "east", name)
 
     site.lose(west)
     for application in both:
@@ -368,8 +377,12 @@ def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(sit
 
 
 def read_again(plan: Mapping[str, Any], application: Application) -> int:
-    """How many records the plan says that its group reads again, at most."""
-    return sum(move["read_again"]["records"] for move in moves_of(plan, application))
+    """How many records the plan says that its group reads again, at most.
+
+    It has no count for a partition without a commit: see beyond_the_copies.
+    """
+    counts = [move["read_again"] for move in moves_of(plan, application)]
+    return sum(count["records"] for count in counts if count)
 
 
 def moves_of(plan: Mapping[str, Any], application: Application) -> list[Any]:
