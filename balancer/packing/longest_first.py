@@ -1,0 +1,37 @@
+"""Items placed one by one, the largest first, each where least is (Graham's LPT rule)."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from balancer.packing.shares import HOMELESS, Carriers, Shares
+
+
+def longest_first(shares: Shares, loads: Shares, room: NDArray[np.int64] | None = None) -> Carriers:
+    """By item, the carrier that it goes to; HOMELESS where no carrier has room.
+
+    Args:
+        loads: by carrier, what it carries already.
+        room: by carrier, how many items it can take; any number, unless given.
+    """
+    left = [len(shares)] * len(loads) if room is None else room.tolist()
+    heap = [(load, carrier) for carrier, load in enumerate(loads.tolist()) if left[carrier] > 0]
+    heapq.heapify(heap)
+    order = np.argsort(-shares, kind="stable")
+    chosen = np.full(len(shares), HOMELESS)
+    went: list[int] = []
+    for share in shares[order].tolist():
+        if not heap:
+            break
+        load, carrier = heap[0]
+        went.append(carrier)
+        left[carrier] -= 1
+        if left[carrier]:
+            heapq.heapreplace(heap, (load + share, carrier))
+        else:
+            heapq.heappop(heap)
+    chosen[order[: len(went)]] = went
+    return chosen

@@ -1,0 +1,212 @@
+"""How near the balancer's packings come to the best there is, with how few moves, and how fast.
+
+    .venv/bin/python -m bench.packing [--seeds 1000]
+
+Loads are planted, so that the best is known, or judged by the bounds and by each repair's own
+certificate. Beside it, on the same loads: rivals written anew from their descriptions. One core;
+no server. Results go into bench/results/balancer.json.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+
+from balancer.packing.bounds import heaviest_at_least
+from balancer.packing.count import fewest
+from balancer.packing.fresh import packed
+from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.sticky import repaired
+from bench.machine import described, load_average
+from deploy.lab.kafka import CHECKOUT
+from tests.balancer.packing.planted import (
+    drifted,
+    loads_of,
+    lognormal,
+    planted,
+    triplets,
+    uniform,
+)
+from tests.balancer.packing.rivals import count_sticky, load_based
+
+FILE = CHECKOUT / "bench" / "results" / "balancer.json"
+ROUNDS = 5
+SLACK = 0.05
+ITEMS, CARRIERS = 100_000, 1_000
+"""Of the cases about moves."""
+
+
+def speed(items: int, carriers: int) -> dict[str, object]:
+    """A whole plan of lognormal loads, in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        seconds, mib = pool.apply(_packed, (items, carriers))
+    return {
+        "partitions": items,
+        "carriers": carriers,
+        "seconds": [round(each, 3) for each in seconds],
+        "median seconds": round(median(seconds), 3),
+        "peak MiB of the process": mib,
+    }
+
+
+def _packed(items: int, carriers: int) -> tuple[list[float], int]:
+    shares = lognormal(items, 0)
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        packed(shares, np.zeros(carriers))
+        took.append(time.perf_counter() - began)
+    return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def planted_optimum(each: int, carriers: int, seeds: int) -> dict[str, object]:
+    """The heaviest carrier, as a part of the optimum, which is 1."""
+    began = time.perf_counter()
+    nothing = np.zeros(carriers)
+    found = [packed(planted(carriers, each, seed), nothing).heaviest for seed in range(seeds)]
+    return {
+        "partitions per carrier": each,
+        "carriers": carriers,
+        "instances": seeds,
+        "median": round(median(found), 6),
+        "worst": round(max(found), 6),
+        "seconds each": round((time.perf_counter() - began) / seeds, 2),
+    }
+
+
+def uniform_counts(seeds: int) -> dict[str, object]:
+    """Falkenauer's U type: proved means that the number found is the lower bound."""
+    found = [
+        fewest(uniform(items, seed), 150)
+        for items in (120, 250, 500, 1000)
+        for seed in range(seeds)
+    ]
+    return {
+        "instances": len(found),
+        "proved optimum": sum(each.carriers == each.at_least for each in found),
+        "one above the bound": sum(each.carriers == each.at_least + 1 for each in found),
+    }
+
+
+def triplet_counts(seeds: int) -> dict[str, object]:
+    """Falkenauer's T type: the optimum is a third of the items."""
+    sizes = (60, 120, 249, 501)
+    over = [
+        fewest(triplets(items, seed), 1000).carriers - items // 3
+        for items in sizes
+        for seed in range(seeds)
+    ]
+    return {"instances": len(over), "optimum": over.count(0), "optimum + 1": over.count(1)}
+
+
+def repairs(drift: float, seeds: int) -> dict[str, object]:
+    """Moves after a drift, beside the least that any plan within the limit needs."""
+    ratios, took, beyond, calm = [], [], 0, 0
+    for seed in range(seeds):
+        shares = lognormal(ITEMS, seed)
+        where = packed(shares, np.zeros(CARRIERS)).where
+        later = drifted(shares, drift, seed)
+        began = time.perf_counter()
+        found = repaired(later, where, np.zeros(CARRIERS), SLACK)
+        took.append(time.perf_counter() - began)
+        beyond += not found.is_within
+        if found.certificate:
+            ratios.append(found.moves / found.certificate)
+        else:
+            calm += 1
+            assert not found.moves
+    return {
+        "drift": drift,
+        "seeds": seeds,
+        "certificate zero, and no move": calm,
+        "not within the limit": beyond,
+        "moves / certificate": {
+            "median": round(median(ratios), 3),
+            "worst": round(max(ratios), 3),
+        },
+        "median seconds": round(median(took), 3),
+    }
+
+
+def jitter(rounds: int) -> dict[str, object]:
+    """Every share up or down by 5 % in each round, as compared with the first one."""
+    shares = lognormal(ITEMS, 0)
+    where = packed(shares, np.zeros(CARRIERS)).where
+    random = np.random.default_rng(5)
+    moves = 0
+    for _ in range(rounds):
+        jittered = shares * random.uniform(0.95, 1.05, ITEMS)
+        found = repaired(jittered, where, np.zeros(CARRIERS), SLACK)
+        where, moves = found.where, moves + found.moves
+    return {"rounds": rounds, "moves": moves}
+
+
+def against_rivals() -> dict[str, object]:
+    """The heaviest carrier, as a part of the least possible."""
+    shares = lognormal(ITEMS, 1)
+    nobody = np.full(ITEMS, HOMELESS)
+    first: dict[str, Carriers] = {
+        "sluice": packed(shares, np.zeros(CARRIERS)).where,
+        "load-based": load_based(shares, nobody, CARRIERS),
+        "count-sticky": count_sticky(nobody, CARRIERS),
+    }
+    later = drifted(shares, 0.3, 1)
+    hot = np.full(CARRIERS // 5, later.sum() / CARRIERS / 2)
+    more = np.append(later, hot)
+    after: Mapping[str, Callable[[Shares, Carriers], Carriers]] = {
+        "sluice": lambda now, where: repaired(now, where, np.zeros(CARRIERS), SLACK).where,
+        "load-based": lambda now, where: load_based(now, where, CARRIERS),
+        "count-sticky": lambda now, where: count_sticky(where, CARRIERS),
+    }
+    homeless = np.full(len(hot), HOMELESS)
+    return {
+        name: {
+            "fresh": _above(shares, where),
+            "after a drift of 30 %": _above(later, after[name](later, where)),
+            "and new hot ones": _above(more, after[name](more, np.append(where, homeless))),
+        }
+        for name, where in first.items()
+    }
+
+
+def _above(shares: Shares, where: Carriers) -> float:
+    heaviest = loads_of(shares, where, CARRIERS).max()
+    return round(float(heaviest) / heaviest_at_least(shares, CARRIERS), 4)
+
+
+@click.command()
+@click.option("--seeds", default=1000, show_default=True, help="Of the cases about moves.")
+def main(seeds: int) -> None:
+    """Writes bench/results/balancer.json."""
+    cases: dict[str, Callable[[], Any]] = {
+        "speed": lambda: [speed(100_000, 1_000), speed(1_000_000, 2_000)],
+        "planted": lambda: [
+            planted_optimum(each, carriers, 10)
+            for each, carriers in ((100, 1_000), (20, 1_000), (5, 500), (3, 500), (3, 100))
+        ],
+        "uniform": lambda: uniform_counts(20),
+        "triplets": lambda: triplet_counts(20),
+        "jitter of 5 %": lambda: jitter(1_000),
+        "rivals": against_rivals,
+        "repairs": lambda: [repairs(drift, seeds) for drift in (0.1, 0.3)],
+    }
+    busy = load_average()
+    results: dict[str, Any] = {"load average at the start": round(busy, 1)}
+    for name, case in cases.items():
+        began = time.perf_counter()
+        results[name] = case()
+        print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    FILE.write_text(json.dumps({"machine": described(), "results": results}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""What others do, written anew from their descriptions, to be compared with on the same input."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from balancer.packing.shares import HOMELESS, Carriers, Shares
+
+
+def load_based(shares: Shares, where: Carriers, carriers: int, *, seed: int = 0) -> Carriers:
+    """Brooklin's load-based strategy: what is placed never moves. Where nothing is, the heaviest
+    goes first to the lightest task; else loads are not asked for again, and what is new is dealt
+    out in any order, one to each task in turn."""
+    found = where.copy()
+    new = np.flatnonzero(where == HOMELESS)
+    if len(new) == len(where):
+        heap = [(0.0, carrier) for carrier in range(carriers)]
+        for item in np.argsort(-shares, kind="stable").tolist():
+            load, carrier = heap[0]
+            found[item] = carrier
+            heapq.heapreplace(heap, (load + float(shares[item]), carrier))
+        return found
+    shuffled = np.random.default_rng(seed).permutation(new)
+    found[shuffled] = np.arange(len(new)) % carriers
+    return found
+
+
+def count_sticky(where: Carriers, carriers: int) -> Carriers:
+    """The sticky assignor's rule: what is placed stays, counts differ by one at most."""
+    found = where.copy()
+    counts = np.bincount(found[found != HOMELESS], minlength=carriers)
+    share, rest = divmod(len(where), carriers)
+    for carrier in np.argsort(-counts, kind="stable").tolist():
+        allowed = share + (rest > 0)
+        rest -= int(counts[carrier] >= allowed and rest > 0)
+        held = np.flatnonzero(found == carrier)
+        found[held[allowed:]] = HOMELESS
+    counts = np.bincount(found[found != HOMELESS], minlength=carriers)
+    for item in np.flatnonzero(found == HOMELESS).tolist():
+        carrier = int(counts.argmin())
+        found[item] = carrier
+        counts[carrier] += 1
+    return found

@@ -1,0 +1,39 @@
+from itertools import combinations, product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.packing.certificate import moves_at_least
+from balancer.packing.packing import Packing
+from tests.balancer.packing.planted import loads_of
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2)), min_size=1, max_size=8),
+    st.integers(1, 40),
+)
+def test_no_packing_within_the_limit_has_fewer_moves(items, limit):
+    shares = np.array([share for share, _ in items], dtype=float)
+    where = np.array([carrier for _, carrier in items])
+    certificate = moves_at_least(Packing(shares, where, np.zeros(3)), limit)
+    fewer = (
+        (moved, places)
+        for count in range(min(certificate, len(items) + 1))
+        for moved in combinations(range(len(items)), count)
+        for places in product(range(3), repeat=count)
+    )
+    for moved, places in fewer:
+        other = where.copy()
+        other[list(moved)] = places
+        assert loads_of(shares, other, 3).max() > limit
+
+
+def test_what_is_within_the_limit_needs_no_move():
+    assert moves_at_least(Packing(np.ones(2), np.array([0, 1]), np.zeros(2)), 1.0) == 0
+
+
+def test_a_large_item_goes_only_where_others_make_room():
+    shares = np.array([10.0, 1, 1, 1, *[2.5] * 12])
+    where = np.array([0, 0, 0, 0, *np.repeat([1, 2, 3], 4)])
+    assert moves_at_least(Packing(shares, where, np.zeros(4)), 11.3) == 2

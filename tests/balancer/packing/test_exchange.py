@@ -1,0 +1,62 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.packing.exchange import Effort, relieve
+from balancer.packing.packing import Packing
+
+CARRIERS = 4
+
+
+def packing_of(*carriers, room=None):
+    shares = np.array([share for held in carriers for share in held], dtype=float)
+    where = np.repeat(np.arange(len(carriers)), [len(held) for held in carriers])
+    room = None if room is None else np.array(room)
+    return Packing(shares, where, np.zeros(len(carriers)), room)
+
+
+def test_an_item_goes_where_it_fits():
+    packing = packing_of([6, 5], [1])
+    assert relieve(packing, 7, Effort())
+    assert sorted(packing.loads.tolist()) == [6, 6]
+
+
+def test_where_no_item_may_be_added_one_is_exchanged_for_a_smaller_one():
+    packing = packing_of([6, 5], [4, 4], room=[2, 2])
+    assert relieve(packing, 10, Effort())
+    assert packing.counts.tolist() == [2, 2]
+    assert packing.heaviest == 10
+
+
+def test_where_one_exchange_burdens_another_that_one_passes_it_on():
+    # 9 has to leave with 3 in return, and then 8 with 6: no single exchange stays at 14.
+    packing = packing_of([9, 8], [8, 3], [6, 6, 2], room=[2, 2, 3])
+    assert relieve(packing, 14, Effort())
+    assert packing.heaviest <= 14
+
+
+def test_without_effort_nothing_is_done():
+    packing = packing_of([6, 5], [1])
+    assert not relieve(packing, 7, Effort(0))
+    assert packing.where.tolist() == [0, 0, 1]
+
+
+def test_what_cannot_be_relieved_is_said():
+    assert not relieve(packing_of([9], [1]), 7, Effort())
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=14),
+    st.data(),
+)
+def test_nothing_is_lost_and_neither_the_excess_nor_the_heaviest_grows(shares, data):
+    place = st.integers(0, CARRIERS - 1)
+    where = data.draw(st.lists(place, min_size=len(shares), max_size=len(shares)))
+    limit = data.draw(st.integers(1, 60))
+    packing = Packing(np.array(shares, dtype=float), np.array(where), np.zeros(CARRIERS))
+    before, heaviest = packing.loads.copy(), packing.heaviest
+    is_within = relieve(packing, limit, Effort())
+    assert packing.loads.sum() == sum(shares)
+    assert np.maximum(0, packing.loads - limit).sum() <= np.maximum(0, before - limit).sum()
+    assert packing.heaviest <= max(heaviest, limit)
+    assert is_within == (packing.heaviest <= limit)

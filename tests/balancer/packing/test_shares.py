@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from balancer.packing.shares import SHARE_MAX, BadShare, checked
+
+
+@pytest.mark.parametrize(
+    ("share", "why"),
+    [
+        (float("nan"), "is not a number"),
+        (-1.0, "is negative"),
+        (float("-inf"), "is negative"),
+        (float("inf"), r"is above 1e\+15"),
+        (SHARE_MAX * 1.01, r"is above 1e\+15"),
+    ],
+)
+def test_what_is_no_load_is_refused_and_named(share, why):
+    with pytest.raises(BadShare, match=why) as refused:
+        checked([1.0, share, share])
+    assert refused.value.item == 1
+    assert "item 1" in str(refused.value)
+
+
+def test_whole_numbers_of_any_size_become_loads_that_add_up():
+    found = checked(np.full(1_000_000, 2**40, dtype=np.int64))
+    assert found.dtype == np.float64
+    assert found.sum() == 2**40 * 1_000_000
+
+
+def test_nothing_is_no_load_to_refuse():
+    assert checked([]).shape == (0,)

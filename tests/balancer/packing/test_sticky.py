@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from balancer.packing.fresh import packed
+from balancer.packing.shares import HOMELESS
+from balancer.packing.sticky import repaired
+from tests.balancer.packing.planted import drifted, loads_of, lognormal
+from tests.balancer.packing.rivals import count_sticky, load_based
+
+CARRIERS = 100
+
+
+def placed(items=5_000, seed=0):
+    shares = lognormal(items, seed)
+    return shares, packed(shares, np.zeros(CARRIERS)).where
+
+
+@pytest.mark.parametrize("drift", [0.1, 0.3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drift_is_repaired_with_about_as_few_moves_as_any_plan_needs(drift, seed):
+    shares, where = placed(seed=seed)
+    shares = drifted(shares, drift, seed)
+    found = repaired(shares, where, np.zeros(CARRIERS), 0.05)
+    assert found.is_within
+    assert loads_of(shares, found.where, CARRIERS).max() <= found.limit * (1 + 1e-9)
+    assert found.moves == (found.where != where).sum()
+    assert found.certificate <= found.moves <= 2.2 * found.certificate
+
+
+def test_what_is_within_the_limit_is_left_alone():
+    shares, where = placed()
+    for seed in range(20):
+        jittered = shares * np.random.default_rng(seed).uniform(0.95, 1.05, len(shares))
+        found = repaired(jittered, where, np.zeros(CARRIERS), 0.05)
+        assert (found.moves, found.certificate) == (0, 0)
+        assert found.where.tobytes() == where.tobytes()
+
+
+def test_a_lost_carriers_items_find_others_and_nearly_nothing_else_moves():
+    shares, where = placed()
+    where = np.where(where == CARRIERS - 1, HOMELESS, where)
+    found = repaired(shares, where, np.zeros(CARRIERS - 1), 0.05)
+    assert found.is_within
+    assert (found.where != HOMELESS).all()
+    assert found.moves <= 5
+
+
+def test_a_new_hot_item_finds_a_carrier_that_is_emptied_for_it():
+    shares, where = placed(500)
+    hot = shares.sum() / 10
+    shares, where = np.append(shares, hot), np.append(where, HOMELESS)
+    found = repaired(shares, where, np.zeros(CARRIERS), 0.05)
+    assert found.is_within
+    assert shares[found.where == found.where[-1]].sum() <= 1.05 * hot
+    assert found.moves <= 5
+
+
+def test_a_load_that_stays_counts_and_is_not_moved():
+    shares, base = np.ones(40), np.array([20.0, 0, 0, 0])
+    found = repaired(shares, np.repeat(np.arange(4), 10), base, 0.05)
+    assert loads_of(shares, found.where, 4).tolist() == [1, 13, 13, 13]
+    assert found.moves == found.certificate == 9
+
+
+def test_what_finds_no_room_stays_homeless():
+    where = np.array([0, 0, HOMELESS])
+    found = repaired(np.ones(3), where, np.zeros(1), 0.05, np.array([2]))
+    assert found.where.tolist() == [0, 0, HOMELESS]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_a_drift_and_new_hot_items_it_is_better_than_both_rivals(seed):
+    shares, where = placed(seed=seed)
+    later = np.append(drifted(shares, 0.3, seed), np.full(20, shares.sum() / CARRIERS / 2))
+    new = np.append(where, np.full(20, HOMELESS))
+    ours = repaired(later, new, np.zeros(CARRIERS), 0.05)
+    rivals = load_based(later, new, CARRIERS, seed=seed), count_sticky(new, CARRIERS)
+    heaviest = loads_of(later, ours.where, CARRIERS).max()
+    assert all(heaviest < loads_of(later, rival, CARRIERS).max() for rival in rivals)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.0])
+def test_at_first_it_is_no_worse_than_both_rivals(sigma):
+    shares = lognormal(2_000, 3, sigma)
+    nobody = np.full(len(shares), HOMELESS)
+    heaviest = packed(shares, np.zeros(CARRIERS)).heaviest
+    rivals = load_based(shares, nobody, CARRIERS), count_sticky(nobody, CARRIERS)
+    assert all(heaviest <= loads_of(shares, rival, CARRIERS).max() for rival in rivals)
