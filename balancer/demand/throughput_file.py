@@ -1,0 +1,81 @@
+"""Reads throughput from a file, in the format of Brooklin's file-based provider.
+
+    {"stats": {"cluster": {"Topic-0": "bytesInKB:15, msgIn:39", "Topic": "bytesInKB:4, msgIn:10"}}}
+
+A name that ends in a hyphen and a number is a partition's; any other is a topic's, and says what
+each of its partitions has. A kilobyte is 1024 bytes. A topic named `a-0` can be told from partition
+0 of `a` only by what else there is: so it is a topic where that topic is known to exist.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from balancer.demand.window import Rate
+from balancer.plan import TopicPartition
+
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>\d+)")
+_STATS = re.compile(r"\s*bytesInKB\s*:\s*(?P<kib>[^,]*),\s*msgIn\s*:\s*(?P<records>[^,]*)")
+_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
+RATE_MAX = 1e12
+"""Bytes or records a second: no partition has as much."""
+
+
+class BadThroughput(ValueError):
+    """The file is not as it should be: names the entry. Nothing of it is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What a file says of one cluster."""
+
+    partitions: dict[TopicPartition, Rate] = field(default_factory=dict)
+    topics: dict[str, Rate] = field(default_factory=dict)
+    """Of each of its partitions."""
+
+    def rate(self, place: TopicPartition) -> Rate | None:
+        """A partition's own rate, or else its topic's; None where the file has neither."""
+        return self.partitions.get(place) or self.topics.get(place.topic)
+
+
+def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
+    """What a file's text says of a cluster.
+
+    Args:
+        topics: that there are.
+
+    Raises:
+        BadThroughput
+    """
+    try:
+        stats = json.loads(text)["stats"][cluster]
+        entries = dict(stats.items())
+    except json.JSONDecodeError as error:
+        raise BadThroughput(f"not JSON: {error}") from None
+    except (KeyError, TypeError, AttributeError):
+        raise BadThroughput(f'there is no {{"stats": {{"{cluster}": {{...}}}}}} in it') from None
+    found = Throughput()
+    for name, written in entries.items():
+        rate = _rate(name, written)
+        match = _PARTITION.fullmatch(name)
+        if match and name not in topics:
+            found.partitions[TopicPartition(match["topic"], int(match["number"]))] = rate
+        else:
+            found.topics[name] = rate
+    return found
+
+
+def _rate(name: str, written: object) -> Rate:
+    match = _STATS.fullmatch(written) if isinstance(written, str) else None
+    if not match:
+        raise BadThroughput(f'{name}: {written!r} is not like "bytesInKB:15, msgIn:39"')
+    for number in (match["kib"], match["records"]):
+        if not _NUMBER.fullmatch(number):
+            raise BadThroughput(f"{name}: {number.strip()!r} is not a number of 0 or more")
+    rate = Rate(float(match["kib"]) * 1024, float(match["records"]))
+    if max(rate) > RATE_MAX:
+        raise BadThroughput(f"{name}: {max(rate):g} a second is more than any partition has")
+    return rate

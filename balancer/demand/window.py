@@ -1,0 +1,71 @@
+"""One stretch of a source log's growth, and what many of them say about the rate to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+QUANTILE = 0.95
+"""Of the time looked at, so much had a rate no higher. The maximum would be one burst, which a lag
+of seconds absorbs; the mean would be too little for half of the time."""
+
+
+class Rate(NamedTuple):
+    """Of a source log's growth, per second; bytes as they are in the log, compressed."""
+
+    bytes_per_second: float
+    records_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a source log took in from one time to another, in milliseconds since 1970.
+
+    Raises ValueError where that cannot be: such a window is not to be stored.
+    """
+
+    begin_ms: int
+    end_ms: int
+    bytes: int
+    records: int
+
+    def __post_init__(self) -> None:
+        if self.end_ms <= self.begin_ms:
+            raise ValueError(f"a window from {self.begin_ms} to {self.end_ms} has no length")
+        if self.bytes < 0 or self.records < 0:
+            raise ValueError(f"a log that took in {self.bytes} bytes, {self.records} records")
+
+    @property
+    def seconds(self) -> float:
+        return (self.end_ms - self.begin_ms) / 1000
+
+    @property
+    def rate(self) -> Rate:
+        return Rate(self.bytes / self.seconds, self.records / self.seconds)
+
+
+def sustained(windows: Iterable[Window], begin_ms: int) -> Rate | None:
+    """The rate that was not exceeded for QUANTILE of the time since; None: no window ends since.
+
+    Bytes and records each for themselves: they need not be high at the same time.
+    """
+    recent = [window for window in windows if window.end_ms > begin_ms]
+    if not recent:
+        return None
+    seconds = [window.seconds for window in recent]
+    rates = [window.rate for window in recent]
+    return Rate(
+        _quantile([rate.bytes_per_second for rate in rates], seconds),
+        _quantile([rate.records_per_second for rate in rates], seconds),
+    )
+
+
+def _quantile(rates: Sequence[float], seconds: Sequence[float]) -> float:
+    """The lowest rate that is exceeded for no more than the rest of the time."""
+    order = np.argsort(rates, kind="stable")
+    passed = np.cumsum(np.asarray(seconds)[order])
+    at = int(np.searchsorted(passed, QUANTILE * passed[-1], side="left"))
+    return float(rates[order[min(at, len(order) - 1)]])

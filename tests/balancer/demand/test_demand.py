@@ -1,0 +1,64 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.demand.demand import Basis, Demand, believed, demands, measured_part
+from balancer.plan import TopicPartition
+
+A, B, C = (TopicPartition("clicks", number) for number in range(3))
+OTHER = TopicPartition("views", 0)
+
+
+def test_what_is_not_known_is_taken_for_its_topics_mean_or_else_for_the_default():
+    assert demands({A: 0.1, B: 0.3}, [A, C, OTHER], 0.05) == {
+        A: Demand(0.1, Basis.MEASURED),
+        C: Demand(0.2, Basis.TOPIC),
+        OTHER: Demand(0.05, Basis.DEFAULT),
+    }
+
+
+def test_a_partition_that_is_idle_is_known_to_be():
+    assert demands({A: 0.0}, [A], 0.5)[A] == Demand(0.0, Basis.MEASURED)
+
+
+def test_how_much_is_known_counts_what_is_wanted():
+    assert measured_part([A, OTHER], [A, B]) == 0.5
+    assert measured_part([], []) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("share", "why"),
+    [
+        (float("nan"), "no number"),
+        (float("inf"), "no number"),
+        (-0.1, "negative"),
+        (200.0, "2000 times what it was"),
+    ],
+)
+def test_what_cannot_be_believed_is_named_and_what_was_there_before_holds(share, why):
+    found = believed({A: share, B: 0.2}, {A: 0.1, B: 0.1})
+    assert found.shares == {A: 0.1, B: 0.2}
+    assert why in found.doubts[A]
+
+
+def test_a_jump_that_is_seen_again_is_believed():
+    jumped = {A: 200.0}
+    assert believed(jumped, {A: 0.1}).doubts
+    assert believed(jumped, jumped).shares == jumped
+
+
+def test_a_partition_that_begins_to_be_used_has_not_jumped():
+    assert believed({A: 0.9}, {A: 0.0}).shares == {A: 0.9}
+
+
+def test_what_never_was_a_load_is_left_out():
+    nothing = float("nan")
+    assert believed({A: nothing}, {}).shares == {}
+    assert believed({A: nothing}, {A: nothing}).shares == {}
+
+
+@given(st.dictionaries(st.sampled_from([A, B, C]), st.floats()))
+def test_every_share_is_either_believed_or_named(new):
+    found = believed(new, {A: 0.1})
+    assert found.doubts.keys() | found.shares.keys() == new.keys()
+    assert all(0 <= share < float("inf") for share in found.shares.values())

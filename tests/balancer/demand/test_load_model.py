@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.demand.load_model import Factors, LoadModel, NotFitted, Saturated
+from balancer.demand.window import Rate
+
+MIB = 1 << 20
+
+
+def windows(factors, seed=0, noise=0.0, count=40):
+    """What saturated carriers would have shown, with records of many sizes."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        records = int(random.integers(10_000, 2_000_000))
+        size = int(random.integers(20, 2_000))
+        seconds = factors.per_byte * records * size + factors.per_record * records
+        found.append(
+            Saturated(
+                seconds * float(random.uniform(1 - noise, 1 + noise)), records * size, records
+            )
+        )
+    return found
+
+
+@given(st.floats(1e-10, 1e-7), st.floats(1e-8, 1e-4))
+def test_factors_that_carriers_have_are_found(per_byte, per_record):
+    found = Factors.fitted(windows(Factors(per_byte, per_record)))
+    assert found.per_byte == pytest.approx(per_byte, rel=1e-4)
+    assert found.per_record == pytest.approx(per_record, rel=1e-4)
+
+
+def test_a_noise_of_a_tenth_leaves_them_within_a_tenth():
+    for seed in range(5):
+        found = Factors.fitted(windows(Factors(4e-9, 1e-6), seed, noise=0.1))
+        assert found.per_byte == pytest.approx(4e-9, rel=0.1)
+        assert found.per_record == pytest.approx(1e-6, rel=0.1)
+
+
+@pytest.mark.parametrize("factors", [Factors(5e-9, 0.0), Factors(0.0, 2e-6)])
+def test_where_one_of_them_costs_nothing_none_is_below_zero(factors):
+    found = Factors.fitted(windows(factors, noise=0.05))
+    assert found.per_byte == pytest.approx(factors.per_byte, rel=0.1, abs=2e-10)
+    assert found.per_record == pytest.approx(factors.per_record, rel=0.1, abs=5e-8)
+    assert min(found.per_byte, found.per_record) >= 0
+
+
+def test_records_of_one_size_say_what_they_cost_together():
+    found = Factors.fitted([Saturated(2.0, 1000 * n, n) for n in [500] * 10])
+    assert found.per_byte * 1000 * 500 + found.per_record * 500 == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ([Saturated(1.0, 10, 1)] * 7, "7 windows of saturated carriers; 8 are needed"),
+        ([Saturated(0.0, 10, 1)] * 8, "took no time"),
+        ([Saturated(float("nan"), 10, 1)] * 8, "took no time"),
+        ([Saturated(1.0, -10, 1)] * 8, "less than nothing"),
+        ([Saturated(1.0, 0, 0)] * 8, "carried nothing"),
+    ],
+)
+def test_windows_that_say_nothing_change_nothing(told, why):
+    with pytest.raises(NotFitted, match=why):
+        Factors.fitted(told)
+
+
+def test_of_a_capacity_in_megabytes_records_take_nothing():
+    model = LoadModel(Factors.of_capacity(10e6), Factors.of_capacity(10e6))
+    assert model.share(Rate(7e6, 1e6)) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("capacity", [0.0, -1.0, float("nan")])
+def test_no_capacity_is_refused(capacity):
+    with pytest.raises(ValueError, match="give one above 0"):
+        Factors.of_capacity(capacity)
+
+
+def test_opened_batches_cost_what_they_cost_and_a_lag_what_catching_up_takes():
+    model = LoadModel(Factors(1e-9, 0.0), Factors(5e-9, 1e-6), drain_seconds=100)
+    rate = Rate(1e8, 1e4)
+    assert model.share(rate) == pytest.approx(0.1)
+    assert model.share(rate, opened_part=1.0) == pytest.approx(0.51)
+    assert model.share(rate, opened_part=0.5) == pytest.approx(0.305)
+    assert model.share(rate, lag=(10**9, 0)) == pytest.approx(0.11)
+    assert model.share(rate, lag=(10**15, 0)) == pytest.approx(0.6)
+
+
+def test_a_part_is_a_part():
+    model = LoadModel(Factors(1e-9, 0.0), Factors(1e-9, 0.0))
+    with pytest.raises(ValueError, match="a part is from 0 to 1"):
+        model.share(Rate(1, 1), opened_part=1.5)
+
+
+@pytest.mark.parametrize("factors", [(-1e-9, 1.0), (0.0, 0.0), (float("nan"), 1.0)])
+def test_factors_under_which_traffic_costs_nothing_are_refused(factors):
+    with pytest.raises(ValueError, match="one factor has to be above 0"):
+        Factors(*factors)

@@ -1,0 +1,60 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.demand.window import QUANTILE, Rate, Window, sustained
+
+MINUTE = 60_000
+
+
+def minutes(*mebibytes, begin=0):
+    """One window a minute, of so many MiB a second."""
+    return [
+        Window(begin + at * MINUTE, begin + (at + 1) * MINUTE, (each << 20) * 60, each * 600)
+        for at, each in enumerate(mebibytes)
+    ]
+
+
+def test_a_single_burst_is_not_what_is_planned_for_and_a_long_one_is():
+    assert sustained(minutes(*[1] * 59, 100), 0) == Rate(1 << 20, 10)
+    assert sustained(minutes(*[1] * 50, *[100] * 10), 0) == Rate(100 << 20, 1000)
+
+
+def test_windows_count_by_their_length():
+    long, short = Window(0, 60 * MINUTE, 3600, 3600), Window(0, 1000, 10**9, 10**6)
+    assert sustained([long, *[short] * 10], 0) == Rate(1.0, 1.0)
+
+
+def test_bytes_and_records_are_looked_at_apart():
+    large = [Window(at, at + 1000, 10**6, 1) for at in range(0, 50_000, 1000)]
+    many = [Window(at, at + 1000, 1, 10**6) for at in range(50_000, 100_000, 1000)]
+    assert sustained(large + many, 0) == Rate(1e6, 1e6)
+
+
+def test_what_ended_before_the_look_back_says_nothing():
+    assert sustained(minutes(5, 5), 2 * MINUTE) is None
+    assert sustained(minutes(5, 1), MINUTE) == Rate(1 << 20, 10)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 99)), min_size=1, max_size=30))
+def test_for_no_more_than_the_rest_of_the_time_the_rate_was_higher(told):
+    windows = [Window(0, seconds * 1000, rate * seconds, 0) for seconds, rate in told]
+    found = sustained(windows, 0)
+    assert found is not None
+    higher = sum(seconds for seconds, rate in told if rate > found.bytes_per_second)
+    assert higher <= (1 - QUANTILE) * sum(seconds for seconds, _ in told) + 1e-9
+    assert found.bytes_per_second in [rate for _, rate in told]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why"),
+    [
+        ((5, 5, 1, 1), "has no length"),
+        ((6, 5, 1, 1), "has no length"),
+        ((0, 1, -1, 1), "took in -1 bytes"),
+        ((0, 1, 1, -1), "-1 records"),
+    ],
+)
+def test_what_no_log_can_have_done_is_refused(numbers, why):
+    with pytest.raises(ValueError, match=why):
+        Window(*numbers)
