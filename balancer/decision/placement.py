@@ -1,0 +1,56 @@
+"""What a decision about one route says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from balancer.plan import TopicPartition
+
+
+class Reason(StrEnum):
+    """Why a partition has another carrier than before."""
+
+    NEW = "new"
+    CARRIER_GONE = "its carrier is gone"
+    PINNED = "pinned"
+    HOT = "hot: alone on a carrier"
+    MAKES_ROOM = "makes room for a hot one"
+    RELIEVES = "relieves its carrier"
+    FULL_PLAN = "everything was placed anew"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Move:
+    """A partition goes from one carrier to another; `source` is None where it had none."""
+
+    partition: TopicPartition
+    source: int | None
+    target: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Which carrier of a route carries what.
+
+    Args:
+        where: by partition, its carrier.
+        moves: against what was before, in the order of their partitions.
+        loads: by carrier, what it is predicted to carry, of its time.
+        hot: partitions with more than a carrier shall carry, each of them alone as long as there
+            are carriers enough.
+        homeless: partitions for which no carrier has room.
+        bound: the heaviest of the carriers without a hot one has at least this much.
+        certificate: of what stood on a carrier that stays, so many move in any plan within the
+            slack; None in a full plan, which does not try to move little.
+    """
+
+    where: Mapping[TopicPartition, int]
+    moves: tuple[Move, ...]
+    loads: Mapping[int, float]
+    hot: Mapping[TopicPartition, float]
+    homeless: tuple[TopicPartition, ...]
+    bound: float
+    certificate: int | None
