@@ -97,10 +97,11 @@ def _alone(
     counts = Counter(view.before.values())
     taken = set(pins.values())
     free = [carrier for carrier in sorted(view.carriers) if carrier not in taken]
-    others = len(view.shares) > len(hot) and not taken
+    fits = len(hot) == len(view.shares) and len(hot) <= len(free)
+    spared = 0 if fits or taken else 1
     hottest = sorted(hot, key=lambda each: (-view.shares[each], each))
     chosen: dict[TopicPartition, int] = {}
-    hottest = hottest[: len(free) - (1 if others else 0)]
+    hottest = hottest[: len(free) - spared]
     for partition in hottest:
         if (before := view.before.get(partition)) in free:
             chosen[partition] = before
