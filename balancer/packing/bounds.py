@@ -14,6 +14,7 @@ from balancer.packing.shares import Shares
 
 ROUNDING = 1e-9
 """Sums of floats differ by less than this, as a part of them, however they are added up."""
+PARTS_MAX = 16
 
 
 def heaviest_at_least(shares: Shares, carriers: int, base: Shares | None = None) -> float:
@@ -25,6 +26,8 @@ def heaviest_at_least(shares: Shares, carriers: int, base: Shares | None = None)
     Args:
         base: by carrier, a load of its own that stays.
     """
+    if carriers < 1:
+        raise ValueError("there is no carrier to place anything on: give one or more")
     bound = 0.0 if base is None else float(base.max(initial=0.0))
     if not len(shares):
         return bound
@@ -47,29 +50,40 @@ def carriers_at_least(shares: Shares, capacity: float, items_max: int | None = N
     Args:
         items_max: no carrier holds more items than this.
     """
-    if capacity <= 0:
+    if not capacity > 0:
         raise ValueError(f"a capacity of {capacity:g} carries nothing: give one above 0")
+    if items_max is not None and items_max < 1:
+        raise ValueError(f"carriers of {items_max} items hold nothing: give one or more")
     if not len(shares):
         return 0
+    # What is above it only because of how it was added up still fits.
+    capacity *= 1 + ROUNDING
     ascending = np.sort(np.minimum(shares, capacity))
-    sums = np.concatenate([[0.0], np.cumsum(ascending)])
-    half = int(np.searchsorted(ascending, capacity / 2, side="right"))
-    # For every size up to half a capacity: items above capacity - size share with none of it.
-    sizes = ascending[:half]
-    first = np.searchsorted(ascending, sizes, side="left")
-    alone = np.searchsorted(ascending, capacity - sizes, side="right")
-    alone = np.maximum(alone, half)
-    lonely = len(ascending) - alone
-    middle = alone - half
-    room = middle * capacity - (sums[alone] - sums[half])
-    left = np.maximum(0.0, (sums[half] - sums[first]) - room)
-    bounds = lonely + middle + np.ceil(left / capacity * (1 - ROUNDING) - ROUNDING)
-    found = max(_whole(float(sums[-1]) / capacity), len(ascending) - half)
-    if len(bounds):
-        found = max(found, int(bounds.max()))
+    found = max(1, _by_number(ascending, capacity), _by_size(ascending, capacity))
     return max(found, -(-len(shares) // items_max)) if items_max else found
 
 
-def _whole(quotient: float) -> int:
-    """Rounded up, but not for what rounding has added."""
-    return math.ceil(quotient * (1 - ROUNDING))
+def _by_number(ascending: Shares, capacity: float) -> int:
+    """A carrier holds k items at most of those that are above a (k + 1)th of it."""
+    parts = np.arange(1, PARTS_MAX + 1)
+    above = len(ascending) - np.searchsorted(ascending, capacity / (parts + 1), side="right")
+    return int(np.ceil(above / parts).max())
+
+
+def _by_size(ascending: Shares, capacity: float) -> int:
+    """Martello and Toth's L2. For each size up to half the capacity: N1, the items with which none
+    of that size fits; N2, the others above half; N3, those up to half, but not below the size.
+    Items of N1 and N2 are on a carrier each, and what is left of N2's takes what it can of N3."""
+    sums = np.concatenate([[0.0], np.cumsum(ascending)])
+    half = int(np.searchsorted(ascending, capacity / 2, side="right"))
+    bound = math.ceil(float(sums[-1]) / capacity)
+    if not half:
+        return max(bound, len(ascending))
+    n3_begins = np.searchsorted(ascending, ascending[:half], side="left")
+    n1_begins = np.searchsorted(ascending, capacity - ascending[:half], side="right")
+    n1_begins = np.maximum(n1_begins, half)
+    n2 = n1_begins - half
+    left_by_n2 = n2 * capacity - (sums[n1_begins] - sums[half])
+    n3_sum = sums[half] - sums[n3_begins]
+    more = np.ceil(np.maximum(0.0, n3_sum - left_by_n2) / capacity - ROUNDING)
+    return max(bound, int((len(ascending) - half + more).max()))

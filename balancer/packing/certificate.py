@@ -18,29 +18,31 @@ def moves_at_least(packing: Packing, limit: float) -> int:
     That is little where the largest has nearly all of a load: either it stays, and many small ones
     go, or another carrier makes room for it. Two carriers could make use of the same room, so this
     is counted for one of them, where it counts most.
+
+    Returns: more than there are items, where some carrier's base alone is above the limit.
     """
-    fewest = {
+    needed = {
         at: _fewest(packing.largest(at), _over(packing, at, limit)) for at in packing.above(limit)
     }
     more = 0
-    for carrier, count in fewest.items():
+    for carrier, count in needed.items():
         largest = packing.largest(carrier)
         if_it_stays = _fewest(largest[1:], _over(packing, carrier, limit)) - count
         if if_it_stays > more:
-            if_it_goes = _room_for(packing, carrier, float(largest[0]), limit, fewest)
+            if_it_goes = _room_for(packing, carrier, float(largest[0]), limit, needed)
             more = max(more, min(if_it_stays, if_it_goes))
-    return sum(fewest.values()) + more
+    return sum(needed.values()) + more
 
 
 def _room_for(
-    packing: Packing, carrier: int, share: float, limit: float, fewest: Mapping[int, int]
+    packing: Packing, carrier: int, share: float, limit: float, needed: Mapping[int, int]
 ) -> int:
     """How many items one of the other carriers gives away at least so that it can take such a
     share, beside those that it gives away in any case."""
     return min(
         (
             _fewest(packing.largest(other), _over(packing, other, limit) + share)
-            - fewest.get(other, 0)
+            - needed.get(other, 0)
             for other in range(len(packing.loads))
             if other != carrier
         ),
@@ -49,9 +51,12 @@ def _room_for(
 
 
 def _over(packing: Packing, carrier: int, limit: float) -> float:
-    return float(packing.loads[carrier]) - limit
+    """What it has above the limit: the one of `Packing.above`."""
+    return float(packing.loads[carrier]) - limit * (1 + ROUNDING)
 
 
 def _fewest(largest: Shares, over: float) -> int:
     """How many of them make so much together at the least; one more than all, where they do not."""
-    return int(np.searchsorted(np.cumsum(largest), over * (1 - ROUNDING))) + 1 if over > 0 else 0
+    if over <= 0:
+        return 0
+    return int(np.searchsorted(np.cumsum(largest), over * (1 - ROUNDING))) + 1

@@ -11,8 +11,8 @@ from balancer.packing.bounds import ROUNDING, carriers_at_least
 from balancer.packing.exchange import Effort, relieve
 from balancer.packing.filling import filled
 from balancer.packing.longest_first import longest_first
-from balancer.packing.packing import Packing
-from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.packing import Items, Packing
+from balancer.packing.shares import HOMELESS, Carriers, Shares, checked
 
 FEW_ITEMS = 2_000
 FEW_PER_CARRIER = 8
@@ -42,56 +42,75 @@ def fewest(shares: Shares, capacity: float, items_max: int | None = None) -> Cou
         items_max: no carrier holds more items.
 
     Raises:
-        ValueError: a share is above the capacity: no number of carriers would do.
+        BadShare; ValueError: a share is above the capacity, and no number of carriers would do.
     """
+    shares = checked(shares)
     largest = float(shares.max(initial=0.0))
     if largest > capacity * (1 + ROUNDING):
         raise ValueError(f"a share of {largest:g} is above the capacity of {capacity:g}")
     at_least = carriers_at_least(shares, capacity, items_max)
-    carriers = at_least
-    while True:
-        packing = _fitting(shares, capacity, carriers, items_max or len(shares))
-        if packing is not None:
-            return Count(carriers, at_least, packing.where)
-        carriers += 1
+    search = _Search(shares, capacity, len(shares) if items_max is None else items_max)
+    # Most often the bound does, or one more: only then ever longer steps, and back by halves.
+    too_few, step, carriers = at_least - 1, 1, at_least
+    while (packing := search.fitting(carriers)) is None:
+        too_few, carriers, step = carriers, carriers + step, 2 * step
+    while carriers - too_few > 1:
+        between = (carriers + too_few) // 2
+        fewer = search.fitting(between)
+        if fewer is None:
+            too_few = between
+        else:
+            carriers, packing = between, fewer
+    return Count(carriers, at_least, packing.where)
 
 
-def _fitting(shares: Shares, capacity: float, carriers: int, items_max: int) -> Packing | None:
-    """A packing with no carrier above the capacity; None: none was found."""
-    room = np.full(carriers, items_max)
-    is_hard = len(shares) <= min(FEW_ITEMS, FEW_PER_CARRIER * carriers)
-    start = _filled if is_hard else _longest_first
-    best = start(shares, capacity, room)
-    effort = Effort()
-    if relieve(best, capacity, effort):
-        return best
-    # The same numbers in each run: the same input gives the same plan.
-    random = np.random.default_rng(0)
-    for _ in range(ROUNDS if is_hard else 0):
-        if effort.is_spent:
-            break
-        packing = _shaken(best, capacity, random)
-        if relieve(packing, capacity, effort):
-            return packing
-        if _excess(packing, capacity) <= _excess(best, capacity):
-            best = packing
-    return None
+class _Search:
+    """For packings within a capacity, on a number of carriers."""
 
+    def __init__(self, shares: Shares, capacity: float, items_max: int):
+        self._shares, self._capacity, self._items_max = shares, capacity, items_max
+        self._filled: list[Items] | None = None
 
-def _longest_first(shares: Shares, _: float, room: NDArray[np.int64]) -> Packing:
-    base = np.zeros(len(room))
-    return Packing(shares, longest_first(shares, base, room), base, room)
+    def fitting(self, carriers: int) -> Packing | None:
+        """A packing with all items and no carrier above the capacity; None: none was found."""
+        room = np.full(carriers, self._items_max)
+        is_hard = len(self._shares) <= min(FEW_ITEMS, FEW_PER_CARRIER * carriers)
+        best = self._by_filling(room) if is_hard else self._by_size(room)
+        if (best.where == HOMELESS).any():
+            return None
+        effort = Effort()
+        if relieve(best, self._capacity, effort):
+            return best
+        # The same numbers in each run: the same input gives the same plan.
+        random = np.random.default_rng(0)
+        for _ in range(ROUNDS if is_hard else 0):
+            if effort.is_spent:
+                break
+            packing = _shaken(best, self._capacity, random)
+            if relieve(packing, self._capacity, effort):
+                return packing
+            if self._excess(packing) <= self._excess(best):
+                best = packing
+        return None
 
+    def _by_size(self, room: NDArray[np.int64]) -> Packing:
+        base = np.zeros(len(room))
+        return Packing(self._shares, longest_first(self._shares, base, room), base, room)
 
-def _filled(shares: Shares, capacity: float, room: NDArray[np.int64]) -> Packing:
-    """The fullest carriers as they were filled; what is left goes where least is."""
-    packing = Packing(shares, np.full(len(shares), HOMELESS), np.zeros(len(room)), room)
-    fullest = sorted(filled(shares, capacity), key=lambda items: -float(shares[items].sum()))
-    for carrier, items in enumerate(fullest[: len(room)]):
-        for item in items[: room[carrier]].tolist():
-            packing.put(item, carrier)
-    packing.house()
-    return packing
+    def _by_filling(self, room: NDArray[np.int64]) -> Packing:
+        """The fullest carriers as they were filled; what is left goes where least is."""
+        shares = self._shares
+        if self._filled is None:
+            carriers = filled(shares, self._capacity)
+            self._filled = sorted(carriers, key=lambda items: -float(shares[items].sum()))
+        packing = Packing(shares, np.full(len(shares), HOMELESS), np.zeros(len(room)), room)
+        for carrier, items in enumerate(self._filled[: len(room)]):
+            packing.give(items[: room[carrier]], carrier)
+        packing.house(np.flatnonzero(packing.where == HOMELESS))
+        return packing
+
+    def _excess(self, packing: Packing) -> float:
+        return float(np.maximum(0.0, packing.loads - self._capacity).sum())
 
 
 def _shaken(packing: Packing, capacity: float, random: np.random.Generator) -> Packing:
@@ -99,16 +118,12 @@ def _shaken(packing: Packing, capacity: float, random: np.random.Generator) -> P
     by one, in any order, where least is."""
     apart = random.random(len(packing.loads)) < APART
     apart[packing.above(capacity)] = True
-    shaken = Packing(packing.shares, packing.where, np.zeros(len(packing.loads)), packing.room)
-    items = random.permutation(np.flatnonzero(apart[packing.where]))
     carriers = np.flatnonzero(apart)
-    for item in items.tolist():
-        shaken.put(item, HOMELESS)
-    for item in items.tolist():
+    items = random.permutation(np.flatnonzero(apart[packing.where]))
+    where = packing.where.copy()
+    where[items] = HOMELESS
+    shaken = Packing(packing.shares, where, np.zeros(len(packing.loads)), packing.room)
+    for item in items:
         roomy = carriers[shaken.counts[carriers] < shaken.room[carriers]]
-        shaken.put(item, int(roomy[shaken.loads[roomy].argmin()]))
+        shaken.give(item.reshape(1), int(roomy[shaken.loads[roomy].argmin()]))
     return shaken
-
-
-def _excess(packing: Packing, capacity: float) -> float:
-    return float(np.maximum(0.0, packing.loads - capacity).sum())

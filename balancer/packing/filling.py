@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from balancer.packing.bounds import ROUNDING
 from balancer.packing.packing import Items
 from balancer.packing.shares import Shares
 
@@ -19,6 +20,7 @@ THIRDS_MAX = 64
 
 def filled(shares: Shares, capacity: float) -> list[Items]:
     """By carrier, its items: the largest that is left, and those that fill the rest best."""
+    capacity *= 1 + ROUNDING
     left = np.argsort(shares, kind="stable")
     carriers: list[Items] = []
     while len(left):

@@ -9,7 +9,7 @@ from balancer.packing.bounds import heaviest_at_least
 from balancer.packing.exchange import Effort, relieve
 from balancer.packing.longest_first import longest_first
 from balancer.packing.packing import Packing
-from balancer.packing.shares import Shares
+from balancer.packing.shares import Shares, checked
 
 TOLERANCE = 8e-5
 """How far above the bound, as a part of it, the heaviest carrier may stay."""
@@ -23,10 +23,16 @@ def packed(shares: Shares, base: Shares, room: NDArray[np.int64] | None = None) 
 
     Args:
         base: by carrier, a load of its own that stays.
-        room: by carrier, how many items it may hold; what finds no room stays HOMELESS.
+        room: by carrier, how many items it may hold; what finds no room stays HOMELESS. The bound
+            knows nothing of room: with little of it the heaviest may stay far above.
+
+    Raises:
+        BadShare; ValueError: there is no carrier.
     """
+    shares = checked(shares)
+    bound = heaviest_at_least(shares, len(base), base)
     packing = Packing(shares, longest_first(shares, base, room), base, room)
-    level(packing, heaviest_at_least(shares, len(base), base))
+    level(packing, bound)
     return packing
 
 

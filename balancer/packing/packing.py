@@ -20,21 +20,23 @@ class Packing:
         where: by item, its carrier; copied.
         base: by carrier, a load of its own that cannot be moved away.
         room: by carrier, how many items it may hold; any number, unless given.
+
+    Raises ValueError where an item is on a carrier that is not there.
     """
 
     def __init__(
         self, shares: Shares, where: Carriers, base: Shares, room: NDArray[np.int64] | None = None
     ):
+        carriers = len(base)
+        if len(where) and not HOMELESS <= where.min() <= where.max() < carriers:
+            raise ValueError(f"items on carriers {where.min()} to {where.max()}, of {carriers}")
         self.shares = shares
         self.where = where.copy()
-        carriers = len(base)
         self.room = np.full(carriers, len(shares) + 1) if room is None else room
         placed = self.where != HOMELESS
         self.loads = base + np.bincount(self.where[placed], shares[placed], carriers)
-        order = np.argsort(self.where, kind="stable")
-        edges = np.searchsorted(self.where[order], np.arange(carriers + 1))
-        self.counts = np.diff(edges)
-        self._held: list[Items] = np.split(order, edges)[1 : carriers + 1]
+        self._held: list[Items] = _by_carrier(np.arange(len(shares)), self.where, carriers)
+        self.counts = np.array([len(items) for items in self._held], dtype=np.int64)
 
     @property
     def heaviest(self) -> float:
@@ -54,24 +56,31 @@ class Packing:
         """The shares of its items, the largest first."""
         return -np.sort(-self.shares[self._held[carrier]])
 
-    def put(self, item: int, carrier: int) -> None:
-        """An item, wherever it is, goes to a carrier; HOMELESS: to none."""
-        before = int(self.where[item])
-        share = self.shares[item]
-        if before != HOMELESS:
-            held = self._held[before]
-            self._held[before] = held[held != item]
-            self.loads[before] -= share
-            self.counts[before] -= 1
-        if carrier != HOMELESS:
-            self._held[carrier] = np.append(self._held[carrier], item)
-            self.loads[carrier] += share
-            self.counts[carrier] += 1
-        self.where[item] = carrier
+    def take(self, items: Items, carrier: int) -> None:
+        """Items of a carrier become homeless."""
+        held = self._held[carrier]
+        self._set(carrier, held[~np.isin(held, items)], items, HOMELESS)
+        self.loads[carrier] -= self.shares[items].sum()
 
-    def house(self) -> None:
-        """What is homeless goes, the largest first, where least is; what finds no room stays so."""
-        homeless = np.flatnonzero(self.where == HOMELESS)
+    def give(self, items: Items, carrier: int) -> None:
+        """Homeless items go to a carrier."""
+        self._set(carrier, np.append(self._held[carrier], items), items, carrier)
+        self.loads[carrier] += self.shares[items].sum()
+
+    def _set(self, carrier: int, held: Items, items: Items, where: int) -> None:
+        self._held[carrier] = held
+        self.counts[carrier] = len(held)
+        self.where[items] = where
+
+    def house(self, homeless: Items) -> None:
+        """Homeless items go, the largest first, where least is; what finds no room stays so."""
         chosen = longest_first(self.shares[homeless], self.loads, self.room - self.counts)
-        for item, carrier in zip(homeless.tolist(), chosen.tolist(), strict=True):
-            self.put(item, carrier)
+        for carrier, items in enumerate(_by_carrier(homeless, chosen, len(self.loads))):
+            if len(items):
+                self.give(items, carrier)
+
+
+def _by_carrier(items: Items, where: Carriers, carriers: int) -> list[Items]:
+    order = np.argsort(where, kind="stable")
+    edges = np.searchsorted(where[order], np.arange(carriers + 1))
+    return np.split(items[order], edges)[1 : carriers + 1]

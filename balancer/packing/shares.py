@@ -11,8 +11,8 @@ Carriers = NDArray[np.int64]
 """By item, the number of the carrier that holds it, or HOMELESS."""
 
 HOMELESS = -1
-SHARE_MAX = 1e15
-"""Above it, float64 no longer tells a sum of a million shares from the same sum and one byte."""
+SHARE_MAX = 1e12
+"""In a sum of a million of these, float64 still sees a billionth of one."""
 
 
 class BadShare(ValueError):
@@ -24,8 +24,10 @@ class BadShare(ValueError):
 
 
 def checked(shares: ArrayLike) -> Shares:
-    """The shares as float64, one row. Raises BadShare for the first that is no load."""
-    found = np.atleast_1d(np.asarray(shares, dtype=np.float64)).ravel()
+    """The shares as float64. Raises BadShare for the first that is no load."""
+    found = np.asarray(shares, dtype=np.float64)
+    if found.ndim != 1:
+        raise ValueError(f"shares in {found.ndim} dimensions: give one row")
     for is_bad, why in (
         (np.isnan(found), "is not a number"),
         (found < 0, "is negative"),

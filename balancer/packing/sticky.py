@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from balancer.packing.bounds import heaviest_at_least
 from balancer.packing.certificate import moves_at_least
 from balancer.packing.exchange import Effort, relieve
-from balancer.packing.packing import Packing
-from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.packing import Items, Packing
+from balancer.packing.shares import HOMELESS, Carriers, Shares, checked
 
 ROUNDS_MAX = 6
 """What was placed may burden a carrier anew."""
@@ -30,7 +30,7 @@ class Repair:
         moves: items that had a carrier and have another one now.
         certificate: moves that any packing within the limit needs.
         limit: what no carrier was to be above.
-        is_within: whether none is.
+        is_within: whether none is; also where some are HOMELESS.
     """
 
     where: Carriers
@@ -53,40 +53,55 @@ def repaired(
         where: by item, the carrier that holds it, or HOMELESS.
         base: by carrier, a load of its own that stays.
         slack: how far above the bound, as a part of it, the heaviest carrier may be.
-        room: by carrier, how many items it may hold; any number, unless given.
+        room: by carrier, how many items it may hold; any number, unless given. What had a carrier
+            keeps one, and the limit knows nothing of room.
+
+    Raises:
+        BadShare; ValueError: there is no carrier, or items are on others.
     """
+    shares = checked(shares)
     limit = heaviest_at_least(shares, len(base), base) * (1 + slack)
     packing = Packing(shares, where, base, room)
     certificate = moves_at_least(packing, limit)
-    packing.house()
+    packing.house(np.flatnonzero(where == HOMELESS))
     for _ in range(ROUNDS_MAX):
-        for carrier in packing.above(limit):
-            for item in _shed(packing, carrier, limit):
-                packing.put(item, HOMELESS)
-        packing.house()
+        if not _lower(packing, limit):
+            break
     is_within = relieve(packing, limit, Effort())
     moved = (where != HOMELESS) & (packing.where != where)
     return Repair(packing.where, int(moved.sum()), certificate, limit, is_within)
 
 
-def _shed(packing: Packing, carrier: int, limit: float) -> list[int]:
-    """As few items as bring a carrier to the limit, and of these the smallest; only such as find
-    room elsewhere. None where that is not possible."""
-    free = limit - float(packing.loads.min())
+def _lower(packing: Packing, limit: float) -> bool:
+    """Whether any carrier above the limit found items to give away; they go where least is."""
+    shed = {carrier: _shed(packing, carrier, limit) for carrier in packing.above(limit)}
+    for carrier, items in shed.items():
+        packing.take(items, carrier)
+    all_shed = np.concatenate([np.empty(0, dtype=np.int64), *shed.values()])
+    packing.house(all_shed)
+    for carrier, items in shed.items():
+        # What found no room is no worse off than before.
+        packing.give(items[packing.where[items] == HOMELESS], carrier)
+    return len(all_shed) > 0
+
+
+def _shed(packing: Packing, carrier: int, limit: float) -> Items:
+    """As few items as bring a carrier to the limit, the last of them as small as may be; only such
+    as the lightest of the others can take. None where that is not enough."""
+    none = np.empty(0, dtype=np.int64)
+    roomy = np.flatnonzero(packing.counts < packing.room)
+    roomy = roomy[roomy != carrier]
+    if not len(roomy):
+        return none
     held = packing.held(carrier)
-    order = held[np.argsort(-packing.shares[held], kind="stable")]
-    order = order[packing.shares[order] <= free]
-    left = packing.shares[order]
+    largest = held[np.argsort(-packing.shares[held], kind="stable")]
+    largest = largest[packing.shares[largest] <= limit - packing.loads[roomy].min()]
+    shares = packing.shares[largest]
+    sums = np.concatenate([[0.0], np.cumsum(shares)])
     over = float(packing.loads[carrier]) - limit
-    count = int(np.searchsorted(np.cumsum(left), over)) + 1
-    if count > len(left):
-        return []
-    shed: list[int] = []
-    for others in range(count - 1, -1, -1):
-        # The smallest that is enough once the largest of the others go as well.
-        needed = over - float(left[:others].sum())
-        at = max(others, int(np.searchsorted(-left, -needed, side="right")) - 1)
-        shed.append(int(order[at]))
-        over -= float(left[at])
-        order, left = np.delete(order, at), np.delete(left, at)
-    return shed
+    count = int(np.searchsorted(sums, over))
+    if count > len(largest):
+        return none
+    needed = over - sums[count - 1]
+    last = max(count - 1, int(np.searchsorted(-shares, -needed, side="right")) - 1)
+    return np.append(largest[: count - 1], largest[last])

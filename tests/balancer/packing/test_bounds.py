@@ -28,13 +28,14 @@ def test_no_packing_has_a_heaviest_carrier_below_the_bound(shares, carriers, fir
     assert bound <= lightest_heaviest(shares, carriers, base) + 1e-9
 
 
-@given(st.lists(st.integers(0, 12), max_size=6), st.integers(12, 20))
-def test_no_packing_needs_fewer_carriers_than_the_bound(shares, capacity):
-    bound = carriers_at_least(np.array(shares, dtype=float), capacity)
+@given(st.lists(st.integers(0, 12), max_size=6), st.integers(12, 20), st.sampled_from([1, 3, 10]))
+def test_no_packing_needs_fewer_carriers_than_the_bound(shares, capacity, parts):
+    """Also where sums of thirds and tenths are not quite what they should be."""
+    bound = carriers_at_least(np.array(shares) / parts, capacity / parts)
     fewer = bound - 1
-    if fewer > 0 and shares:
-        assert lightest_heaviest(shares, fewer, [0.0] * fewer) > capacity
-    assert bound <= len(shares)
+    if fewer > 0:
+        assert lightest_heaviest(shares, fewer, [0] * fewer) > capacity
+    assert min(1, len(shares)) <= bound <= len(shares)
 
 
 def test_three_of_four_equal_items_on_two_carriers_are_seen():
@@ -64,11 +65,26 @@ def test_a_most_of_items_needs_carriers_too():
     assert carriers_at_least(np.zeros(100), 10.0, items_max=30) == 4
 
 
+def test_items_of_which_a_carrier_takes_two_need_half_their_number():
+    assert carriers_at_least(np.full(300, 0.34), 1.0) == 150
+
+
+@pytest.mark.parametrize("items_max", [0, -1])
+def test_a_carrier_of_no_items_is_refused(items_max):
+    with pytest.raises(ValueError, match="hold nothing"):
+        carriers_at_least(np.ones(3), 1.0, items_max)
+
+
+def test_without_carriers_nothing_has_a_place():
+    with pytest.raises(ValueError, match="give one or more"):
+        heaviest_at_least(np.ones(3), 0)
+
+
 def test_rounding_asks_for_no_further_carrier():
     assert carriers_at_least(np.full(30, 0.1), 1.0) == 3
 
 
-@pytest.mark.parametrize("capacity", [0.0, -1.0])
+@pytest.mark.parametrize("capacity", [0.0, -1.0, float("nan")])
 def test_a_capacity_that_carries_nothing_is_refused(capacity):
     with pytest.raises(ValueError, match="give one above 0"):
         carriers_at_least(np.array([1.0]), capacity)

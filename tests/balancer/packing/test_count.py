@@ -7,12 +7,17 @@ from balancer.packing.count import fewest
 from tests.balancer.packing.planted import loads_of, lognormal, planted, triplets, uniform
 
 
-@given(st.lists(st.integers(0, 20), max_size=25), st.integers(20, 40), st.integers(1, 6))
+@given(
+    st.lists(st.integers(0, 20), max_size=25),
+    st.integers(20, 40),
+    st.none() | st.integers(1, 6),
+)
 def test_the_packing_shows_that_the_carriers_do(shares, capacity, items_max):
     found = fewest(np.array(shares, dtype=float), capacity, items_max)
+    assert (found.where >= 0).all()
     loads = loads_of(np.array(shares, dtype=float), found.where, found.carriers)
     assert loads.max(initial=0) <= capacity
-    assert np.bincount(found.where, minlength=1).max() <= items_max
+    assert np.bincount(found.where, minlength=1).max() <= (items_max or len(shares))
     assert found.at_least <= found.carriers <= len(shares)
 
 
@@ -37,6 +42,20 @@ def test_many_items_need_what_their_sum_needs():
     shares = lognormal(20_000, 0)
     found = fewest(shares, float(shares.sum()) / 99.5)
     assert found.carriers == found.at_least == 100
+
+
+@pytest.mark.parametrize("items", [100, 20_001])
+def test_items_just_above_a_third_of_a_carrier_are_counted_at_once(items):
+    found = fewest(np.full(items, 0.34), 1.0)
+    assert found.carriers == found.at_least == -(-items // 2)
+
+
+def test_tenths_that_add_up_to_the_capacity_fit():
+    assert fewest(np.array([0.1] * 10 + [0.2] * 10), 0.3).carriers == 10
+
+
+def test_idle_items_have_a_carrier():
+    assert fewest(np.zeros(3), 1.0).where.tolist() == [0, 0, 0]
 
 
 def test_as_in_the_source_seven_of_ten_megabytes_a_second_are_used():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from balancer.packing.exchange import Effort, relieve
 from balancer.packing.packing import Packing
 
-CARRIERS = 4
+CARRIERS = 3
 
 
 def packing_of(*carriers, room=None):
@@ -37,8 +37,23 @@ def test_where_one_exchange_burdens_another_that_one_passes_it_on():
 
 def test_without_effort_nothing_is_done():
     packing = packing_of([6, 5], [1])
+    assert Effort(0).is_spent
     assert not relieve(packing, 7, Effort(0))
     assert packing.where.tolist() == [0, 0, 1]
+
+
+def test_a_row_that_would_burden_another_with_more_than_the_heaviest_has_is_not_done():
+    packing = packing_of([6], [28], [12, 5, 7])
+    relieve(packing, 10, Effort())
+    assert packing.heaviest == 28
+
+
+def test_very_many_items_on_two_carriers_are_looked_at_in_steps():
+    shares = np.append([10.0, 7, 6, 6], np.zeros(40_000))
+    where = np.append([0, 1, 1, 0], np.arange(40_000) % 2)
+    packing = Packing(shares, where, np.zeros(2))
+    assert not relieve(packing, 15.2, Effort(1_000))
+    assert relieve(packing, 16, Effort())
 
 
 def test_what_cannot_be_relieved_is_said():

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,14 +11,21 @@ CARRIERS = 4
 
 @given(
     st.lists(st.integers(HOMELESS, CARRIERS - 1), min_size=1, max_size=12),
-    st.lists(st.tuples(st.integers(0, 11), st.integers(HOMELESS, CARRIERS - 1)), max_size=20),
+    st.lists(st.tuples(st.integers(0, 11), st.integers(0, CARRIERS)), max_size=20),
 )
-def test_loads_counts_and_items_stay_what_the_places_of_all_items_say(where, puts):
+def test_loads_counts_and_items_stay_what_the_places_of_all_items_say(where, changes):
     shares = np.arange(1.0, len(where) + 1)
     base = np.array([10.0, 0, 0, 5])
     packing = Packing(shares, np.array(where), base)
-    for item, carrier in puts:
-        packing.put(item % len(where), carrier)
+    for item, carrier in changes:
+        item = np.array([item % len(where)])
+        before = int(packing.where[item[0]])
+        if before != HOMELESS:
+            packing.take(item, before)
+        if carrier < CARRIERS:
+            packing.give(item, carrier)
+        else:
+            packing.house(item)
     for carrier in range(CARRIERS):
         items = np.flatnonzero(packing.where == carrier)
         assert sorted(packing.held(carrier).tolist()) == items.tolist()
@@ -28,5 +36,16 @@ def test_loads_counts_and_items_stay_what_the_places_of_all_items_say(where, put
 
 def test_what_it_was_made_from_stays_as_it_was():
     where = np.array([0, 1])
-    Packing(np.ones(2), where, np.zeros(2)).put(0, 1)
+    Packing(np.ones(2), where, np.zeros(2)).take(np.array([0]), 0)
     assert where.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("where", [[0, 2], [-2, 0]])
+def test_an_item_on_a_carrier_that_is_not_there_is_refused(where):
+    with pytest.raises(ValueError, match="items on carriers"):
+        Packing(np.ones(2), np.array(where), np.zeros(2))
+
+
+def test_those_above_a_limit_are_told_the_heaviest_first_and_rounding_is_none():
+    packing = Packing(np.array([0.1, 0.2, 0.5, 0.4]), np.array([0, 0, 1, 2]), np.zeros(4))
+    assert packing.above(0.3) == [1, 2]

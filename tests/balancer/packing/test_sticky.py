@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from balancer.packing.fresh import packed
 from balancer.packing.shares import HOMELESS
@@ -60,6 +62,29 @@ def test_a_load_that_stays_counts_and_is_not_moved():
     found = repaired(shares, np.repeat(np.arange(4), 10), base, 0.05)
     assert loads_of(shares, found.where, 4).tolist() == [1, 13, 13, 13]
     assert found.moves == found.certificate == 9
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(HOMELESS, 2)), min_size=1, max_size=10),
+    st.lists(st.integers(0, 5), min_size=3, max_size=3),
+)
+def test_with_little_room_nothing_loses_its_carrier_and_none_gets_more_than_it_may(items, free):
+    shares = np.array([share for share, _ in items], dtype=float)
+    where = np.array([carrier for _, carrier in items])
+    held = np.bincount(where[where != HOMELESS], minlength=3)
+    found = repaired(shares, where, np.zeros(3), 0.05, held + np.array(free))
+    assert (found.where[where != HOMELESS] != HOMELESS).all()
+    now = np.bincount(found.where[found.where != HOMELESS], minlength=3)
+    assert (now <= held + free).all()
+    moved = (where != HOMELESS) & (found.where != where)
+    assert found.moves == moved.sum()
+
+
+def test_everything_on_one_carrier_is_spread():
+    shares = lognormal(20_000, 0)
+    found = repaired(shares, np.zeros(20_000, dtype=np.int64), np.zeros(CARRIERS), 0.05)
+    assert found.is_within
+    assert found.certificate <= found.moves < 20_000
 
 
 def test_what_finds_no_room_stays_homeless():
