@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from balancer.decision.limits import Limits
 from balancer.packing.count import fewest
-from balancer.packing.shares import Shares
+from balancer.packing.shares import Shares, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,13 @@ class Wanted:
         carriers: within the limits.
         needed: whatever the limits.
         at_least: no packing does with fewer; what `needed` can be too many by.
-        calm_rounds: for so many rounds in a row fewer would have done than there are.
+        calm: what was needed in each of the last rounds in which fewer would have done.
     """
 
     carriers: int
     needed: int
     at_least: int
-    calm_rounds: int
+    calm: tuple[int, ...] = ()
 
     @property
     def lacking(self) -> int:
@@ -32,23 +32,32 @@ class Wanted:
 
 
 def carriers_wanted(
-    shares: Shares, limits: Limits, *, present: int = 0, calm_rounds: int = 0
+    shares: Shares, limits: Limits, *, present: int = 0, last: Wanted | None = None
 ) -> Wanted:
-    """The fewest that keep every carrier at the threshold; one for each share that is above it.
+    """The fewest for which every share can be packed at the threshold, and one for each hot share.
+
+    There are more at once, and fewer only after calm rounds: as many as the worst of these needed.
 
     Args:
-        shares: of a carrier's time.
+        shares: of a carrier's time. Pins are not known here: a plan with pins may be fuller.
         present: how many there are; 0 before the first plan.
-        calm_rounds: as the last round's `Wanted` has it.
+        last: what was wanted in the last round.
+
+    Raises:
+        BadShare
     """
+    shares = checked(shares)
     is_hot = shares > limits.threshold
     hot = int(is_hot.sum())
     counted = fewest(shares[~is_hot], limits.threshold, limits.partitions_max)
     needed, at_least = hot + counted.carriers, hot + counted.at_least
-    carriers = min(max(needed, limits.carriers_min), limits.carriers_max)
-    if carriers >= present:
-        return Wanted(carriers, needed, at_least, 0)
-    calm_rounds += 1
-    # A limit that was lowered is no lull that may pass.
-    stays = calm_rounds < limits.calm_rounds and present <= limits.carriers_max
-    return Wanted(present if stays else carriers, needed, at_least, calm_rounds if stays else 0)
+    if _within(limits, needed) >= present:
+        return Wanted(_within(limits, needed), needed, at_least)
+    calm = (*(last.calm if last else ()), needed)
+    if len(calm) < limits.calm_rounds:
+        return Wanted(_within(limits, present), needed, at_least, calm)
+    return Wanted(_within(limits, max(calm)), needed, at_least)
+
+
+def _within(limits: Limits, carriers: int) -> int:
+    return min(max(carriers, limits.carriers_min), limits.carriers_max)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Limits:
             raise ValueError(f"threshold is {self.threshold:g}: above 0, and 1 at most")
         if self.partitions_max < 1:
             raise ValueError(f"partitions_max is {self.partitions_max}: 1 or more")
-        if not self.slack >= 0:
+        if not 0 <= self.slack < inf:
             raise ValueError(f"slack is {self.slack:g}: 0 or more")
         if self.calm_rounds < 0:
             raise ValueError(f"calm_rounds is {self.calm_rounds}: 0 or more")

@@ -17,11 +17,12 @@ class Reason(StrEnum):
     PINNED = "pinned"
     HOT = "hot: alone on a carrier"
     MAKES_ROOM = "makes room for a hot one"
+    TOO_MANY = "its carrier has more than it may"
     RELIEVES = "relieves its carrier"
     FULL_PLAN = "everything was placed anew"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Move:
     """A partition goes from one carrier to another; `source` is None where it had none."""
 
@@ -43,8 +44,8 @@ class Placement:
             are carriers enough.
         homeless: partitions for which no carrier has room.
         bound: the heaviest of the carriers without a hot one has at least this much.
-        certificate: of what stood on a carrier that stays, so many move in any plan within the
-            slack; None in a full plan, which does not try to move little.
+        certificate: so many moves that relieve a carrier, of those without a hot one, are in any
+            plan within the slack; None in a full plan, which does not try to move little.
     """
 
     where: Mapping[TopicPartition, int]
@@ -54,3 +55,7 @@ class Placement:
     homeless: tuple[TopicPartition, ...]
     bound: float
     certificate: int | None
+
+    def above(self, share: float) -> dict[int, float]:
+        """The carriers that are predicted to carry more than that, with what they carry."""
+        return {carrier: load for carrier, load in self.loads.items() if load > share}

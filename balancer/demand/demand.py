@@ -7,7 +7,7 @@ partition is taken for of which nothing is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,7 +16,9 @@ from balancer.plan import TopicPartition
 JUMP_MAX = 1000.0
 """A share that has grown more than so many times since the last look is not believed at once."""
 JUMP_FLOOR = 1e-3
-"""What was less is taken for this much: from nothing to a thousandth of a carrier is no jump."""
+"""What was less is taken for this much: to come from nothing to a whole carrier is no jump."""
+SHARE_MAX = 1e6
+"""So many carriers, for one partition."""
 
 
 class Basis(StrEnum):
@@ -53,7 +55,11 @@ def demands(
     partitions: Iterable[TopicPartition],
     default_share: float,
 ) -> dict[TopicPartition, Demand]:
-    """The demand of each of the partitions, in their order."""
+    """The demand of each of the partitions, in their order.
+
+    Args:
+        measured: what is believed of them.
+    """
     shares_of: dict[str, list[float]] = {}
     for place, share in measured.items():
         shares_of.setdefault(place.topic, []).append(share)
@@ -69,43 +75,50 @@ def demands(
     return {place: demand(place) for place in partitions}
 
 
-def measured_part(
-    measured: Collection[TopicPartition], partitions: Collection[TopicPartition]
-) -> float:
+def measured_part(measured: Set[TopicPartition], partitions: Set[TopicPartition]) -> float:
     """How much of the partitions is known by themselves, 0 to 1: with too little nothing is to be
     moved, since what looks light may only not be known."""
     if not partitions:
         return 1.0
-    return sum(place in measured for place in partitions) / len(partitions)
+    return len(partitions & measured) / len(partitions)
 
 
 def believed(
-    new: Mapping[TopicPartition, float], before: Mapping[TopicPartition, float]
+    new: Mapping[TopicPartition, float],
+    seen: Mapping[TopicPartition, float],
+    held: Mapping[TopicPartition, float],
 ) -> Believed:
-    """New shares, but for those that are no load or have jumped.
+    """New shares, but for those that are no load or have jumped; a jump seen twice is believed.
 
-    A jump is believed when it is seen again: whoever calls this keeps `new` as the next `before`.
+    Args:
+        seen: what was `new` the last time.
+        held: what was believed then.
     """
     shares: dict[TopicPartition, float] = {}
     doubts: dict[TopicPartition, str] = {}
     for place, share in new.items():
-        doubt = _doubt(share, before.get(place))
+        doubt = _doubt(share, seen.get(place), held.get(place))
         if doubt is None:
             shares[place] = share
             continue
         doubts[place] = doubt
-        if place in before and _doubt(before[place], None) is None:
-            shares[place] = before[place]
+        if place in held:
+            shares[place] = held[place]
     return Believed(shares, doubts)
 
 
-def _doubt(share: float, before: float | None) -> str | None:
+def _doubt(share: float, seen: float | None, held: float | None) -> str | None:
     if not math.isfinite(share):
         return f"a share of {share} is no number"
     if share < 0:
         return f"a share of {share:g} is negative"
-    if before is not None and math.isfinite(before):
-        times = share / max(before, JUMP_FLOOR)
-        if times > JUMP_MAX:
-            return f"a share of {share:g} is {times:.0f} times what it was"
+    if share > SHARE_MAX:
+        return f"a share of {share:g} is more than anything has"
+    was_so = seen is not None and math.isfinite(seen) and not _has_jumped(share, seen)
+    if held is not None and _has_jumped(share, held) and not was_so:
+        return f"a share of {share:g} is {share / max(held, JUMP_FLOOR):.0f} times what it was"
     return None
+
+
+def _has_jumped(share: float, before: float) -> bool:
+    return share > JUMP_MAX * max(before, JUMP_FLOOR)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,11 @@ from balancer.demand.window import Rate
 
 WINDOWS_MIN = 8
 """Fewer say nothing of two factors."""
+SECONDS_MIN = 1e-3
+COUNT_MAX = 1e15
+ALIKE = 10.0
+"""A condition number: with records of 20 to 2000 bytes it is small, with all within 5 % of one size
+far above; there a tenth of noise alone would decide."""
 
 
 class NotFitted(ValueError):
@@ -44,16 +50,15 @@ class Factors:
     per_record: float
 
     def __post_init__(self) -> None:
-        if not (
-            self.per_byte >= 0 and self.per_record >= 0 and self.per_byte + self.per_record > 0
-        ):
+        both = (self.per_byte, self.per_record)
+        if not (all(map(isfinite, both)) and min(both) >= 0 and max(both) > 0):
             raise ValueError(f"{self}: one factor has to be above 0, and none below")
 
     @classmethod
     def of_capacity(cls, bytes_per_second: float) -> Self:
         """A carrier that is taken to move so many bytes a second, whatever the records."""
-        if not bytes_per_second > 0:
-            raise ValueError(f"a capacity of {bytes_per_second:g} bytes a second: give one above 0")
+        if not (isfinite(bytes_per_second) and bytes_per_second >= 1):
+            raise ValueError(f"a capacity of {bytes_per_second:g} bytes a second: give 1 or more")
         return cls(1 / bytes_per_second, 0.0)
 
     @classmethod
@@ -68,23 +73,29 @@ class Factors:
             raise NotFitted(
                 f"{len(windows)} windows of saturated carriers; {WINDOWS_MIN} are needed"
             )
+        for window in windows:
+            if not SECONDS_MIN <= window.busy_seconds < inf:
+                raise NotFitted(f"{window}: no time in which anything can be carried")
+            if not (1 <= window.bytes <= COUNT_MAX and 1 <= window.records <= COUNT_MAX):
+                raise NotFitted(f"{window}: what was carried is not what a saturated carrier does")
         rows = np.array([(w.bytes, w.records) for w in windows], dtype=np.float64)
-        seconds = np.array([w.busy_seconds for w in windows])
-        if (rows < 0).any() or not (seconds > 0).all() or not np.isfinite(seconds).all():
-            raise NotFitted("a window took no time, or carried less than nothing")
-        rows /= seconds[:, None]
-        if not rows.any(axis=1).all():
-            raise NotFitted("a window carried nothing: its carrier was not saturated")
+        rows /= np.array([window.busy_seconds for window in windows])[:, None]
+        scale = np.linalg.norm(rows, axis=0)
+        rows /= scale
+        if np.linalg.cond(rows) > ALIKE:
+            raise NotFitted(
+                "the records of all windows are of about one size, which tells what they cost, and "
+                "not how much of it is for bytes"
+            )
         both, *_ = np.linalg.lstsq(rows, np.ones(len(rows)))
-        if (both < 0).any() or np.linalg.matrix_rank(rows) < 2:
+        if (both < 0).any():
             both = _one_alone(rows)
-        return cls(*both.tolist())
+        return cls(*(both / scale).tolist())
 
 
 def _one_alone(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """With two factors the best one would be below 0: the better of those with one at 0."""
-    squares = (rows**2).sum(axis=0)
-    alone = np.divide(rows.sum(axis=0), squares, out=np.zeros(2), where=squares > 0)
+    alone = rows.sum(axis=0) / (rows**2).sum(axis=0)
     errors = ((rows * alone - 1) ** 2).sum(axis=0)
     return np.where(np.arange(2) == errors.argmin(), alone, 0.0)
 
@@ -103,6 +114,12 @@ class LoadModel:
     drain_seconds: float = 600.0
     lag_share_max: float = 0.5
 
+    def __post_init__(self) -> None:
+        if not self.drain_seconds > 0:
+            raise ValueError(f"drain_seconds is {self.drain_seconds:g}: give more than 0")
+        if not self.lag_share_max >= 0:
+            raise ValueError(f"lag_share_max is {self.lag_share_max:g}: 0 or more")
+
     def share(
         self, rate: Rate, *, opened_part: float = 0.0, lag: tuple[int, int] = (0, 0)
     ) -> float:
@@ -114,6 +131,8 @@ class LoadModel:
         """
         if not 0 <= opened_part <= 1:
             raise ValueError(f"{opened_part:g} of the batches are opened: a part is from 0 to 1")
+        if min(lag) < 0:
+            raise ValueError(f"a lag of {lag[0]} bytes, {lag[1]} records")
         per_byte = self._mixed(self.unopened.per_byte, self.opened.per_byte, opened_part)
         per_record = self._mixed(self.unopened.per_record, self.opened.per_record, opened_part)
         flow = per_byte * rate.bytes_per_second + per_record * rate.records_per_second

@@ -2,24 +2,26 @@
 
     {"stats": {"cluster": {"Topic-0": "bytesInKB:15, msgIn:39", "Topic": "bytesInKB:4, msgIn:10"}}}
 
-A name that ends in a hyphen and a number is a partition's; any other is a topic's, and says what
-each of its partitions has. A kilobyte is 1024 bytes. A topic named `a-0` can be told from partition
-0 of `a` only by what else there is: so it is a topic where that topic is known to exist.
+It has been seen to write bytesInKb, too. A kilobyte is 1024 bytes. A name that ends in a hyphen and
+a number is that of a partition; any other is a topic's, and says what each of its partitions has. A
+topic named `a-0` can be told from partition 0 of `a` only by what else there is: so it is a topic
+where one of that name is known to exist.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
 
-_PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>\d+)")
-_STATS = re.compile(r"\s*bytesInKB\s*:\s*(?P<kib>[^,]*),\s*msgIn\s*:\s*(?P<records>[^,]*)")
-_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>0|[1-9][0-9]{0,8})")
+_STATS = re.compile(r"\s*bytesInK[Bb]\s*:\s*(?P<kib>[^,]*),\s*msgIn\s*:\s*(?P<records>[^,]*)")
+_NUMBER = re.compile(r"\s*[0-9]{1,18}(\.[0-9]{1,9})?\s*")
 RATE_MAX = 1e12
 """Bytes or records a second: no partition has as much."""
 
@@ -51,9 +53,11 @@ def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
         BadThroughput
     """
     try:
-        stats = json.loads(text)["stats"][cluster]
+        stats = json.loads(text, object_pairs_hook=_once)["stats"][cluster]
         entries = dict(stats.items())
-    except json.JSONDecodeError as error:
+    except BadThroughput:
+        raise
+    except (ValueError, RecursionError) as error:
         raise BadThroughput(f"not JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):
         raise BadThroughput(f'there is no {{"stats": {{"{cluster}": {{...}}}}}} in it') from None
@@ -66,6 +70,13 @@ def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
         else:
             found.topics[name] = rate
     return found
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    for name, times in Counter(name for name, _ in pairs).items():
+        if times > 1:
+            raise BadThroughput(f"{name} stands there {times} times")
+    return dict(pairs)
 
 
 def _rate(name: str, written: object) -> Rate:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-QUANTILE = 0.95
-"""Of the time looked at, so much had a rate no higher. The maximum would be one burst, which a lag
+PERCENT = 95
+"""So many hundredths of the time had a rate no higher. The maximum would be one burst, which a lag
 of seconds absorbs; the mean would be too little for half of the time."""
 
 
@@ -48,24 +48,28 @@ class Window:
 
 
 def sustained(windows: Iterable[Window], begin_ms: int) -> Rate | None:
-    """The rate that was not exceeded for QUANTILE of the time since; None: no window ends since.
+    """The rate that was not exceeded for PERCENT of the time since; None: no window ends since.
 
     Bytes and records each for themselves: they need not be high at the same time.
+
+    Args:
+        windows: in any order, and none over another. One that had begun before counts for what of
+            it lies behind.
     """
     recent = [window for window in windows if window.end_ms > begin_ms]
     if not recent:
         return None
-    seconds = [window.seconds for window in recent]
+    passed_ms = [window.end_ms - max(window.begin_ms, begin_ms) for window in recent]
     rates = [window.rate for window in recent]
     return Rate(
-        _quantile([rate.bytes_per_second for rate in rates], seconds),
-        _quantile([rate.records_per_second for rate in rates], seconds),
+        _quantile([rate.bytes_per_second for rate in rates], passed_ms),
+        _quantile([rate.records_per_second for rate in rates], passed_ms),
     )
 
 
-def _quantile(rates: Sequence[float], seconds: Sequence[float]) -> float:
+def _quantile(rates: Sequence[float], passed_ms: Sequence[int]) -> float:
     """The lowest rate that is exceeded for no more than the rest of the time."""
     order = np.argsort(rates, kind="stable")
-    passed = np.cumsum(np.asarray(seconds)[order])
-    at = int(np.searchsorted(passed, QUANTILE * passed[-1], side="left"))
-    return float(rates[order[min(at, len(order) - 1)]])
+    passed = np.cumsum(np.array(passed_ms, dtype=np.int64)[order])
+    at = int((100 * passed >= PERCENT * passed[-1]).argmax())
+    return rates[int(order[at])]

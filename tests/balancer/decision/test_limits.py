@@ -14,9 +14,14 @@ from balancer.decision.limits import Limits
         ({"partitions_max": 0}, "partitions_max is 0"),
         ({"slack": -0.1}, "slack is -0.1"),
         ({"slack": float("nan")}, "slack is nan"),
+        ({"slack": float("inf")}, "slack is inf"),
         ({"calm_rounds": -1}, "calm_rounds is -1"),
     ],
 )
 def test_what_cannot_be_is_named(wrong, named):
     with pytest.raises(ValueError, match=named):
         Limits(**wrong)
+
+
+def test_the_edges_are_allowed():
+    Limits(carriers_min=1, carriers_max=1, threshold=1.0, partitions_max=1, slack=0, calm_rounds=0)

@@ -1,8 +1,6 @@
-from balancer.decision.placement import Move, Reason
-from balancer.plan import TopicPartition
+from balancer.decision.placement import Placement
 
 
-def test_moves_stand_in_the_order_of_their_partitions():
-    late = Move(TopicPartition("b", 0), 1, 2, Reason.RELIEVES)
-    early = Move(TopicPartition("a", 10), 9, 0, Reason.RELIEVES)
-    assert sorted([late, early]) == [early, late]
+def test_the_carriers_above_a_share_are_told_with_what_they_carry():
+    placement = Placement({}, (), {0: 0.7, 1: 0.71, 2: 5.0}, {}, (), 0.7, 0)
+    assert placement.above(0.7) == {1: 0.71, 2: 5.0}

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from balancer.decision.limits import Limits
 from balancer.decision.placement import Move, Reason
 from balancer.decision.placing import RouteView, Scope, place
-from balancer.packing.shares import BadShare
 from balancer.plan import TopicPartition
 
 LIMITS = Limits(threshold=0.7, slack=0.05)
@@ -109,6 +108,74 @@ def test_with_more_hot_ones_than_carriers_the_least_hot_share_with_all_others():
     } - alone
 
 
+@pytest.mark.parametrize("pins", [{}, {at(0, "hot"): 0}], ids=["free", "pinned"])
+def test_a_hot_partition_does_not_hide_that_the_others_are_out_of_balance(pins):
+    shares = {at(number): 0.01 for number in range(100)} | {at(0, "hot"): 1.0}
+    before = {at(number): 1 if number < 60 else 2 for number in range(100)} | {at(0, "hot"): 0}
+    found = place(RouteView(shares, range(3), before, pins), LIMITS, Scope.STICKY)
+    assert found.loads[0] == 1.0
+    assert max(found.loads[1], found.loads[2]) <= 0.525 + 1e-9
+    assert len(found.moves) == found.certificate == 8
+
+
+def test_a_hot_partition_goes_to_an_empty_carrier_rather_than_all_others_away_from_it():
+    shares = {at(number): 0.001 for number in range(500)} | {at(0, "hot"): 0.9}
+    before = {at(number): number % 2 for number in range(500)} | {at(0, "hot"): 0}
+    found = place(RouteView(shares, range(3), before), LIMITS, Scope.STICKY)
+    assert found.moves == (Move(at(0, "hot"), 0, 2, Reason.HOT),)
+
+
+def test_with_all_hot_and_too_few_carriers_none_is_left_without_one():
+    shares = {at(number): 1.0 for number in range(3)}
+    found = place(RouteView(shares, range(2)), LIMITS, Scope.STICKY)
+    assert set(found.where) == set(shares)
+    assert sorted(found.loads.values()) == [1.0, 2.0]
+
+
+def test_what_a_carrier_has_above_what_it_may_goes_to_others():
+    shares = {at(number): 0.001 * number for number in range(20)}
+    before = dict.fromkeys(shares, 0)
+    limits = Limits(partitions_max=10, slack=10.0)
+    found = place(RouteView(shares, range(2), before), limits, Scope.STICKY)
+    assert [move.partition for move in found.moves] == [at(number) for number in range(10)]
+    assert {move.reason for move in found.moves} == {Reason.TOO_MANY}
+
+
+def test_pins_take_room():
+    shares = {at(number): 0.01 for number in range(4)}
+    pins = {at(0): 0, at(1): 0}
+    found = place(RouteView(shares, range(2), {}, pins), Limits(partitions_max=2), Scope.STICKY)
+    assert [found.where[at(number)] for number in range(4)] == [0, 0, 1, 1]
+
+
+def test_what_is_pinned_elsewhere_moves_there():
+    shares = {at(0): 0.1, at(1): 0.1}
+    found = place(RouteView(shares, range(2), {at(0): 1, at(1): 1}, {at(0): 0}), LIMITS, Scope.FULL)
+    assert found.moves == (Move(at(0), 1, 0, Reason.PINNED),)
+
+
+def test_a_pin_of_a_partition_that_is_not_there_does_nothing():
+    found = place(RouteView({at(0): 0.1}, [0], {}, {at(9): 7}), LIMITS, Scope.STICKY)
+    assert found.where == {at(0): 0}
+
+
+def test_a_full_plan_says_so_and_keeps_what_stands_on_a_carrier_with_a_pin():
+    shares = {at(number): 0.01 + 0.0001 * number for number in range(60)}
+    pins = {at(0): 3}
+    first = place(RouteView(shares, range(5), {}, pins), LIMITS, Scope.FULL)
+    again = place(RouteView(shares, range(5), first.where, pins), LIMITS, Scope.FULL)
+    assert again.moves == ()
+    skewed = dict.fromkeys(shares, 0) | pins
+    found = place(RouteView(shares, range(5), skewed, pins), LIMITS, Scope.FULL)
+    assert {move.reason for move in found.moves} == {Reason.FULL_PLAN}
+    assert found.certificate is None
+
+
+def test_the_bound_is_of_the_carriers_without_a_hot_one():
+    shares = {at(number): 0.1 for number in range(4)} | {at(0, "hot"): 5.0}
+    assert place(RouteView(shares, range(3)), LIMITS, Scope.FULL).bound == pytest.approx(0.2)
+
+
 def test_what_is_pinned_stays_and_counts():
     shares = {at(number): 0.1 for number in range(6)}
     pins = {at(0): 0, at(1): 0, at(2): 0}
@@ -137,8 +204,8 @@ def test_no_carrier_has_more_partitions_than_it_may_and_what_is_left_is_named():
     assert len(found.homeless) == 1
 
 
-def test_what_is_no_load_is_refused():
-    with pytest.raises(BadShare, match="not a number"):
+def test_what_is_no_load_is_refused_and_the_partition_named():
+    with pytest.raises(ValueError, match="clicks-0: share nan .* is not a number"):
         place(RouteView({at(0): float("nan")}, range(2)), LIMITS, Scope.STICKY)
 
 

@@ -22,8 +22,8 @@ def test_a_partition_that_is_idle_is_known_to_be():
 
 
 def test_how_much_is_known_counts_what_is_wanted():
-    assert measured_part([A, OTHER], [A, B]) == 0.5
-    assert measured_part([], []) == 1.0
+    assert measured_part({A, OTHER}, {A, B}) == 0.5
+    assert measured_part(set(), set()) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -32,33 +32,48 @@ def test_how_much_is_known_counts_what_is_wanted():
         (float("nan"), "no number"),
         (float("inf"), "no number"),
         (-0.1, "negative"),
-        (200.0, "2000 times what it was"),
+        (2e6, "more than anything has"),
+        (100.1, "1001 times what it was"),
     ],
 )
-def test_what_cannot_be_believed_is_named_and_what_was_there_before_holds(share, why):
-    found = believed({A: share, B: 0.2}, {A: 0.1, B: 0.1})
+def test_what_cannot_be_believed_is_named_and_what_was_believed_before_holds(share, why):
+    found = believed({A: share, B: 0.2}, {}, {A: 0.1, B: 0.1})
     assert found.shares == {A: 0.1, B: 0.2}
     assert why in found.doubts[A]
 
 
-def test_a_jump_that_is_seen_again_is_believed():
-    jumped = {A: 200.0}
-    assert believed(jumped, {A: 0.1}).doubts
-    assert believed(jumped, jumped).shares == jumped
+def rounds(*shares):
+    """What is believed after each round of what is seen."""
+    seen, held, found = {}, {}, []
+    for share in shares:
+        held = believed({A: share}, seen, held).shares
+        seen = {A: share}
+        found.append(held.get(A))
+    return found
 
 
-def test_a_partition_that_begins_to_be_used_has_not_jumped():
-    assert believed({A: 0.9}, {A: 0.0}).shares == {A: 0.9}
+NO = float("nan")
 
 
-def test_what_never_was_a_load_is_left_out():
-    nothing = float("nan")
-    assert believed({A: nothing}, {}).shares == {}
-    assert believed({A: nothing}, {A: nothing}).shares == {}
+@pytest.mark.parametrize(
+    ("shares", "found"),
+    [
+        ((0.1, 200.0, 200.0), [0.1, 0.1, 200.0]),
+        ((0.1, 100.0), [0.1, 100.0]),
+        ((0.1, 200.0, 0.1), [0.1, 0.1, 0.1]),
+        ((0.1, NO, 500.0, 500.0), [0.1, 0.1, 0.1, 500.0]),
+        ((0.1, NO, NO, NO), [0.1, 0.1, 0.1, 0.1]),
+        ((0.1, 200.0, 3e5, 3e5), [0.1, 0.1, 0.1, 3e5]),
+        ((NO, 0.3), [None, 0.3]),
+        ((0.0, 0.9), [0.0, 0.9]),
+    ],
+)
+def test_a_jump_is_believed_when_it_is_seen_again_and_nothing_else_that_is_doubted(shares, found):
+    assert rounds(*shares) == found
 
 
 @given(st.dictionaries(st.sampled_from([A, B, C]), st.floats()))
 def test_every_share_is_either_believed_or_named(new):
-    found = believed(new, {A: 0.1})
+    found = believed(new, {}, {A: 0.1})
     assert found.doubts.keys() | found.shares.keys() == new.keys()
     assert all(0 <= share < float("inf") for share in found.shares.values())

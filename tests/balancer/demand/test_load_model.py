@@ -47,24 +47,41 @@ def test_where_one_of_them_costs_nothing_none_is_below_zero(factors):
     assert min(found.per_byte, found.per_record) >= 0
 
 
-def test_records_of_one_size_say_what_they_cost_together():
-    found = Factors.fitted([Saturated(2.0, 1000 * n, n) for n in [500] * 10])
-    assert found.per_byte * 1000 * 500 + found.per_record * 500 == pytest.approx(2.0)
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.05])
+def test_records_of_about_one_size_do_not_say_what_a_byte_costs(spread):
+    random = np.random.default_rng(0)
+    told = [
+        Saturated(
+            float(random.uniform(0.9, 1.1)),
+            int(10**6 * random.uniform(1 - spread, 1 + spread)),
+            1000,
+        )
+        for _ in range(40)
+    ]
+    with pytest.raises(NotFitted, match="of about one size"):
+        Factors.fitted(told)
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("window", "why"),
     [
-        ([Saturated(1.0, 10, 1)] * 7, "7 windows of saturated carriers; 8 are needed"),
-        ([Saturated(0.0, 10, 1)] * 8, "took no time"),
-        ([Saturated(float("nan"), 10, 1)] * 8, "took no time"),
-        ([Saturated(1.0, -10, 1)] * 8, "less than nothing"),
-        ([Saturated(1.0, 0, 0)] * 8, "carried nothing"),
+        (Saturated(0.0, 10, 1), "no time"),
+        (Saturated(5e-324, 10, 1), "no time"),
+        (Saturated(float("nan"), 10, 1), "no time"),
+        (Saturated(float("inf"), 10, 1), "no time"),
+        (Saturated(1.0, -10, 1), "not what a saturated carrier does"),
+        (Saturated(1.0, 10, 0), "not what a saturated carrier does"),
+        (Saturated(1.0, 10**400, 1), "not what a saturated carrier does"),
     ],
 )
-def test_windows_that_say_nothing_change_nothing(told, why):
+def test_a_window_that_cannot_be_is_named(window, why):
     with pytest.raises(NotFitted, match=why):
-        Factors.fitted(told)
+        Factors.fitted([*windows(Factors(4e-9, 1e-6)), window])
+
+
+def test_too_few_windows_say_nothing():
+    with pytest.raises(NotFitted, match="7 windows of saturated carriers; 8 are needed"):
+        Factors.fitted(windows(Factors(4e-9, 1e-6), count=7))
 
 
 def test_of_a_capacity_in_megabytes_records_take_nothing():
@@ -72,9 +89,9 @@ def test_of_a_capacity_in_megabytes_records_take_nothing():
     assert model.share(Rate(7e6, 1e6)) == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize("capacity", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("capacity", [0.0, -1.0, 5e-324, float("inf"), float("nan")])
 def test_no_capacity_is_refused(capacity):
-    with pytest.raises(ValueError, match="give one above 0"):
+    with pytest.raises(ValueError, match="give 1 or more"):
         Factors.of_capacity(capacity)
 
 
@@ -94,7 +111,21 @@ def test_a_part_is_a_part():
         model.share(Rate(1, 1), opened_part=1.5)
 
 
-@pytest.mark.parametrize("factors", [(-1e-9, 1.0), (0.0, 0.0), (float("nan"), 1.0)])
+@pytest.mark.parametrize(
+    "factors", [(-1e-9, 1.0), (0.0, 0.0), (float("nan"), 1.0), (float("inf"), 0.0)]
+)
 def test_factors_under_which_traffic_costs_nothing_are_refused(factors):
     with pytest.raises(ValueError, match="one factor has to be above 0"):
         Factors(*factors)
+
+
+@pytest.mark.parametrize("wrong", [{"drain_seconds": 0.0}, {"lag_share_max": -1.0}])
+def test_a_model_by_which_a_lag_is_no_load_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        LoadModel(Factors(1e-9, 0.0), Factors(1e-9, 0.0), **wrong)
+
+
+def test_a_negative_lag_is_refused():
+    model = LoadModel(Factors(1e-9, 0.0), Factors(1e-9, 0.0))
+    with pytest.raises(ValueError, match="a lag of -1 bytes"):
+        model.share(Rate(1, 1), lag=(-1, 0))

@@ -32,9 +32,24 @@ def test_more_than_two_to_the_thirty_one_kilobytes_is_refused_and_not_wrapped():
         read(text(a_0=f"bytesInKB:{2**31}, msgIn:1"), "west", [])
 
 
+def test_it_is_read_as_the_source_writes_it_and_with_parts_of_a_kilobyte():
+    found = read(text(a_0="bytesInKb: 15, msgIn:39", a_1="bytesInKB:0.5,msgIn:1"), "west", [])
+    assert found.rate(TopicPartition("a", 0)) == Rate(15 * 1024, 39)
+    assert found.rate(TopicPartition("a", 1)) == Rate(512, 1)
+
+
+def test_what_is_no_partitions_number_belongs_to_a_topics_name():
+    found = read(text(a_00="bytesInKB:1, msgIn:1", a_9999999999="bytesInKB:1, msgIn:1"), "west", [])
+    assert sorted(found.topics) == ["a-00", "a-9999999999"]
+
+
 @pytest.mark.parametrize(
     ("told", "why"),
     [
+        ("[" * 100_000, "not JSON"),
+        ('{"stats": ' + "9" * 5000 + "}", "not JSON"),
+        ('{"stats": {"west": {"a": "", "a": ""}}}', "a stands there 2 times"),
+        (text(a_0="bytesInKB:\u0661, msgIn:1"), "is not a number"),
         ("{", "not JSON"),
         ("[]", "there is no"),
         ('{"stats": {"east": {}}}', "there is no"),

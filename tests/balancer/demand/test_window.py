@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.demand.window import QUANTILE, Rate, Window, sustained
+from balancer.demand.window import PERCENT, Rate, Window, sustained
 
 MINUTE = 60_000
 
@@ -18,6 +18,19 @@ def minutes(*mebibytes, begin=0):
 def test_a_single_burst_is_not_what_is_planned_for_and_a_long_one_is():
     assert sustained(minutes(*[1] * 59, 100), 0) == Rate(1 << 20, 10)
     assert sustained(minutes(*[1] * 50, *[100] * 10), 0) == Rate(100 << 20, 1000)
+
+
+@pytest.mark.parametrize("length_ms", [1, 7, 23, 1000])
+def test_exactly_a_twentieth_of_the_time_is_a_burst_and_any_more_is_not(length_ms):
+    calm, burst = (Window(0, length_ms, rate * length_ms, 0) for rate in (1, 100))
+    assert sustained([calm] * 95 + [burst] * 5, -1) == calm.rate
+    assert sustained([calm] * 94 + [burst] * 5, -1) == burst.rate
+
+
+def test_of_a_window_that_had_begun_before_only_the_rest_counts():
+    idle = Window(0, 24 * 60 * MINUTE, 0, 0)
+    busy = minutes(*[1] * 60, begin=24 * 60 * MINUTE)
+    assert sustained([idle, *busy], 24 * 60 * MINUTE - 1000) == Rate(1 << 20, 10)
 
 
 def test_windows_count_by_their_length():
@@ -42,7 +55,7 @@ def test_for_no_more_than_the_rest_of_the_time_the_rate_was_higher(told):
     found = sustained(windows, 0)
     assert found is not None
     higher = sum(seconds for seconds, rate in told if rate > found.bytes_per_second)
-    assert higher <= (1 - QUANTILE) * sum(seconds for seconds, _ in told) + 1e-9
+    assert 100 * higher <= (100 - PERCENT) * sum(seconds for seconds, _ in told)
     assert found.bytes_per_second in [rate for _, rate in told]
 
 
