@@ -11,7 +11,7 @@ from balancer.packing.longest_first import longest_first
 from balancer.packing.packing import Packing
 from balancer.packing.shares import Shares, checked
 
-TOLERANCE = 8e-5
+TOLERANCE = 2e-4
 """How far above the bound, as a part of it, the heaviest carrier may stay."""
 STEPS = (0.2, 0.02)
 """Of what is above the bound, such a part is taken away at a time; the smaller one where no row of
