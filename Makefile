@@ -24,11 +24,11 @@ check: setup ## Format, lint, types, import contracts, unit tests: minutes, no s
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q --ignore=tests/live
+	$(BIN)/pytest -q -n 2 --ignore=tests/live
 
 .PHONY: live
 live: setup ## Tests against real Kafka, Redis and Spark
-	$(BIN)/pytest -q -m 'not soak and not drill' tests/live
+	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not soak and not drill' tests/live
 
 .PHONY: drills
 drills: setup ## Lose whole regions under load, fail over and back, and account for every record

@@ -232,7 +232,10 @@ def main(seeds: int) -> None:
         began = time.perf_counter()
         results[name] = case()
         print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
-    FILE.write_text(json.dumps({"machine": described(), "results": results}, indent=2) + "\n")
+    # Beside them stand the figures of bench/balancing.py.
+    whole = json.loads(FILE.read_text()) if FILE.exists() else {}
+    whole |= {"machine": described(), "results": results}
+    FILE.write_text(json.dumps(whole, indent=2) + "\n")
 
 
 if __name__ == "__main__":

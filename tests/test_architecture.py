@@ -12,8 +12,11 @@ PROSE_COLUMN = 41
 """In a line that begins a package, what stands from there on is for people."""
 
 ONLY_LIVE = """
+    replicator/audit/: log_reading target_audit
+    replicator/balancing/: daemon preview rounds source_watch tenure
     replicator/carrier/: accept_loss assignment lanes stint taking target_watch
-    replicator/driver/: office own_topics
+    replicator/driver/: office own_topics showing
+    replicator/placements/: balance_log board following
     replicator/copies/: commit_follower log_ends log_follower runs_follower
     replicator/kafka/: cluster trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
@@ -25,7 +28,7 @@ ONLY_LIVE = """
     replicator/spark/: session stream
     replicator/survey/: source_facts target_logs
     replicator/topics/: admin_connection
-    tui/: probe
+    tui/: balance_desk by_hand order_giving probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats, which tests/live
 drives together. Whoever writes such a file takes its module off."""

@@ -33,7 +33,11 @@ def test_every_check_has_a_row_and_every_row_a_check() -> None:
 def test_every_exit_code_of_apply_says_what_to_do() -> None:
     section = PAGE[PAGE.index("## 3.") : PAGE.index("# Details")]
     rows = {int(code) for code in re.findall(r"^\| (\d) \|", section, re.M)}
-    assert rows == {code.value for code in ExitCode} - {ExitCode.DONE, ExitCode.FENCED}
+    assert rows == {code.value for code in ExitCode} - {
+        ExitCode.DONE,
+        ExitCode.FENCED,
+        ExitCode.DIFFERENT,
+    }
 
 
 COMMANDS = re.findall(r"^ *sluice (.*)$", PAGE, re.M)

@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     PLAN_STALE = 6
     RESULT_UNKNOWN = 7
     FENCED = 8
+    DIFFERENT = 9
 
 
 MEANINGS = {
@@ -27,10 +28,12 @@ MEANINGS = {
     ExitCode.PLAN_STALE: "the plan is stale: make a new one",
     ExitCode.RESULT_UNKNOWN: "the result is unknown: the line on stderr says how to look",
     ExitCode.FENCED: "a newer one took over: do not restart this one",
+    ExitCode.DIFFERENT: "source and target do not hold the same records",
 }
 
 # Errors that are an answer, not a surprise. By name, so that no module is imported for it.
 ANSWERS = {
+    "replicator.audit.subjects.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.topics.admin_error.Unreachable": ExitCode.UNREACHABLE,
@@ -52,7 +55,12 @@ ANSWERS = {
     "replicator.planning.recheck.Refused": ExitCode.REFUSED,
     "tui.plan_request.NothingKnown": ExitCode.REFUSED,
     "replicator.copies.log_follower.LogUnreadable": ExitCode.UNREACHABLE,
-    "replicator.groups.primary_log.WriteUnknown": ExitCode.RESULT_UNKNOWN,
+    "replicator.balancing.preview.NoDriver": ExitCode.REFUSED,
+    "tui.order_checks.OrderRefused": ExitCode.REFUSED,
+    "tui.order_checks.UnknownStream": ExitCode.USAGE,
+    "tui.stream_terms.StreamExists": ExitCode.REFUSED,
+    "replicator.placements.balance_log.Superseded": ExitCode.FENCED,
+    "replicator.copies.kept_topic.WriteUnknown": ExitCode.RESULT_UNKNOWN,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }
 

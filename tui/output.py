@@ -8,6 +8,8 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
+TYPED = (COMMAND_LINE, click.core.ParameterSource.DEFAULT_MAP)
+"""Behind the command's name, or before it: behind that of its group."""
 FORMATS = ("table", "json", "yaml")
 
 
@@ -39,7 +41,7 @@ def config_words() -> str:
     """What a command that is named to the operator has to repeat; empty where the environment
     says which configuration is meant."""
     context = click.get_current_context(silent=True)
-    if context is None or context.get_parameter_source("config") is not COMMAND_LINE:
+    if context is None or context.get_parameter_source("config") not in TYPED:
         return ""
     return f" --config {shlex.quote(context.params['config'])}"
 

@@ -11,12 +11,15 @@ from tui.exit_codes import ExitCode, answer, listing
 
 COMMANDS = {
     "accept-loss": "tui.commands.accept_loss:accept_loss",
+    "audit": "tui.commands.audit:audit",
+    "balance": "tui.commands.balance:balance",
     "config": "tui.commands.config:config",
     "failover": "tui.commands.failover:failover",
     "offsets": "tui.commands.offsets:offsets",
     "groups": "tui.commands.groups:groups",
     "replicate": "tui.commands.replicate:replicate",
     "status": "tui.commands.status:status",
+    "stream": "tui.commands.stream:stream",
     "switchover": "tui.commands.switchover:switchover",
 }
 INTERRUPTED = 130

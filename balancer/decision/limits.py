@@ -16,6 +16,7 @@ class Limits:
         partitions_max: for each carrier.
         slack: how far above the least possible the heaviest carrier may be, as a part of it, before
             a sticky plan moves anything.
+        idle: while no carrier has more than this of its time, none is worth relieving.
         calm_rounds: so many rounds in a row fewer carriers must do before there are fewer.
 
     Raises ValueError, naming the one that cannot be.
@@ -26,6 +27,7 @@ class Limits:
     threshold: float = 0.7
     partitions_max: int = 10_000
     slack: float = 0.05
+    idle: float = 0.0
     calm_rounds: int = 3
 
     def __post_init__(self) -> None:
@@ -43,5 +45,7 @@ class Limits:
             raise ValueError(f"partitions_max is {self.partitions_max}: 1 or more")
         if not 0 <= self.slack < inf:
             raise ValueError(f"slack is {self.slack:g}: 0 or more")
+        if not 0 <= self.idle <= 1:
+            raise ValueError(f"idle is {self.idle:g}: from 0 to 1")
         if self.calm_rounds < 0:
             raise ValueError(f"calm_rounds is {self.calm_rounds}: 0 or more")

@@ -15,8 +15,8 @@ SLUICE = Path(sys.executable).with_name("sluice")
 END_SECONDS_MAX = 60.0
 STATUS_SECONDS_MAX = 60.0
 
-Command = Literal["replicate", "offsets"]
-COMMANDS: tuple[Command, ...] = ("replicate", "offsets")
+Command = Literal["replicate", "offsets", "balance"]
+COMMANDS: tuple[Command, ...] = ("replicate", "offsets", "balance")
 
 
 class Daemons:

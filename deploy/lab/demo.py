@@ -2,7 +2,7 @@
 
 1. two regions start: four Kafka brokers and two Redis servers
 2. each region's regional cluster is filled with its own airports' flights
-3. `sluice replicate` runs for both regions until everything has arrived
+3. `sluice replicate` and `sluice balance` run for both regions until everything has arrived
 4. producers go on writing while one region's daemon is killed and started again
 5. all of a region is killed; an application goes on in the other one, and the region comes back
 6. both ends are read again by another client and compared record by record
@@ -108,9 +108,12 @@ def mirror(
     regions: Mapping[str, LabRegion], daemons: Daemons, counts: Mapping[str, int]
 ) -> dict[tuple[str, str], Stretch]:
     """Runs the daemons until all that was sent has arrived; by region and topic."""
-    title("3. sluice replicate", "one daemon per region carries every route into it")
+    title(
+        "3. sluice replicate, sluice balance",
+        "in each region one carries every route into it, and one says who carries what",
+    )
     for name in regions:
-        daemons.start(name)
+        daemons.start(name, "replicate", "balance")
     admins = {name: region.aggregate.admin() for name, region in regions.items()}
     stretches = {
         (name, topic): Stretch(expected) for name in regions for topic, expected in counts.items()
@@ -163,7 +166,7 @@ def survive(regions: Mapping[str, LabRegion], daemons: Daemons) -> None:
             for name, region in regions.items()
         ]
         time.sleep(KILL_AFTER_SECONDS)
-        daemons.kill("east")
+        daemons.kill("east", "replicate")
         killed_at = time.monotonic()
         say("east's daemon is killed, and started again")
         daemons.start("east")

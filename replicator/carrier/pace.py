@@ -104,6 +104,7 @@ class Pace:
             lag_seconds=lag_seconds,
             parked=None,
             at=now,
+            opened_part=lane.opened / sent if (sent := lane.opened + lane.unopened) else None,
         )
 
 

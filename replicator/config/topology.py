@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from replicator.config.balance_settings import BalanceSettings
 from replicator.config.mistakes import ConfigMistakes, Mistake, Relations, dotted, translate
 from replicator.config.security import (
     ReadableFile,
@@ -174,6 +175,7 @@ class Appliance(Table):
     replicator: ReplicatorSettings = ReplicatorSettings()
     metrics: MetricsSettings = MetricsSettings()
     offsets: OffsetsSettings = OffsetsSettings()
+    balance: BalanceSettings = BalanceSettings()
 
     def region(self, name: str) -> Region:
         """Raises UnknownRegion, listing the known ones."""
@@ -217,6 +219,12 @@ class Appliance(Table):
             for key, region in self.regions.items()
             if region.name != key
         ]
+        known = {route.name for route in self.routes}
+        found += [
+            (f"balance.routes.{name}", f"no route {name!r}; known: {', '.join(sorted(known))}")
+            for name in self.balance.routes
+            if name not in known
+        ]
         if found:
             raise Relations(found)
         return self
@@ -245,6 +253,7 @@ def load(path: str | Path) -> Appliance:
         mistakes += across(raw)
         mistakes += within("topics", TopicSettings, raw)
         mistakes += within("replicator", ReplicatorSettings, raw)
+        mistakes += within("balance", BalanceSettings, raw)
     else:
         if not mistakes:
             return appliance

@@ -103,6 +103,28 @@ class LogFollower(Generic[Record]):
         finally:
             consumer.close()
 
+    def read(self, timeout_seconds: float) -> list[Record]:
+        """Everything that stands in the log by now; raises as `follow` does."""
+        began_ms = time.time_ns() // 1_000_000
+        deadline = time.monotonic() + timeout_seconds
+        awaited: set[int] | None = None
+        found: list[Record] = []
+        polls = self.follow({})
+        try:
+            for portions in polls:
+                awaited = set(portions) if awaited is None else awaited
+                for number, portion in portions.items():
+                    found += [told.record for told in portion.told]
+                    if (portion.caught_up_ms or 0) >= began_ms:
+                        awaited.discard(number)
+                if not awaited:
+                    return found
+                if time.monotonic() > deadline:
+                    break
+        finally:
+            polls.close()
+        raise LogUnreadable(f"{self.name}: not read to its end in {timeout_seconds:g} s")
+
     def _topic(self) -> tuple[str, range]:
         """Its id and its partitions."""
         for topic in self._admin.topics([self._topic_name]):

@@ -16,7 +16,7 @@ from itertools import takewhile
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.driver.aside import aside
+from replicator.daemon.aside import aside
 from replicator.kafka.cluster import Cluster, Fenced
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger, free_id, virgin

@@ -18,20 +18,20 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, Route, UnknownRegion, load
+from replicator.daemon.aside import aside
+from replicator.daemon.endings import Exit, decisive
 from replicator.daemon.logs import log_to_stderr
 from replicator.daemon.metrics_server import PortTaken
-from replicator.driver.aside import aside
 from replicator.driver.metrics import reports_into, serve
 from replicator.driver.office import Office
-from replicator.driver.planner import EvenPlanner, Planner
+from replicator.driver.planner import Planner
 from replicator.driver.run_folder import run_folder
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Fenced
@@ -40,6 +40,7 @@ from replicator.offsets.offset_keeper import OffsetKeeper
 from replicator.spark.posting import ApplianceFile, PostingFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import MASTER, Session, SparkGone
+from replicator.spark.slots import SlotsUnlimited, slots_at_most
 from replicator.spark.stream import Stream
 from replicator.topics import admin_error
 from replicator.topics.admin_error import AdminError
@@ -54,27 +55,12 @@ QUERY_STOP_SECONDS = 3.0
 PAUSE_SECONDS = (1.0, 30.0)
 
 
-class Exit(IntEnum):
-    """How `sluice replicate` ends. Whoever restarts it should not do so on 2 and 8
-    (systemd: RestartPreventExitStatus=2 8)."""
-
-    STOPPED = 0
-    FAILED = 1
-    """Something outside failed; a restart may help."""
-    MISCONFIGURED = 2
-    UNREACHABLE = 3
-    """The target did not answer at the start."""
-    FENCED = 8
-    """A newer driver of the same region runs: starting again would take the region back from it."""
-
-
 def run(
     config: str | Path,
     region: str,
     *,
     master: str = MASTER,
     conf: Mapping[str, str] | None = None,
-    planner: Planner | None = None,
     adopt: Collection[str] = (),
 ) -> int:
     """Carries all routes into the region until told to stop; gives the exit code.
@@ -84,7 +70,6 @@ def run(
         region: the target region.
         master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
         conf: Spark settings that override ours.
-        planner: decides who carries what; default: evenly by count.
         adopt: routes (west>east) whose topics are adopted although the target holds records of
             them: the operator's word that this route never mirrored them.
     """
@@ -94,13 +79,14 @@ def run(
         if not appliance.routes_into(region):
             raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
         trusted = frozenset(map(appliance.route, adopt))
-    except (ConfigMistakes, UnknownRegion) as error:
+        slots_at_most(conf or {})
+    except (ConfigMistakes, UnknownRegion, SlotsUnlimited) as error:
         print(f"sluice: {error}", file=sys.stderr)
         return Exit.MISCONFIGURED
     settings = appliance.replicator
     try:
         with run_folder(settings.state_dir / "replicate" / region) as folder:
-            planner = planner or EvenPlanner(settings.carriers_per_route)
+            planner = Planner(settings.carriers_per_route)
             daemon = Daemon(appliance, region, folder, planner, trusted)
             return asyncio.run(daemon.live(master, conf or {}))
     except OSError as error:
@@ -142,7 +128,7 @@ class Daemon:
         began = time.monotonic()
         exit_code = Exit.STOPPED
         if work.done():
-            error = decisive(work.exception())
+            error = decisive(work.exception(), (Fenced, OtherTerm))
             exit_code = verdict(error, is_succeeded=await self._is_succeeded(error, stop))
         else:
             log.info("event=stopping region=%s", self._region)
@@ -291,13 +277,6 @@ class Daemon:
             await aside(self._stream.wait_idle, seconds)
 
 
-def decisive(error: BaseException | None) -> BaseException | None:
-    """The one error that decides how to end. Fenced beside anything else is fenced: a restart would
-    take the region back."""
-    found = list(leaves(error))
-    return next((each for each in found if isinstance(each, Fenced | OtherTerm)), found[0])
-
-
 def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
     """What ended the work, logged so that an operator knows what to do.
 
@@ -318,12 +297,3 @@ def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
         case _:
             log.error("event=failed", exc_info=error)
     return Exit.FAILED
-
-
-def leaves(error: BaseException | None) -> Iterator[BaseException | None]:
-    """The errors of a group, and of the groups in it; any other error is its own only one."""
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from leaves(each)
-    else:
-        yield error

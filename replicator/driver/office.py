@@ -11,13 +11,16 @@ from dataclasses import replace
 
 from balancer.plan import Plan, bins
 from replicator.config.topology import Appliance, Route
+from replicator.daemon.aside import aside
 from replicator.driver.adoption import Adoption
-from replicator.driver.aside import aside
 from replicator.driver.own_topics import make_own_topics
 from replicator.driver.planner import Planner
+from replicator.driver.showing import Showing
 from replicator.kafka import trouble
 from replicator.kafka.cluster import Answered, Cluster, Fenced
 from replicator.ledger.word import Driver, OtherTerm, read_word
+from replicator.placements.book import Book
+from replicator.placements.following import Following
 from replicator.spark.posting import Posting, PostingFile
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Carried
@@ -27,6 +30,7 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
 HEAR_SECONDS = 0.2
+HEAR_FIRST_SECONDS = 5.0
 # Brokers forget ids and commits that are not used for a week.
 SAY_AGAIN_SECONDS = 3600.0
 # A driver that takes office adopts what is new before it speaks.
@@ -38,7 +42,7 @@ class Office:
 
     Args:
         region: the target.
-        planner: decides who carries what.
+        planner: makes plans of what the balancer and operators say.
         postings: where plans are left for the stream's reader.
     """
 
@@ -63,6 +67,10 @@ class Office:
         self._count_slots: Callable[[], int] = lambda: 1
         self._last_version = 0
         self._posting: Posting | None = None
+        self._showing = Showing(appliance, region)
+        self._book = Book()
+        self._heard = asyncio.Event()
+        self._following: Following | None = None
 
     async def prepare(self) -> None:
         """All that can be done while another driver may still be in office.
@@ -73,8 +81,13 @@ class Office:
         replicas = self._appliance.topics.replication_factor
         target = self._topics.target
         await aside(make_own_topics, target, self._routes, replicas)
+        self._follow()
         self._carried = await aside(self._topics.round)
         await self._target.open()
+        # Without a balancer's word partitions are placed by count: better not to have to move them.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HEAR_FIRST_SECONDS):
+                await self._heard.wait()
 
     async def take(self, trusted: Collection[Route], count_slots: Callable[[], int]) -> None:
         """Cut the driver before off, adopt what is new, and say the first plan."""
@@ -101,6 +114,7 @@ class Office:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_planning())
             tasks.create_task(self._keep_checking())
+            tasks.create_task(self._showing.keep())
 
     async def stop(self) -> None:
         """Carriers drain, release and end. Until the plan is posted there are none."""
@@ -113,6 +127,8 @@ class Office:
             self._postings.write(replace(self._posting, stop=True))
 
     async def close(self) -> None:
+        if self._following:
+            self._following.stop()
         await self._target.close()
 
     async def has_successor(self) -> bool:
@@ -132,11 +148,34 @@ class Office:
         """What the target lets us wait for. Until cancelled."""
         await trouble.watch(self._target, lambda text: log.warning("event=target-trouble %s", text))
 
+    def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def hear(book: Book) -> None:
+            self._book = book
+            self._heard.set()
+
+        def heard(book: Book) -> None:
+            with suppress(RuntimeError):  # the daemon has ended meanwhile
+                loop.call_soon_threadsafe(hear, book)
+
+        aggregate = self._appliance.region(self._region).aggregate
+        self._following = Following(f"{self._region} aggregate", aggregate, heard)
+        self._following.start()
+
     async def _keep_planning(self) -> None:
+        """Topics are looked at now and then; an order or a placement is followed at once."""
+        look_at = time.monotonic() + self._appliance.topics.refresh_seconds
         while True:
-            await asyncio.sleep(self._appliance.topics.refresh_seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, look_at - time.monotonic())):
+                    await self._heard.wait()
+            self._heard.clear()
             try:
-                await self._plan_for(await aside(self._topics.round))
+                if time.monotonic() >= look_at:
+                    look_at = time.monotonic() + self._appliance.topics.refresh_seconds
+                    self._carried = await aside(self._topics.round)
+                await self._plan_for(self._carried)
             except Fenced:
                 raise
             except (AdminError, Answered) as error:
@@ -149,14 +188,19 @@ class Office:
         slots = await aside(self._count_slots)
         # Versions go on where the driver before left off: receipts tell their plans apart.
         before = self._posting.plan if self._posting else Plan(self._last_version)
-        plan = self._planner.plan(by_route(self._routes, carried), slots, before)
+        now_ms = time.time_ns() // 1_000_000
+        wanted = by_route(self._routes, carried)
+        planned = self._planner.plan(wanted, slots, before, self._book, now_ms)
+        plan = planned.plan
         limits = self._topics.limits
         if self._posting and plan.version == before.version:
             posted = len(bins(plan, self._posting.slots)), self._posting.limits
             if posted == (len(bins(plan, slots)), limits):
+                self._showing.show(planned, slots)
                 return
             plan = plan.renewed()
         await self._post(Posting(plan, slots, self._driver.term, limits))
+        self._showing.show(replace(planned, plan=plan), slots)
 
     async def _post(self, posting: Posting) -> None:
         """Posted first and said then: carriers that end for it find it."""

@@ -1,49 +1,114 @@
-"""Who plans: the shape a balancer has to fill, and the one in place until it does."""
+"""What the driver's next plan is: the balancer's placements, where there are any.
+
+What the balancer has not placed yet gets a carrier by count, and so does everything where no
+balancer ever ran; no partition waits for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from balancer.plan import Plan, TopicPartition, carriers_shared_out, sticky_round_robin
-
-
-class Planner(Protocol):
-    """Decides the next plan; called each time that topics were looked at."""
-
-    def plan(
-        self,
-        partitions_by_route: Mapping[str, Collection[TopicPartition]],
-        slots: int,
-        previous: Plan,
-    ) -> Plan:
-        """The next plan, or the previous one itself when nothing needs to change.
-
-        Args:
-            partitions_by_route: by route key, what is to be carried.
-            slots: how many Spark tasks can run at once.
-            previous: the plan in force; the one before the first has version 0 and no loads.
-        """
-        ...
+from balancer.decision.by_count import by_count
+from balancer.decision.levelled import levelled
+from balancer.plan import CarrierId, Plan, TopicPartition, carriers_shared_out
+from replicator.placements.book import Book
+from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Placed
 
 
 @dataclass(frozen=True, slots=True)
-class EvenPlanner:
-    """Places partitions by count alone; knows nothing of load."""
+class Planned:
+    """The next plan, and what of the book is in it.
 
-    carriers_per_route: int
-    """0: the task slots are shared out among the routes."""
+    Args:
+        plan: the previous one itself when nothing needs to change.
+        generations: of the placements in it: route key, stream, generation.
+        paused: by route key, what could be carried and, by an operator's order, is not.
+    """
+
+    plan: Plan
+    generations: tuple[tuple[str, str, int], ...]
+    paused: Mapping[str, tuple[TopicPartition, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Makes plans for the routes into one region.
+
+    Args:
+        carriers_per_route: where no balancer has placed anything; 0: the task slots are shared out
+            among the routes.
+    """
+
+    carriers_per_route: int = 0
 
     def plan(
         self,
         partitions_by_route: Mapping[str, Collection[TopicPartition]],
         slots: int,
         previous: Plan,
-    ) -> Plan:
-        routes = tuple(partitions_by_route)
+        book: Book,
+        now_ms: int,
+    ) -> Planned:
+        """The next plan.
+
+        Args:
+            partitions_by_route: by route key, what can be carried.
+            slots: how many Spark tasks can run at once.
+            previous: the plan in force; the one before the first has version 0 and no loads.
+            book: what the balancer and operators say.
+        """
         if self.carriers_per_route:
-            carriers = dict.fromkeys(routes, self.carriers_per_route)
+            counts = dict.fromkeys(partitions_by_route, self.carriers_per_route)
         else:
-            carriers = carriers_shared_out(routes, slots)
-        return sticky_round_robin(partitions_by_route, carriers, previous)
+            counts = carriers_shared_out(tuple(partitions_by_route), slots)
+        loads: dict[CarrierId, tuple[TopicPartition, ...]] = {}
+        generations: list[tuple[str, str, int]] = []
+        paused: dict[str, tuple[TopicPartition, ...]] = {}
+        for route, partitions in sorted(partitions_by_route.items()):
+            streams = book.split(route, partitions, now_ms)
+            first = {DEFAULT_STREAM: 0} | {
+                stream.name: stream.first_carrier for stream in book.streams(route, now_ms)
+            }
+            for name, wanted in sorted(streams.items()):
+                placed = book.placed(route, name)
+                if placed:
+                    generations.append((route, name, placed.generation))
+                    found = _as_placed(wanted, placed)
+                else:
+                    count = counts[route] if name == DEFAULT_STREAM else 1
+                    numbers = range(first[name], first[name] + count)
+                    found = _by_count(route, wanted, numbers, previous)
+                loads |= {CarrierId(route, number): load for number, load in found.items()}
+            carried = {each for some in streams.values() for each in some}
+            paused[route] = tuple(sorted(set(partitions) - carried))
+        plan = previous if loads == dict(previous.loads) else Plan(previous.version + 1, loads)
+        return Planned(plan, tuple(generations), paused)
+
+
+def _as_placed(
+    partitions: Iterable[TopicPartition], placed: Placed
+) -> dict[int, tuple[TopicPartition, ...]]:
+    return _loads(placed.carriers, by_count(partitions, placed.carriers, placed.where))
+
+
+def _by_count(
+    route: str, partitions: Iterable[TopicPartition], carriers: range, previous: Plan
+) -> dict[int, tuple[TopicPartition, ...]]:
+    """Carriers that there were stay as they are; with others, counts are levelled."""
+    own = range(carriers.start, carriers.start + CARRIERS_MAX)
+    present = [each.number for each in previous.carriers(route) if each.number in own]
+    before = {
+        each: number for number in present for each in previous.loads[CarrierId(route, number)]
+    }
+    place = by_count if present in ([], list(carriers)) else levelled
+    return _loads(carriers, place(partitions, carriers, before))
+
+
+def _loads(
+    carriers: Iterable[int], where: Mapping[TopicPartition, int]
+) -> dict[int, tuple[TopicPartition, ...]]:
+    found: dict[int, list[TopicPartition]] = {carrier: [] for carrier in carriers}
+    for partition, carrier in where.items():
+        found[carrier].append(partition)
+    return {carrier: tuple(sorted(load)) for carrier, load in found.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from balancer.plan import TopicPartition
+from replicator.copies.kept_topic import WriteUnknown
 from replicator.failover.outcome import (
     Commits,
     GroupOutcome,
@@ -24,7 +25,7 @@ from replicator.failover.outcome import (
 )
 from replicator.groups.decisions import RegionDecisions
 from replicator.groups.groups import GroupActive, Groups
-from replicator.groups.primary_log import PrimaryLog, WriteUnknown
+from replicator.groups.primary_log import PrimaryLog
 from replicator.groups.primary_region import PrimaryRegion, decided, joined
 from replicator.groups.primary_store import PrimaryStore
 from replicator.offsets.offset_store import StoreUnreachable

@@ -7,7 +7,11 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartitionReport:
-    """One partition of one route, as its carrier saw it at a time. None = not known, never 0."""
+    """One partition of one route, as its carrier saw it at a time. None = not known, never 0.
+
+    Args:
+        opened_part: of what is sent, how much had to be opened and packed anew, 0 to 1.
+    """
 
     route: str
     topic: str
@@ -21,6 +25,7 @@ class PartitionReport:
     lag_seconds: float | None
     parked: str | None
     at: float
+    opened_part: float | None = None
 
 
 def packed(reports: Iterable[PartitionReport]) -> str:

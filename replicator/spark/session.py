@@ -24,6 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from replicator.spark import class_archive
+from replicator.spark.slots import slots_at_most
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +123,7 @@ class Session:
             .setMaster(master)
             .setAll([*_conf(folder, java_options).items(), *conf.items()])
         )
+        self._slots_at_most = slots_at_most(dict(settings.getAll()))
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             settings, {"start_new_session": True}
         )
@@ -139,7 +141,10 @@ class Session:
         """How many tasks can run at once, 1 at least; follows executors as they come and go.
 
         Counted by executor: Spark's own default parallelism says 2 where there is a single core.
+        Where Spark adds executors to tasks that wait for them, those that it may add count too.
         """
+        if self._slots_at_most:
+            return self._slots_at_most
         try:
             executors: Any = self._context._jsc.sc().statusStore().executorList(True)
             cores = [int(executors.apply(at).totalCores()) for at in range(executors.size())]

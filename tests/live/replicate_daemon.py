@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,10 +28,13 @@ START_SECONDS = 150.0
 class ReplicateDaemon:
     """One run. What it says is in a file, and is waited for there."""
 
-    def __init__(self, config: Path, region: str, number: int, master: str) -> None:
+    def __init__(
+        self, config: Path, region: str, number: int, master: str, conf: Sequence[str] = ()
+    ) -> None:
         self.log = config.parent / f"daemon-{number}.log"
         command = [sys.executable, "-c", PROGRAM, "replicate"]
         command += ["--config", str(config), "--region", region, "--master", master]
+        command += [word for setting in conf for word in ("--conf", setting)]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command,
@@ -92,7 +95,8 @@ class ReplicateDaemon:
         if self.process.poll() is None:
             family = self.family()
             for process in family:
-                process.kill()
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
             self.process.wait()
 
 
@@ -113,6 +117,8 @@ class Region:
         self.name = f"east-{uuid.uuid4().hex[:8]}"
         self.topics = f"live-{uuid.uuid4().hex[:8]}"
         self.directory = directory
+        self.more_settings = ""
+        """Further tables of the configuration."""
         self._clusters = regional, aggregate
         self._redis = redis
         self._daemons: list[ReplicateDaemon] = []
@@ -124,10 +130,11 @@ class Region:
         epoch_seconds: float = 300.0,
         target: str = "",
         wait: bool = True,
+        conf: Sequence[str] = (),
     ) -> ReplicateDaemon:
         """`target` stands in for the aggregate cluster's addresses; `wait`: until it carries."""
         config = self._configured(epoch_seconds, target)
-        daemon = ReplicateDaemon(config, self.name, len(self._daemons), master)
+        daemon = ReplicateDaemon(config, self.name, len(self._daemons), master, conf)
         self._daemons.append(daemon)
         if wait:
             daemon.hear("event=plan ")
@@ -160,7 +167,7 @@ allow = ["{self.topics}.*"]
 refresh_seconds = 1.0
 [replicator]
 epoch_seconds = {epoch_seconds}
-""")
+{self.more_settings}""")
         return config
 
 

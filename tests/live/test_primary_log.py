@@ -26,7 +26,8 @@ from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.copies.copier import Copier
-from replicator.groups.primary_log import TOPIC, PrimaryFollower, PrimaryLog, WriteUnknown
+from replicator.copies.kept_topic import KeptTopic, WriteUnknown
+from replicator.groups.primary_log import TOPIC, PrimaryFollower, PrimaryLog
 from replicator.groups.primary_region import PrimaryRegion, decided, encode, joined
 from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
 from replicator.topics.admin_error import Unreachable
@@ -214,8 +215,8 @@ def test_a_write_whose_answer_is_lost_is_neither_done_nor_failed(make_cluster, m
     cluster, record = make_cluster("silent"), first()
     log = PrimaryLog("west aggregate", table_of(cluster), timeout_seconds=3.0)
     log.write([record])
-    made = PrimaryLog.make_topic
-    monkeypatch.setattr(PrimaryLog, "make_topic", lambda self: (made(self), cluster.pause()))
+    made = KeptTopic.make
+    monkeypatch.setattr(KeptTopic, "make", lambda self: (made(self), cluster.pause()))
     with pytest.raises(WriteUnknown, match="may be recorded or not"):
         log.write([later(record, "east")])
     monkeypatch.undo()

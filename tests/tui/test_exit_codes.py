@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from replicator.config.mistakes import ConfigMistakes, Mistake
-from replicator.driver.daemon import Exit
+from replicator.daemon.endings import Exit
 from replicator.topics.admin_error import NotLetIn, Refused, Unreachable
 from tui.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
 

@@ -6,9 +6,10 @@ from contextlib import suppress
 import pytest
 
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
+from replicator.daemon.endings import Exit, decisive
 from replicator.driver import daemon
-from replicator.driver.daemon import Daemon, Exit, decisive, verdict
-from replicator.driver.planner import EvenPlanner
+from replicator.driver.daemon import Daemon, verdict
+from replicator.driver.planner import Planner
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Fenced
 from replicator.ledger.word import OtherTerm
@@ -29,7 +30,7 @@ REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90]
     ],
 )
 def test_a_newer_driver_decides_the_exit_code_whatever_else_failed(error, code):
-    assert verdict(decisive(error), is_succeeded=True) is code
+    assert verdict(decisive(error, (Fenced, OtherTerm)), is_succeeded=True) is code
 
 
 def test_a_fence_that_is_no_newer_drivers_is_a_failure_that_a_restart_mends():
@@ -57,7 +58,7 @@ def east(tmp_path, secret):
         redis_password_file=secret,
     )
     appliance = Appliance(regions={"east": east}, routes=(Route("east", "east"),))
-    return Daemon(appliance, "east", tmp_path, EvenPlanner(0), ())
+    return Daemon(appliance, "east", tmp_path, Planner(), ())
 
 
 async def test_a_redis_without_its_password_never_ends_the_daemon(east, secret, monkeypatch):

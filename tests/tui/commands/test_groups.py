@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replicator.groups.primary_log import WriteUnknown
+from replicator.copies.kept_topic import WriteUnknown
 from tests.tui.commands.test_replicate import CONFIG
 from tui.exit_codes import ExitCode, answer
 from tui.program import run

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from replicator.driver.aside import aside
+from replicator.daemon.aside import aside
 
 
 async def test_what_the_function_gives_or_raises_arrives():
@@ -17,7 +17,7 @@ async def test_what_the_function_gives_or_raises_arrives():
 def test_a_process_ends_while_its_work_aside_never_does():
     program = """
 import asyncio, time
-from replicator.driver.aside import aside
+from replicator.daemon.aside import aside
 
 async def main():
     aside(time.sleep, 3600)

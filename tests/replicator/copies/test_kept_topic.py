@@ -1,4 +1,4 @@
-"""What a broker that takes only some of the decisions leaves behind is called unknown."""
+"""What a broker that takes only some of the records leaves behind is called unknown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from confluent_kafka import KafkaError
 
 from replicator.config.topology import KafkaCluster
-from replicator.groups.primary_log import PrimaryLog, WriteUnknown
-from replicator.groups.primary_region import decided
+from replicator.copies import kept_topic
+from replicator.copies.kept_topic import KeptTopic, WriteUnknown
 from replicator.topics.admin_error import AdminError
 
 REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 LOST = KafkaError._MSG_TIMED_OUT
-RECORDS = [decided(None, name, "east", at_ms=1, who="ann", why="drill") for name in ("a", "b")]
+RECORDS = [(b"a", b"1"), (b"b", None)]
 
 
 class ScriptedProducer:
@@ -32,10 +32,11 @@ class ScriptedProducer:
 
 
 def write(monkeypatch: pytest.MonkeyPatch, codes: Sequence[int]) -> None:
-    log = PrimaryLog("east", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
-    monkeypatch.setattr(log, "make_topic", lambda: None)
-    monkeypatch.setattr(log, "_producer", lambda: ScriptedProducer(codes))
-    log.write(RECORDS)
+    cluster = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
+    topic = KeptTopic("east", cluster, "kept")
+    monkeypatch.setattr(topic, "make", lambda: None)
+    monkeypatch.setattr(kept_topic, "Producer", lambda _: ScriptedProducer(codes))
+    topic.write(RECORDS, look_with="sluice show")
 
 
 def test_all_that_was_refused_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,196 @@
+"""What people have to know about a route, and what they can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+from balancer.decision.carriers_wanted import Wanted
+from balancer.decision.loads import Shares, Where
+from balancer.plan import TopicPartition
+
+ALIKE = 0.5
+"""Where the other partitions of a topic have at least this part of what a hot one has, they are
+about as heavy."""
+NAMED_MAX = 5
+
+
+class AlertName(StrEnum):
+    """What is the matter."""
+
+    HOT_PARTITION = "hot partition"
+    RESIZE = "more carriers needed"
+    DEGRADED = "loads not known"
+    FROZEN = "frozen"
+    EXECUTORS_FEWER = "fewer task slots than carriers"
+    LAGGING = "lagging"
+    DOUBTED = "rates not believed"
+    PIN_IMPOSSIBLE = "pin impossible"
+    HOMELESS = "no room"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One thing that is the matter with a route, for as long as its rounds give it.
+
+    Args:
+        text: with what can be done.
+        evidence: the numbers that it is said for.
+    """
+
+    name: AlertName
+    route: str
+    text: str
+    evidence: Mapping[str, float]
+
+
+def hot_partitions(route: str, shares: Shares, threshold: float) -> list[Alert]:
+    """One for each partition with more than a carrier shall carry; its evidence is what each
+    partition of its topic has."""
+    hot = [each for each, share in shares.items() if share > threshold]
+    topics: dict[str, dict[TopicPartition, float]] = {each.topic: {} for each in hot}
+    if hot:
+        for each, share in shares.items():
+            if each.topic in topics:
+                topics[each.topic][each] = share
+    return [_hot(route, each, topics[each.topic], threshold) for each in sorted(hot)]
+
+
+def _hot(
+    route: str, partition: TopicPartition, topic: Mapping[TopicPartition, float], threshold: float
+) -> Alert:
+    share, name = topic[partition], partition.topic
+    others = sorted(load for each, load in topic.items() if each != partition)
+    text = (
+        f"{_name(partition)} takes {share:.2f} of a carrier, above {threshold:.2f}, and is "
+        f"{share / sum(topic.values()):.0%} of its topic's traffic; "
+    )
+    if not others:
+        text += f"it is the topic's only partition: add partitions to topic {name}"
+    elif (middle := median(others)) >= ALIKE * share:
+        text += (
+            f"of the {len(others)} others half have {middle:.2f} or more, about as much: "
+            f"add partitions to topic {name}"
+        )
+    else:
+        heavy = sum(load >= ALIKE * share for load in others)
+        text += (
+            f"of the {len(others)} others {heavy} have {ALIKE * share:.2f} or more, and half have "
+            f"{middle:.2f} at most, much less: its keys are skewed; to add partitions to topic "
+            f"{name} helps only if no single key is that heavy"
+        )
+    evidence = {str(each.partition): load for each, load in sorted(topic.items())}
+    return Alert(AlertName.HOT_PARTITION, route, text, evidence)
+
+
+def resize(route: str, wanted: Wanted | None, overloaded: Mapping[int, float]) -> list[Alert]:
+    """Where the limits allow too few carriers, or some carry more than all of their time.
+
+    Args:
+        overloaded: such carriers, but for those that a single partition alone makes so.
+    """
+    texts, evidence = [], {f"carrier {at}": load for at, load in sorted(overloaded.items())}
+    if wanted and wanted.lacking:
+        texts.append(f"{wanted.lacking} more carriers needed: raise carriers_max")
+        evidence |= {"needed": wanted.needed, "carriers": wanted.carriers}
+    if overloaded:
+        heaviest = max(overloaded.values())
+        texts.append(
+            f"{len(overloaded)} carriers are predicted to carry more than they can, up to "
+            f"{heaviest:.2f} of their time"
+        )
+    return [Alert(AlertName.RESIZE, route, "; ".join(texts), evidence)] if texts else []
+
+
+def degraded(route: str, why: str | None) -> list[Alert]:
+    """Where no share can be believed."""
+    text = f"partitions are placed by number, and nothing moves that need not: {why}"
+    return [Alert(AlertName.DEGRADED, route, text, {})] if why is not None else []
+
+
+def frozen(route: str, reason: str | None, seconds: float) -> list[Alert]:
+    """Where too much is gone at once."""
+    text = f"nothing moves that need not, and no carrier is taken away: {reason}"
+    return [Alert(AlertName.FROZEN, route, text, {"seconds": seconds})] if reason else []
+
+
+def executors_fewer(route: str, slots: int | None, carrying: int) -> list[Alert]:
+    """Where carriers have to share task slots."""
+    if slots is None or slots >= carrying:
+        return []
+    text = (
+        f"{carrying} carriers share {slots} task slots: add executors, or lower carriers_max to "
+        f"{slots}"
+    )
+    return [Alert(AlertName.EXECUTORS_FEWER, route, text, {"slots": slots, "carriers": carrying})]
+
+
+def lagging(
+    route: str, partitions: Collection[TopicPartition], lag_seconds: Mapping[TopicPartition, float]
+) -> list[Alert]:
+    """Where partitions have been behind for long."""
+    if not partitions:
+        return []
+    evidence = {_name(each): lag_seconds[each] for each in partitions}
+    text = (
+        f"{len(partitions)} partitions are behind, by up to {max(evidence.values()):.0f} s: "
+        f"{_names(partitions)}"
+    )
+    return [Alert(AlertName.LAGGING, route, text, evidence)]
+
+
+def doubted(route: str, doubts: Mapping[TopicPartition, str], shares: Shares) -> list[Alert]:
+    """Where rates were not believed."""
+    if not doubts:
+        return []
+    first = min(doubts)
+    text = (
+        f"rates of {len(doubts)} partitions were not believed; what was known before counts: "
+        f"{_names(doubts)}; {_name(first)}: {doubts[first]}"
+    )
+    evidence = {_name(each): shares[each] for each in sorted(doubts) if each in shares}
+    return [Alert(AlertName.DOUBTED, route, text, evidence)]
+
+
+def pins_impossible(route: str, pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
+    """Where partitions are pinned to carriers that are not there."""
+    if not pins:
+        return []
+    of_carriers: dict[int, list[TopicPartition]] = {}
+    for partition, carrier in pins.items():
+        of_carriers.setdefault(carrier, []).append(partition)
+    texts = []
+    for carrier, partitions in sorted(of_carriers.items()):
+        if carrier in excluded:
+            why = f"carrier {carrier} is excluded ({excluded[carrier]})"
+        else:
+            why = f"there is no carrier {carrier}"
+        texts.append(f"{_names(partitions)}: {why}")
+    text = f"pins are not obeyed until they can be: {'; '.join(texts)}"
+    evidence = {_name(each): float(at) for each, at in sorted(pins.items())}
+    return [Alert(AlertName.PIN_IMPOSSIBLE, route, text, evidence)]
+
+
+def homeless(route: str, counts: Mapping[int, int], partitions_max: int) -> list[Alert]:
+    """Where carriers hold more partitions than they may, since no other has room."""
+    full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > partitions_max}
+    if not full:
+        return []
+    surplus = sum(full.values()) - len(full) * partitions_max
+    text = (
+        f"{surplus} partitions are on carriers that have {partitions_max} without them: raise "
+        "carriers_max or partitions_max"
+    )
+    return [Alert(AlertName.HOMELESS, route, text, full)]
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def _names(partitions: Collection[TopicPartition]) -> str:
+    names = [_name(each) for each in sorted(partitions)[:NAMED_MAX]]
+    more = len(partitions) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")

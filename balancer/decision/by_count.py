@@ -1,0 +1,82 @@
+"""Places partitions where nothing is known of their loads: by number alone."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from itertools import groupby
+
+from balancer.plan import TopicPartition
+
+
+def by_count(
+    partitions: Iterable[TopicPartition],
+    carriers: Collection[int],
+    before: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """By partition, its carrier, in order: what is placed stays.
+
+    What is not goes one by one to the carrier with fewest; among equals to the one with fewest of
+    its topic, then to the one with the lowest number.
+
+    Raises ValueError where there is no carrier.
+    """
+    if not carriers:
+        raise ValueError("there is no carrier to place anything on: give one or more")
+    ordered, present = sorted(set(partitions)), set(carriers)
+    where = {each: before[each] for each in ordered if before.get(each) in present}
+    homeless = [each for each in ordered if each not in where]
+    of_topics: dict[str, Counter[int]] = {each.topic: Counter() for each in homeless}
+    for each, carrier in where.items():
+        if each.topic in of_topics:
+            of_topics[each.topic][carrier] += 1
+    counts = _Counts(present, Counter(where.values()))
+    for topic, places in groupby(homeless, key=lambda each: each.topic):
+        for place in counts.taking(list(places), of_topics[topic]):
+            where[place[0]] = place[1]
+    return {each: where[each] for each in ordered}
+
+
+class _Counts:
+    """How many partitions each carrier has, while more of them come."""
+
+    def __init__(self, carriers: Collection[int], counts: Mapping[int, int]):
+        self._heap = [(counts.get(at, 0), at) for at in carriers]
+        heapq.heapify(self._heap)
+
+    def taking(
+        self, places: Collection[TopicPartition], of_topic: Counter[int]
+    ) -> list[tuple[TopicPartition, int]]:
+        """Partitions of one topic with the carriers that take them, in their order."""
+        # A heap for the topic costs as much as there are carriers; without one, each partition
+        # costs as much as there are carriers with the topic.
+        looks = len(places) * (len(places) + of_topic.total())
+        take = self._take_by_search if looks < len(self._heap) else self._take_by_heap
+        return list(zip(places, take(len(places), of_topic), strict=True))
+
+    def _take_by_heap(self, many: int, of_topic: Counter[int]) -> list[int]:
+        heap = [(count, of_topic[at], at) for count, at in self._heap]
+        heapq.heapify(heap)
+        taken = []
+        for _ in range(many):
+            count, same, carrier = heap[0]
+            heapq.heapreplace(heap, (count + 1, same + 1, carrier))
+            taken.append(carrier)
+        self._heap = [(count, at) for count, _, at in heap]
+        heapq.heapify(self._heap)
+        return taken
+
+    def _take_by_search(self, many: int, of_topic: Counter[int]) -> list[int]:
+        taken = []
+        for _ in range(many):
+            seen = [heapq.heappop(self._heap)]
+            fewest = seen[0][0]
+            while of_topic[seen[-1][1]] and self._heap and self._heap[0][0] == fewest:
+                seen.append(heapq.heappop(self._heap))
+            carrier = min((at for _, at in seen), key=lambda at: (of_topic[at], at))
+            for count, at in seen:
+                heapq.heappush(self._heap, (count + (at == carrier), at))
+            of_topic[carrier] += 1
+            taken.append(carrier)
+        return taken

@@ -1,0 +1,161 @@
+"""Few of a placement's moves at a time, those first that relieve most."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from balancer.decision.loads import loads
+from balancer.decision.placement import Move, Placement, Reason
+from balancer.decision.placing import RouteView
+from balancer.plan import TopicPartition
+
+VOLUNTARY = frozenset({Reason.HOT, Reason.MAKES_ROOM, Reason.RELIEVES, Reason.FULL_PLAN})
+_FOR_HOT = frozenset({Reason.HOT, Reason.MAKES_ROOM})
+_ROUNDING = 1e-9
+
+
+def voluntary(moves: Sequence[Move]) -> list[Move]:
+    """Those that nothing forces."""
+    return [move for move in moves if move.reason in VOLUNTARY]
+
+
+def capped(placement: Placement, view: RouteView, most: int) -> Placement:
+    """The placement with so many at most of the moves that nothing forces; the others are all made.
+
+    No carrier has more than it would have without any of them, unless it has no more than the
+    heaviest in the whole placement (of those with a hot partition each is only a measure for
+    itself). Moves of which each needs the others for that, as the two sides of an exchange, are
+    made together; where these are more than `most`, not at all.
+
+    Args:
+        view: that the placement was made of.
+    """
+    chosen = voluntary(placement.moves)
+    if len(chosen) <= most:
+        return placement
+    made = _Choice(placement, view, chosen).made(most) if most > 0 else set()
+    left = {
+        move.partition: move.source
+        for move in chosen
+        if move.source is not None and move.partition not in made
+    }
+    where = {each: left.get(each, carrier) for each, carrier in placement.where.items()}
+    return replace(
+        placement,
+        where=where,
+        moves=tuple(move for move in placement.moves if move.partition not in left),
+        loads=loads(where, view.shares, view.carriers),
+    )
+
+
+class _Step(NamedTuple):
+    share: float
+    partition: TopicPartition
+    source: int
+    target: int
+
+
+class _Choice:
+    """Of some moves, while it follows what they make of their carriers."""
+
+    def __init__(self, placement: Placement, view: RouteView, moves: Sequence[Move]):
+        with_hot = {placement.where[each] for each in placement.hot if each in placement.where}
+        heaviest = max(
+            (load for at, load in placement.loads.items() if at not in with_hot), default=0.0
+        )
+        self._load_max = {
+            at: load if at in with_hot else heaviest for at, load in placement.loads.items()
+        }
+        counts = Counter(placement.where.values())
+        self._count_max = max(counts.values(), default=0)
+        self._loads = dict(placement.loads)
+        self._counts = {at: counts[at] for at in self._loads}
+        self._made: set[TopicPartition] = set()
+        self._leaving: dict[int, list[_Step]] = {}
+        for move in moves:
+            if move.source is not None:
+                share = view.shares[move.partition]
+                step = _Step(share, move.partition, move.source, move.target)
+                self._leaving.setdefault(move.source, []).append(step)
+                self._do(step, -1)
+        self._count_max = max(self._count_max, *self._counts.values())
+        for steps in self._leaving.values():
+            steps.sort(key=lambda step: (-step.share, step.partition))
+        for_hot = [move for move in moves if move.reason in _FOR_HOT]
+        self._is_for_hot = {move.source for move in for_hot}
+
+    def made(self, most: int) -> set[TopicPartition]:
+        """The partitions that move: those that have to do with a hot one first, then off the
+        carrier that is the heaviest by then."""
+        before = -1
+        while before < len(self._made) < most:
+            before = len(self._made)
+            self._pass(most)
+        return self._made
+
+    def _pass(self, most: int) -> None:
+        """Each move is looked at once; a later one may allow what was not possible."""
+        waiting = {at: steps[::-1] for at, steps in self._leaving.items()}
+        heap = [self._turn(at) for at in waiting]
+        heapq.heapify(heap)
+        while heap and len(self._made) < most:
+            turn = heap[0]
+            carrier = turn[-1]
+            if not waiting[carrier]:
+                heapq.heappop(heap)
+            elif turn != self._turn(carrier):
+                heapq.heapreplace(heap, self._turn(carrier))
+            else:
+                step = waiting[carrier].pop()
+                if step.partition not in self._made:
+                    self._try(step, most - len(self._made))
+
+    def _turn(self, carrier: int) -> tuple[bool, float, int]:
+        return carrier not in self._is_for_hot, -self._loads[carrier], carrier
+
+    def _try(self, first: _Step, most: int) -> None:
+        """Makes a move with those that it needs, or none of them."""
+        group = [first]
+        was = {at: (self._loads[at], self._counts[at]) for at in (first.source, first.target)}
+        self._do(first)
+        while (burdened := self._burdened(was)) is not None:
+            step = self._relief(burdened, was) if len(group) < most else None
+            if step is None:
+                for each in group:
+                    self._do(each, -1)
+                    self._made.discard(each.partition)
+                return
+            was.setdefault(step.target, (self._loads[step.target], self._counts[step.target]))
+            self._do(step)
+            group.append(step)
+
+    def _burdened(self, was: dict[int, tuple[float, int]]) -> int | None:
+        """The first carrier that has more than it may."""
+        return next((at for at in was if self._over(at, was) > 0 or self._is_full(at, was)), None)
+
+    def _over(self, carrier: int, was: dict[int, tuple[float, int]]) -> float:
+        allowed = max(was[carrier][0], self._load_max[carrier])
+        return self._loads[carrier] - allowed * (1 + _ROUNDING)
+
+    def _is_full(self, carrier: int, was: dict[int, tuple[float, int]]) -> bool:
+        return self._counts[carrier] > max(was[carrier][1], self._count_max)
+
+    def _relief(self, carrier: int, was: dict[int, tuple[float, int]]) -> _Step | None:
+        """The smallest that makes up for what it has too much, or else the largest."""
+        steps = [s for s in self._leaving.get(carrier, ()) if s.partition not in self._made]
+        over = self._over(carrier, was)
+        enough = [step for step in steps if step.share >= over]
+        return enough[-1] if enough else steps[0] if steps else None
+
+    def _do(self, step: _Step, times: int = 1) -> None:
+        """Makes a move; with -1, takes it back."""
+        self._loads[step.source] -= times * step.share
+        self._loads[step.target] += times * step.share
+        self._counts[step.source] -= times
+        self._counts[step.target] += times
+        if times > 0:
+            self._made.add(step.partition)

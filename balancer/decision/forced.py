@@ -1,0 +1,72 @@
+"""Placements in which nothing moves that need not, and none in which a partition is homeless."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from balancer.decision.by_count import by_count
+from balancer.decision.cap import capped
+from balancer.decision.limits import Limits
+from balancer.decision.loads import loads
+from balancer.decision.placement import Move, Placement, Reason
+from balancer.decision.placing import RouteView, Scope, place
+from balancer.plan import TopicPartition
+
+_ANY = 1e6
+"""A slack with which no load is too much."""
+
+
+def forced(view: RouteView, limits: Limits) -> Placement:
+    """What is placed stays where it is, hot or not, as long as its carrier may hold it."""
+    carriers = set(view.carriers)
+    placed = {
+        each: view.before[each] for each in view.shares if view.before.get(each, -1) in carriers
+    }
+    counts = Counter(placed.values())
+    stays = {
+        each: carrier
+        for each, carrier in placed.items()
+        if counts[carrier] <= limits.partitions_max
+    }
+    pinned = replace(view, pins=stays | dict(view.pins))
+    found = place(pinned, replace(limits, slack=_ANY), Scope.STICKY)
+    return housed(capped(found, view, 0), view)
+
+
+def forced_by_count(view: RouteView) -> Placement:
+    """The same where no load is known: what has no carrier goes where fewest are."""
+    where = by_count(view.shares, view.carriers, {**view.before, **view.pins})
+    moves = (
+        Move(each, view.before.get(each), carrier, _reason(view, each))
+        for each, carrier in where.items()
+        if view.before.get(each) != carrier
+    )
+    by_carrier = loads(where, view.shares, view.carriers)
+    return Placement(where, tuple(moves), by_carrier, {}, (), 0.0, 0)
+
+
+def housed(placement: Placement, view: RouteView) -> Placement:
+    """The placement with a carrier for those too for which none has room: the one they had, or one
+    by count. They are still named as homeless."""
+    if not placement.homeless:
+        return placement
+    stays = {each: view.before[each] for each in placement.homeless if each in view.before}
+    where = by_count(view.shares, view.carriers, {**stays, **placement.where})
+    moves = [
+        Move(each, view.before.get(each), where[each], _reason(view, each))
+        for each in placement.homeless
+        if view.before.get(each) != where[each]
+    ]
+    return replace(
+        placement,
+        where=where,
+        moves=tuple(sorted([*placement.moves, *moves], key=lambda move: move.partition)),
+        loads=loads(where, view.shares, view.carriers),
+    )
+
+
+def _reason(view: RouteView, partition: TopicPartition) -> Reason:
+    if partition in view.pins:
+        return Reason.PINNED
+    return Reason.NEW if view.before.get(partition) is None else Reason.CARRIER_GONE

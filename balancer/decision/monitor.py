@@ -1,0 +1,54 @@
+"""Which partitions have been far behind for long, from what is observed round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from balancer.decision.rules import Rules
+from balancer.plan import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What is known of a route's lag, and what was done about it.
+
+    Args:
+        behind: partitions with more than they may, since when, in milliseconds since 1970.
+        planned_ms: when a plan was made for those that lag; None where none do, or none was.
+        is_all_anew: whether everything was placed anew for them.
+    """
+
+    behind: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
+    planned_ms: int | None = None
+    is_all_anew: bool = False
+
+    def observed(
+        self, lag_seconds: Mapping[TopicPartition, float], rules: Rules, now_ms: int
+    ) -> Lag:
+        """With what is seen now. A partition of which no lag is known is not behind; once none lags
+        nothing counts as done."""
+        behind = {
+            partition: min(self.behind.get(partition, now_ms), now_ms)
+            for partition, seconds in sorted(lag_seconds.items())
+            if seconds > rules.lag_seconds_max
+        }
+        lag = replace(self, behind=behind)
+        return lag if lag.lagging(rules, now_ms) else Lag(behind)
+
+    def lagging(self, rules: Rules, now_ms: int) -> tuple[TopicPartition, ...]:
+        """The partitions that have been behind for the patience, in order."""
+        latest_ms = now_ms - 1000 * rules.lag_patience_seconds
+        return tuple(sorted(each for each, since in self.behind.items() if since <= latest_ms))
+
+    def stays(self, rules: Rules, now_ms: int) -> bool:
+        """Whether a plan was made for them, and has been in force for the patience in vain."""
+        if self.planned_ms is None or self.is_all_anew:
+            return False
+        return now_ms - self.planned_ms >= 1000 * rules.lag_patience_seconds
+
+    def planned(self, now_ms: int, *, is_all_anew: bool) -> Lag:
+        """With a plan that was made for those that lag."""
+        planned_ms = now_ms if self.planned_ms is None else self.planned_ms
+        return replace(self, planned_ms=planned_ms, is_all_anew=is_all_anew)

@@ -1,0 +1,140 @@
+"""What a round finds to do, and the placement that answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from balancer.decision.balance import is_balanced
+from balancer.decision.cap import capped
+from balancer.decision.forced import forced, forced_by_count, housed
+from balancer.decision.ground import Ground
+from balancer.decision.limits import Limits
+from balancer.decision.monitor import Lag
+from balancer.decision.placement import Placement, Reason
+from balancer.decision.placing import RouteView, Scope, place
+from balancer.decision.proposal import is_worth_it, proposed
+from balancer.decision.round_view import RoundView
+from balancer.decision.rules import Rules
+from balancer.decision.standing import Standing
+from balancer.decision.triggers import ANSWERS, BY_HAND, Trigger, widest
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Of one round.
+
+    Args:
+        triggers: what happened, in the order of their table.
+        placement: the answer, which may be what stands; None where nothing happened.
+        drifting_rounds: so many rounds in a row a sticky plan would relieve a carrier.
+        off_peak_day: the day on whose off-peak time it was looked last.
+    """
+
+    triggers: tuple[Trigger, ...]
+    placement: Placement | None
+    drifting_rounds: int
+    off_peak_day: int | None
+
+
+def occasion(
+    view: RoundView,
+    ground: Ground,
+    lag: Lag,
+    limits: Limits,
+    rules: Rules,
+    *,
+    is_blind: bool,
+    is_held: bool,
+) -> Occasion:
+    """What there is to do.
+
+    Args:
+        is_blind: loads say nothing.
+        is_held: nothing moves that need not.
+    """
+    route, off_peak_day = ground.route, _standing(view).off_peak_day
+    changes = _changes(view, ground, limits)
+    found = changes + ([BY_HAND[view.orders.by_hand]] if view.orders.by_hand else [])
+    if is_blind:
+        answer = _forced(view, route, limits) if found else None
+        return Occasion(_in_order(found), answer, 0, off_peak_day)
+    sticky = _sticky(view, route, limits, rules)
+    reasons = {move.reason for move in sticky.moves} if sticky else set()
+    drifting = _standing(view).drifting_rounds + 1 if Reason.RELIEVES in reasons else 0
+    if reasons & {Reason.HOT, Reason.MAKES_ROOM}:
+        found.append(Trigger.HOT)
+    if drifting >= rules.patience_rounds:
+        found.append(Trigger.DRIFT)
+    found += _of_lag(lag, rules, view.now_ms)
+    if is_held:
+        answer = _forced(view, route, limits) if changes else None
+        return Occasion(_in_order(found), answer, drifting, off_peak_day)
+    full = None
+    day = None if widest(found) is Scope.FULL else _off_peak_day(view, rules)
+    if day is not None or widest(found) is Scope.FULL:
+        full = housed(place(route, limits, Scope.FULL), route)
+        if day is not None and is_worth_it(full, route):
+            found.append(Trigger.OFF_PEAK)
+    answer = (sticky or forced(route, limits)) if found else None
+    if full and widest(found) is Scope.FULL:
+        answer = capped(full, route, _moves_max(view, rules))
+    return Occasion(_in_order(found), answer, drifting, off_peak_day if day is None else day)
+
+
+def _changes(view: RoundView, ground: Ground, limits: Limits) -> list[Trigger]:
+    """What is otherwise than the last plan has it."""
+    before, route = view.standing, ground.route
+    if before is None:
+        return [Trigger.FIRST]
+    found = []
+    carriers = set(route.carriers)
+    if before.where.keys() != route.shares.keys():
+        if route.shares.keys() - before.where.keys():
+            found.append(Trigger.NEW_PARTITIONS)
+        if before.where.keys() - route.shares.keys():
+            found.append(Trigger.PARTITIONS_GONE)
+    gone = set(before.where.values()) - carriers
+    is_wanted = len(before.carriers) <= limits.carriers_max and gone <= set(before.carriers)
+    if gone and not (is_wanted and gone.isdisjoint(view.orders.excluded)):
+        found.append(Trigger.CARRIERS_GONE)
+    if carriers != set(before.carriers):
+        found.append(Trigger.CARRIERS_CHANGED)
+    if any(before.where.get(each, at) != at for each, at in route.pins.items()):
+        found.append(Trigger.PINS_CHANGED)
+    return found
+
+
+def _of_lag(lag: Lag, rules: Rules, now_ms: int) -> list[Trigger]:
+    if lag.planned_ms is None:
+        return [Trigger.LAG] if lag.lagging(rules, now_ms) else []
+    return [Trigger.LAG_STAYS] if lag.stays(rules, now_ms) else []
+
+
+def _in_order(triggers: list[Trigger]) -> tuple[Trigger, ...]:
+    return tuple(each for each in ANSWERS if each in triggers)
+
+
+def _standing(view: RoundView) -> Standing:
+    return view.standing or Standing()
+
+
+def _forced(view: RoundView, route: RouteView, limits: Limits) -> Placement:
+    return forced_by_count(route) if view.degraded else forced(route, limits)
+
+
+def _sticky(view: RoundView, route: RouteView, limits: Limits, rules: Rules) -> Placement | None:
+    """The sticky plan, if there is one."""
+    if view.standing is None or is_balanced(route, limits):
+        return None
+    return proposed(route, limits, Scope.STICKY, _moves_max(view, rules))
+
+
+def _moves_max(view: RoundView, rules: Rules) -> int:
+    """What an operator asks for is made at once."""
+    return rules.moves_max if view.orders.by_hand is None else len(view.partitions)
+
+
+def _off_peak_day(view: RoundView, rules: Rules) -> int | None:
+    """The day whose off-peak time it is, unless it was looked already."""
+    day = rules.off_peak_window.day(view.now_ms) if rules.off_peak_window else None
+    return None if day == _standing(view).off_peak_day else day

@@ -1,0 +1,179 @@
+"""One look at a route: whether it is planned anew, and what moves then.
+
+What a sticky plan would move is what a route is judged by. A pause, a cool-down or a freeze holds
+back what need not move, and not the plan itself: in every round all partitions have a carrier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from balancer.decision import alerts
+from balancer.decision.alerts import Alert
+from balancer.decision.cap import voluntary
+from balancer.decision.freeze import Presence, frozen
+from balancer.decision.ground import Ground, ground
+from balancer.decision.limits import Limits
+from balancer.decision.loads import loads
+from balancer.decision.monitor import Lag
+from balancer.decision.occasion import occasion
+from balancer.decision.placement import Placement
+from balancer.decision.round_view import Orders, RoundView
+from balancer.decision.rules import Rules
+from balancer.decision.standing import Standing
+from balancer.decision.triggers import Trigger
+from balancer.plan import TopicPartition
+
+__all__ = ["Decision", "Orders", "RoundView", "Standing", "decide"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a round has come to.
+
+    Args:
+        standing: for the next round; to be kept also where nothing is published.
+        placement: to be published, as the standing's generation; None: nothing has changed.
+        triggers: what happened, also where it was held back.
+        alerts: what is the matter.
+        held: why nothing moves that need not; None where anything may.
+    """
+
+    standing: Standing
+    placement: Placement | None
+    triggers: tuple[Trigger, ...]
+    alerts: tuple[Alert, ...]
+    held: str | None
+
+
+def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
+    """The same view gives the same, byte for byte.
+
+    Raises ValueError, naming the partition, where a share is no load.
+    """
+    before = view.standing or Standing()
+    presence = _presence(view, before)
+    frozen_for = frozen(presence, rules)
+    held = _held(view, before, frozen_for, rules)
+    found = ground(
+        view,
+        limits,
+        kept=_vanished(view, before) if presence.keeps_vanished(rules) else (),
+        is_frozen=frozen_for is not None,
+        is_held=held is not None,
+    )
+    lag = before.lag.observed(view.lag_seconds, rules, view.now_ms)
+    is_blind = held is not None and (frozen_for is not None or view.degraded is not None)
+    done = occasion(view, found, lag, limits, rules, is_blind=is_blind, is_held=held is not None)
+    published = done.placement
+    carriers = tuple(found.route.carriers)
+    if published and before.carriers == carriers and published.where == before.where:
+        published = None
+    standing = replace(
+        before,
+        wanted=found.wanted,
+        drifting_rounds=done.drifting_rounds,
+        lag=_answered(lag, done.triggers, view.now_ms) if held is None else lag,
+        off_peak_day=done.off_peak_day,
+        freeze=before.freeze.after(presence, rules, view.now_ms),
+    )
+    if published:
+        standing = _moved(standing, published, carriers, view.now_ms)
+    return Decision(
+        standing,
+        published,
+        done.triggers,
+        _alerts(view, limits, rules, found, standing, frozen_for),
+        held,
+    )
+
+
+def _presence(view: RoundView, before: Standing) -> Presence:
+    # What is new cannot have been measured yet.
+    known = view.partitions & before.where.keys() if before.where else view.partitions
+    reporting = set(before.where.values())
+    return Presence(
+        partitions=len(known),
+        measured=len(known & view.measured),
+        # Where nothing can be measured this is said already.
+        was_measured=before.freeze.was_measured and view.degraded is None,
+        placed=len(before.where),
+        vanished=len(_vanished(view, before)),
+        vanished_seconds=before.freeze.vanished_seconds(view.now_ms),
+        reporting=len(reporting),
+        silent=len(reporting & view.silent),
+    )
+
+
+def _vanished(view: RoundView, before: Standing) -> Set[TopicPartition]:
+    return before.where.keys() - view.partitions - view.withdrawn
+
+
+def _held(view: RoundView, before: Standing, frozen_for: str | None, rules: Rules) -> str | None:
+    """Why nothing moves that need not; what is ordered by hand does, if loads are known."""
+    if view.degraded is not None:
+        return f"loads are not known: {view.degraded}"
+    if view.orders.by_hand is not None:
+        return None
+    if view.orders.paused:
+        return "moves are paused"
+    if frozen_for is not None:
+        return f"frozen: {frozen_for}"
+    if before.moved_at_ms is None:
+        return None
+    until_ms = before.moved_at_ms + round(1000 * rules.cool_down_seconds)
+    if view.now_ms >= until_ms:
+        return None
+    return f"cool-down until {datetime.fromtimestamp(until_ms / 1000, UTC):%H:%M:%S} UTC"
+
+
+def _answered(lag: Lag, triggers: tuple[Trigger, ...], now_ms: int) -> Lag:
+    if Trigger.LAG in triggers or Trigger.LAG_STAYS in triggers:
+        return lag.planned(now_ms, is_all_anew=Trigger.LAG_STAYS in triggers)
+    return lag
+
+
+def _moved(
+    standing: Standing, published: Placement, carriers: tuple[int, ...], now_ms: int
+) -> Standing:
+    """With what is published in force."""
+    moved = bool(voluntary(published.moves))
+    is_calmed = moved or len(carriers) < len(standing.carriers)
+    return replace(
+        standing,
+        where=published.where,
+        carriers=carriers,
+        generation=standing.generation + 1,
+        moved_at_ms=now_ms if is_calmed else standing.moved_at_ms,
+        drifting_rounds=0 if moved else standing.drifting_rounds,
+    )
+
+
+def _alerts(
+    view: RoundView,
+    limits: Limits,
+    rules: Rules,
+    found: Ground,
+    standing: Standing,
+    frozen_for: str | None,
+) -> tuple[Alert, ...]:
+    name, shares = view.route, found.route.shares
+    counts = Counter(standing.where.values())
+    given = [
+        *alerts.degraded(name, view.degraded),
+        *alerts.frozen(name, frozen_for, standing.freeze.seconds(view.now_ms)),
+        *alerts.executors_fewer(name, view.slots, len(counts)),
+        *alerts.lagging(name, standing.lag.lagging(rules, view.now_ms), view.lag_seconds),
+        *alerts.doubted(name, view.doubts, shares),
+        *alerts.pins_impossible(name, found.impossible, view.orders.excluded),
+        *alerts.homeless(name, counts, limits.partitions_max),
+    ]
+    if view.degraded is None:
+        by_carrier = loads(standing.where, shares, standing.carriers)
+        overloaded = {at: load for at, load in by_carrier.items() if load > 1 and counts[at] > 1}
+        given += alerts.hot_partitions(name, shares, limits.threshold)
+        given += alerts.resize(name, found.wanted, overloaded)
+    return tuple(given)

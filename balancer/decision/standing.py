@@ -1,0 +1,111 @@
+"""What a round leaves to the next one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any
+
+from balancer.decision.carriers_wanted import Wanted
+from balancer.decision.freeze import Freeze
+from balancer.decision.monitor import Lag
+from balancer.plan import TopicPartition
+
+VERSION = 1
+_Numbers = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of one route. The times are in milliseconds since 1970.
+
+    Args:
+        where: by partition, its carrier.
+        carriers: their numbers, in order; also of those that carry nothing.
+        generation: grows by one with each placement that is published.
+        moved_at_ms: when something last moved that nothing forced.
+        wanted: how many carriers the last round wanted; None where loads were never known.
+        drifting_rounds: so many rounds in a row a carrier had more than the slack allows.
+        lag: what is behind.
+        off_peak_day: the last day on whose off-peak time it was looked whether everything should be
+            placed anew.
+        freeze: what is gone.
+    """
+
+    where: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
+    carriers: tuple[int, ...] = ()
+    generation: int = 0
+    moved_at_ms: int | None = None
+    wanted: Wanted | None = None
+    drifting_rounds: int = 0
+    lag: Lag = field(default_factory=Lag)
+    off_peak_day: int | None = None
+    freeze: Freeze = field(default_factory=Freeze)
+
+    def to_json(self) -> str:
+        """Compact text: partitions of one topic share its name."""
+        wanted = self.wanted
+        return json.dumps(
+            {
+                "version": VERSION,
+                "generation": self.generation,
+                "carriers": self.carriers,
+                "where": _by_topic(self.where),
+                "moved_at_ms": self.moved_at_ms,
+                "wanted": wanted
+                and [wanted.carriers, wanted.needed, wanted.at_least, list(wanted.calm)],
+                "drifting_rounds": self.drifting_rounds,
+                "behind": _by_topic(self.lag.behind),
+                "lag": [self.lag.planned_ms, self.lag.is_all_anew],
+                "off_peak_day": self.off_peak_day,
+                "freeze": astuple(self.freeze),
+            },
+            separators=(",", ":"),
+        )
+
+    @staticmethod
+    def from_json(text: str) -> Standing:
+        """What `to_json` wrote.
+
+        Raises ValueError for anything else; where another version wrote it, that one is named.
+        """
+        found: Any = json.loads(text)
+        version = found.get("version") if isinstance(found, dict) else None
+        if version != VERSION:
+            raise ValueError(
+                f"a standing of version {version!r}; this Sluice reads version {VERSION}"
+            )
+        try:
+            wanted = found["wanted"]
+            return Standing(
+                where=_numbers(found["where"]),
+                carriers=tuple(found["carriers"]),
+                generation=found["generation"],
+                moved_at_ms=found["moved_at_ms"],
+                wanted=wanted and Wanted(wanted[0], wanted[1], wanted[2], tuple(wanted[3])),
+                drifting_rounds=found["drifting_rounds"],
+                lag=Lag(_numbers(found["behind"]), *found["lag"]),
+                off_peak_day=found["off_peak_day"],
+                freeze=Freeze(*found["freeze"]),
+            )
+        except (KeyError, IndexError, TypeError) as error:
+            raise ValueError(f"no standing: {error!r}") from None
+
+
+def _by_topic(numbers: _Numbers) -> list[tuple[str, list[int], list[int]]]:
+    grouped = groupby(sorted(numbers.items()), key=lambda each: each[0].topic)
+    rows = ((topic, list(of_topic)) for topic, of_topic in grouped)
+    return [
+        (topic, [p.partition for p, _ in row], [number for _, number in row]) for topic, row in rows
+    ]
+
+
+def _numbers(rows: list[tuple[str, list[int], list[int]]]) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, partition): number
+        for topic, partitions, numbers in rows
+        for partition, number in zip(partitions, numbers, strict=True)
+    }

@@ -1,0 +1,303 @@
+"""The windows of the last hour and day, by partition, and the rate to expect of each.
+
+Of the last hour every window is kept. Of the day, only what the busiest ten minutes of each hour
+took in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from balancer.demand.window import PERCENT, Rate, Window
+from balancer.demand.window_columns import Numbers, WindowColumns
+from balancer.plan import TopicPartition
+
+HOUR_MS = 3_600_000
+ROWS_AT_ONCE = 4096
+"""Partitions that are computed together: more would need memory, fewer time."""
+SLOTS_STEP = 8
+NOTHING = -1.0
+"""Where nothing was seen, in a place for a rate."""
+NEVER = -(1 << 62)
+"""The same, in a place for a time."""
+
+Rates = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class LookBack:
+    """Windows by partition. It knows no clock.
+
+    Memory: 2.1 KB a partition with a window a minute; what was forgotten is used again.
+
+    Args:
+        fine_seconds: how long every window is kept.
+        coarse_seconds: stretches of so long are compared for the day; a part of an hour.
+        day_hours: for so long the busiest of them counts, and on until its hour is as old.
+    """
+
+    def __init__(
+        self, *, fine_seconds: float = 3600, coarse_seconds: float = 600, day_hours: int = 25
+    ) -> None:
+        self._hour = _Hour(int(fine_seconds * 1000))
+        self._day = _Day(int(coarse_seconds * 1000), day_hours)
+        self._row_of: dict[TopicPartition, int] = {}
+        self._free: list[int] = []
+        self._room = 0
+        self._looked_up: tuple[Sequence[TopicPartition], Numbers] = ((), np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        """Of how many partitions something is known."""
+        return len(self._row_of)
+
+    def add(self, windows: Mapping[TopicPartition, Window] | WindowColumns) -> None:
+        """What a look found, for the hour and for the day.
+
+        A partition's windows come in the order of their times. One that begins before another
+        ended that is there is left out: history may be read twice.
+        """
+        told = windows if isinstance(windows, WindowColumns) else WindowColumns.of(windows)
+        rows = self._rows(told.places)
+        goes_on = told.begins_ms >= self._hour.newest_ms[rows]
+        for part in _parts(np.flatnonzero(goes_on)):
+            columns = told.begins_ms[part], told.ends_ms[part], told.bytes[part], told.records[part]
+            self._hour.put(rows[part], *columns)
+            self._day.grow(rows[part], *columns)
+
+    def add_coarse(self, windows: Mapping[TopicPartition, Window] | WindowColumns) -> None:
+        """Sums of stretches long ago, for the day alone; in any order, and as often as you like."""
+        told = windows if isinstance(windows, WindowColumns) else WindowColumns.of(windows)
+        lengths_ms = told.ends_ms - told.begins_ms
+        stretches = self._day.stretch(told.ends_ms)
+        self._day.compare(self._rows(told.places), stretches, lengths_ms, told.bytes, told.records)
+
+    def rates(self, now_ms: int) -> dict[TopicPartition, Rate]:
+        """What to expect: the rate sustained over the last hour (window.sustained); of a partition
+        without any window there, the highest of the day's stretches; with neither, it is left out.
+
+        Args:
+            now_ms: not before what was added.
+        """
+        found: dict[TopicPartition, Rate] = {}
+        rows = np.fromiter(self._row_of.values(), np.int64, len(self._row_of))
+        places = list(self._row_of)
+        for part in _parts(np.arange(len(rows))):
+            pair, is_known = self._hour.sustained(rows[part], now_ms)
+            if not is_known.all():
+                older = self._day.highest(rows[part], now_ms)
+                pair = np.where(is_known, pair, older)
+                is_known |= older[0] != NOTHING
+            each = zip(part.tolist(), is_known.tolist(), *pair.tolist(), strict=True)
+            found.update((places[at], Rate(*rate)) for at, known, *rate in each if known)
+        return found
+
+    def newest_ms(self, partition: TopicPartition) -> int | None:
+        """When its last window ended; None: it has none."""
+        row = self._row_of.get(partition)
+        newest_ms = NEVER if row is None else int(self._hour.newest_ms[row])
+        return None if newest_ms == NEVER else newest_ms
+
+    def fresh(self, now_ms: int, within_ms: int) -> set[TopicPartition]:
+        """The partitions whose last window ended no longer ago. One that ends as far in the future
+        is not fresh: a clock was wrong."""
+        is_fresh = (abs(now_ms - self._hour.newest_ms) <= within_ms).tolist()
+        return {place for place, row in self._row_of.items() if is_fresh[row]}
+
+    def keep(self, partitions: Collection[TopicPartition], now_ms: int) -> None:
+        """Forgets all others, and those with a window that ends more than an hour from now: made by
+        a clock that was wrong, it would keep out all that are right."""
+        kept = partitions if isinstance(partitions, set | frozenset) else set(partitions)
+        is_ahead = (self._hour.newest_ms > now_ms + HOUR_MS).tolist()
+        gone = [p for p, row in self._row_of.items() if p not in kept or is_ahead[row]]
+        rows = np.array([self._row_of.pop(place) for place in gone], dtype=np.int64)
+        self._hour.clear(rows)
+        self._day.clear(rows)
+        self._day.forget_after(now_ms)
+        self._free += rows.tolist()
+        if gone:
+            self._looked_up = ((), np.zeros(0, np.int64))
+
+    def _rows(self, places: Sequence[TopicPartition]) -> Numbers:
+        if places is self._looked_up[0]:
+            return self._looked_up[1]
+        rows = np.array([self._row(place) for place in places], dtype=np.int64)
+        missing = max(self._room, len(self._row_of) + len(self._free)) - self._room
+        if missing:
+            self._room += max(missing, self._room // 8)
+            self._hour.make_room(self._room)
+            self._day.make_room(self._room)
+            self._free += range(len(self._row_of) + len(self._free), self._room)
+        self._looked_up = (places, rows)
+        return rows
+
+    def _row(self, place: TopicPartition) -> int:
+        row = self._row_of.get(place)
+        if row is None:
+            row = self._row_of[place] = self._free.pop() if self._free else len(self._row_of)
+        return row
+
+
+def _parts(rows: Numbers) -> Iterator[Numbers]:
+    return (rows[at : at + ROWS_AT_ONCE] for at in range(0, len(rows), ROWS_AT_ONCE))
+
+
+class _Hour:
+    """Every window of the last hour, in slots of which there are as many as are needed."""
+
+    def __init__(self, length_ms: int) -> None:
+        if length_ms <= 0:
+            raise ValueError("a look-back of no length")
+        self._length_ms = length_ms
+        self.newest_ms = np.zeros(0, np.int64)
+        self._ends_ms = np.zeros((0, SLOTS_STEP), np.int64)  # NEVER: a free slot
+        self._lengths_ms = np.zeros((0, SLOTS_STEP), np.int32)
+        self._rates = [np.zeros((0, SLOTS_STEP)) for _ in Rate._fields]
+
+    def put(
+        self, rows: Numbers, begins_ms: Numbers, ends_ms: Numbers, taken: Numbers, records: Numbers
+    ) -> None:
+        slots = self._ends_ms[rows].argmin(axis=1)
+        if (self._ends_ms[rows, slots] > ends_ms - self._length_ms).any():
+            self._widen()
+            slots = self._ends_ms[rows].argmin(axis=1)
+        lengths_ms = ends_ms - begins_ms
+        self.newest_ms[rows] = ends_ms
+        self._ends_ms[rows, slots] = ends_ms
+        self._lengths_ms[rows, slots] = np.minimum(lengths_ms, np.iinfo(np.int32).max)
+        for rates, counts in zip(self._rates, (taken, records), strict=True):
+            rates[rows, slots] = counts / (lengths_ms / 1000)
+
+    def sustained(self, rows: Numbers, now_ms: int) -> tuple[Rates, Flags]:
+        """By kind and row; and of which rows anything is known."""
+        ends_ms = self._ends_ms[rows] - (now_ms - self._length_ms)
+        passed_ms = np.minimum(self._lengths_ms[rows], ends_ms).clip(0)
+        whole_ms = passed_ms.sum(axis=1)
+        pair = np.array([_quantiles(rates[rows], passed_ms, whole_ms) for rates in self._rates])
+        return pair, whole_ms > 0
+
+    def clear(self, rows: Numbers) -> None:
+        self.newest_ms[rows] = NEVER
+        self._ends_ms[rows] = NEVER
+
+    def make_room(self, rows: int) -> None:
+        self.newest_ms = _longer(self.newest_ms, rows, NEVER)
+        self._ends_ms = _longer(self._ends_ms, rows, NEVER)
+        self._lengths_ms = _longer(self._lengths_ms, rows)
+        for kind in range(len(self._rates)):
+            self._rates[kind] = _longer(self._rates[kind], rows)
+
+    def _widen(self) -> None:
+        more = ((0, 0), (0, SLOTS_STEP))
+        self._ends_ms = np.pad(self._ends_ms, more, constant_values=NEVER)
+        self._lengths_ms = np.pad(self._lengths_ms, more)
+        for kind in range(len(self._rates)):
+            self._rates[kind] = np.pad(self._rates[kind], more)
+
+
+def _quantiles(rates: Rates, passed_ms: Numbers, whole_ms: Numbers) -> Rates:
+    """window.sustained, row by row. A slot without time cannot be the one that is found: the time
+    up to it is that of the slot before."""
+    order = rates.argsort(axis=1)
+    passed = np.take_along_axis(passed_ms, order, axis=1).cumsum(axis=1)
+    at = (100 * passed >= PERCENT * whole_ms[:, None]).argmax(axis=1)
+    each = np.arange(len(rates))
+    found: Rates = rates[each, order[each, at]]
+    return found
+
+
+class _Day:
+    """The busiest stretch of each hour, in a circle of hours; and the stretch that still grows."""
+
+    def __init__(self, stretch_ms: int, hours: int) -> None:
+        if not 0 < stretch_ms <= HOUR_MS or HOUR_MS % stretch_ms or hours < 1:
+            raise ValueError(
+                f"{hours} hours in stretches of {stretch_ms} ms: give parts of an hour"
+            )
+        self._stretch_ms = stretch_ms
+        self._length_ms = hours * HOUR_MS
+        self._hours = np.full(hours + 2, -1, np.int64)
+        self._highest = np.full((0, len(Rate._fields), hours + 2), NOTHING, np.float32)
+        self._growing = np.zeros(0, np.int64)
+        self._sums = np.zeros((0, 3), np.int64)  # milliseconds, bytes, records
+
+    def stretch(self, ends_ms: Numbers) -> Numbers:
+        """The one that a window belongs to: in which it ends."""
+        return (ends_ms - 1) // self._stretch_ms
+
+    def grow(
+        self, rows: Numbers, begins_ms: Numbers, ends_ms: Numbers, taken: Numbers, records: Numbers
+    ) -> None:
+        stretches = self.stretch(ends_ms)
+        over = rows[self._growing[rows] != stretches]
+        self.compare(over, self._growing[over], *self._sums[over].T)
+        self._sums[over] = 0
+        self._growing[rows] = stretches
+        self._sums[rows] += np.stack([ends_ms - begins_ms, taken, records], axis=1)
+
+    def compare(
+        self,
+        rows: Numbers,
+        stretches: Numbers,
+        lengths_ms: Numbers,
+        taken: Numbers,
+        records: Numbers,
+    ) -> None:
+        """Whether these stretches were their hours' busiest; bytes and records each by themselves.
+        One without a length was none."""
+        hours = stretches * self._stretch_ms // HOUR_MS
+        rates = _per_second(lengths_ms, taken, records)
+        for hour in np.unique(hours[lengths_ms > 0]).tolist():
+            column = hour % len(self._hours)
+            if self._hours[column] < hour:
+                self._highest[:, :, column] = NOTHING
+                self._hours[column] = hour
+            if self._hours[column] == hour:
+                mine = hours == hour
+                before = self._highest[rows[mine], :, column]
+                self._highest[rows[mine], :, column] = np.maximum(before, rates[mine])
+
+    def highest(self, rows: Numbers, now_ms: int) -> Rates:
+        """By kind and row."""
+        counts = self._counts(self._hours, now_ms) & (self._hours >= 0)
+        past = self._highest[rows][:, :, counts].max(axis=2, initial=NOTHING)
+        growing = _per_second(*self._sums[rows].T)
+        hours = self._growing[rows] * self._stretch_ms // HOUR_MS
+        growing[~self._counts(hours, now_ms)] = NOTHING
+        highest: Rates = np.maximum(past, growing).T
+        return highest
+
+    def clear(self, rows: Numbers) -> None:
+        self._highest[rows] = NOTHING
+        self._sums[rows] = 0
+
+    def forget_after(self, now_ms: int) -> None:
+        ahead = self._hours > now_ms // HOUR_MS + 1
+        self._highest[:, :, ahead] = NOTHING
+        self._hours[ahead] = -1
+
+    def make_room(self, rows: int) -> None:
+        self._highest = _longer(self._highest, rows, NOTHING)
+        self._growing = _longer(self._growing, rows)
+        self._sums = _longer(self._sums, rows)
+
+    def _counts(self, hours: Numbers, now_ms: int) -> Flags:
+        still: Flags = (hours + 1) * HOUR_MS > now_ms - self._length_ms
+        return still
+
+
+def _per_second(lengths_ms: Numbers, taken: Numbers, records: Numbers) -> Rates:
+    """By row and kind."""
+    seconds = np.where(lengths_ms > 0, lengths_ms, 1) / 1000
+    rates: Rates = np.stack([taken, records], axis=1) / seconds[:, None]
+    rates[lengths_ms <= 0] = NOTHING
+    return rates
+
+
+def _longer(numbers: NDArray[Any], rows: int, filling: float = 0) -> NDArray[Any]:
+    longer = np.full((rows, *numbers.shape[1:]), filling, numbers.dtype)
+    longer[: len(numbers)] = numbers
+    return longer

@@ -1,0 +1,347 @@
+"""Placing by traffic against placing by count, and what moving partitions costs those who read.
+
+python -m bench.balancing
+
+As in LinkedIn's comparison both mirrors carry the same skewed topics from the same source, each to
+a target of its own: the control (region west) has no balancer, the candidate (region east) has one.
+What each carrier carried is read off the targets' logs; `sluice audit` says that both have it all.
+Then partitions are moved under the same load, again and again, by excluding a carrier and including
+it again, and a reader of the target takes the time of every record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median, pstdev
+from typing import Any
+
+import click
+import numpy as np
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import NewTopic
+
+from balancer.plan import Plan, TopicPartition
+from bench.machine import described, load_average
+from deploy.lab.daemons import SLUICE, Daemons
+from deploy.lab.kafka import CHECKOUT, KafkaCluster
+from deploy.lab.lab import Lab
+from deploy.lab.skewed_load import SkewedLoad
+from deploy.lab.wait import until
+from replicator.config.topology import load
+from replicator.kafka.cluster import Cluster
+from replicator.placements.balance_log import BalanceLog
+from replicator.placements.board import Board
+from replicator.placements.in_force import InForce
+from replicator.placements.records import Exclusion, Placed, key_of
+from replicator.traffic.log_sampler import LogSampler
+from replicator.traffic.look import Look
+
+FILE = CHECKOUT / "bench" / "results" / "balancer.json"
+DIRECTORY = CHECKOUT / ".lab" / "bench-balancing"
+TOPICS, PARTITIONS, CARRIERS = 4, 6, 4
+RECORD_BYTES = 1000
+BYTES_PER_SECOND = 2_000_000
+SKEW = 0.9
+CONTROL, CANDIDATE = "west", "east"
+SETTINGS = f"""\
+[topics]
+allow = ["skewed-.*"]
+refresh_seconds = 2.0
+[replicator]
+carriers_per_route = {CARRIERS}
+[balance]
+capacity_mib_per_second = 2.0
+carriers_min = {CARRIERS}
+carriers_max = {CARRIERS}
+sample_seconds = 3.0
+round_seconds = 5.0
+cool_down_seconds = 0.0
+slack = 0.02
+"""
+PATIENCE_SECONDS = 180.0
+MOVES_SECONDS = 20.0
+
+
+def rates() -> dict[TopicPartition, float]:
+    """Bytes a second: the nth heaviest has 1 / n^SKEW of the heaviest's."""
+    places = [TopicPartition(f"skewed-{t}", p) for t in range(TOPICS) for p in range(PARTITIONS)]
+    weights = np.arange(1, len(places) + 1) ** -SKEW
+    shares = weights / weights.sum() * BYTES_PER_SECOND
+    order = np.random.default_rng(7).permutation(len(places))
+    return {places[at]: float(share) for at, share in zip(order, shares, strict=True)}
+
+
+class Site:
+    """The lab with both mirrors."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.appliance = load(lab.configuration)
+
+    def board(self, region: str) -> InForce | None:
+        return Board(self.appliance.region(region).redis_url(), region).plan()
+
+    def placed(self) -> Placed | None:
+        return self.log().read().placed(f"west.{CANDIDATE}", "default")
+
+    def log(self) -> BalanceLog:
+        return BalanceLog("east aggregate", self.appliance.region(CANDIDATE).aggregate)
+
+    def plan(self, region: str) -> Plan:
+        shown = self.board(region)
+        if shown is None:
+            raise RuntimeError(f"no driver of {region} shows what it carries")
+        return shown.plan
+
+    def is_settled(self) -> bool:
+        """The balancer has moved nothing for six rounds, and the driver follows it."""
+        placed, shown = self.placed(), self.board(CANDIDATE)
+        if not placed or not shown or time.time() * 1000 - placed.at_ms < 30_000:
+            return False
+        return any(generation == placed.generation for *_, generation in shown.generations)
+
+    def looked(self, region: str) -> Look:
+        """At the logs of a target."""
+
+        async def look() -> Look:
+            settings = self.appliance.region(region).aggregate
+            cluster = Cluster(f"{region} aggregate", settings)
+            await cluster.open()
+            try:
+                return await LogSampler(cluster).look(rates())
+            finally:
+                await cluster.close()
+
+        return asyncio.run(look())
+
+
+def carried(site: Site, seconds: float) -> dict[str, object]:
+    """By mirror, what each carrier carried in the time: bytes and records."""
+    plans = {region: site.plan(region) for region in (CONTROL, CANDIDATE)}
+    before = {region: site.looked(region) for region in plans}
+    time.sleep(seconds)
+    after = {region: site.looked(region) for region in plans}
+    for region, plan in plans.items():
+        if site.plan(region) != plan:
+            raise RuntimeError(f"{region}: partitions moved meanwhile; measure again")
+    return {region: _spread(plan, before[region], after[region]) for region, plan in plans.items()}
+
+
+def _spread(plan: Plan, before: Look, after: Look) -> dict[str, object]:
+    sizes: dict[int, int] = defaultdict(int)
+    records: dict[int, int] = defaultdict(int)
+    for carrier, places in plan.loads.items():
+        if carrier.route.startswith("west."):
+            for place in places:
+                old, new = before.logs[place], after.logs[place]
+                sizes[carrier.number] += (new.size_bytes or 0) - (old.size_bytes or 0)
+                records[carrier.number] += new.end - old.end
+    return {
+        "carriers": len(sizes),
+        "bytes: deviation / mean": _deviation(sizes),
+        "records: deviation / mean": _deviation(records),
+        "bytes: heaviest / mean": round(max(sizes.values()) / fmean(sizes.values()), 3),
+    }
+
+
+def _deviation(amounts: Mapping[int, int]) -> float:
+    values = list(amounts.values())
+    return round(pstdev(values) / fmean(values), 4)
+
+
+class Reader:
+    """Takes the time of every record of a target, in a thread, while the `with` block runs."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.seen: list[tuple[float, float, str, int]] = []
+        """Arrived and sent, unix seconds; topic and partition."""
+        self._consumer = Consumer(
+            {**cluster.librdkafka_options(), "group.id": "reader", "fetch.wait.max.ms": 5}
+        )
+        self._consumer.assign([self._end(each) for each in rates()])
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _end(self, each: TopicPartition) -> Place:
+        _, end = self._consumer.get_watermark_offsets(Place(*each))
+        return Place(*each, end)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            for message in self._consumer.consume(1000, 0.05):
+                if message.error() is None:
+                    value = message.value()
+                    assert isinstance(value, bytes)
+                    sent = float(value[:17])
+                    where = str(message.topic()), int(message.partition() or 0)
+                    self.seen.append((time.time(), sent, *where))
+
+
+def moved(site: Site, reader: Reader, rounds: int) -> list[dict[str, float]]:
+    """Excludes a carrier and includes it again; what readers of the target had of it."""
+    found = []
+    for number in range(rounds):
+        before = site.placed()
+        assert before
+        order = Exclusion(
+            route=f"west.{CANDIDATE}",
+            at_ms=int(time.time() * 1000),
+            who="bench",
+            carrier=before.carriers[0],
+            why="bench",
+        )
+        if number % 2 == 0:
+            site.log().write([order])
+        else:
+            excluded = site.log().read().excluded(order.route, order.at_ms)
+            again = [order.model_copy(update={"carrier": carrier}) for carrier in excluded]
+            site.log().write([], [key_of(each) for each in again])
+
+        def is_placed(generation: int = before.generation) -> bool:
+            placed = site.placed()
+            return placed is not None and placed.generation > generation
+
+        if not until(is_placed, PATIENCE_SECONDS, 0.2):
+            raise RuntimeError("the balancer did not place anything anew")
+        placed = site.placed()
+        assert placed
+        time.sleep(MOVES_SECONDS)
+        gone = {p for p, carrier in placed.where.items() if before.where.get(p) != carrier}
+        found.append(_felt(reader.seen, placed.at_ms / 1000, gone))
+    return found
+
+
+def _felt(
+    seen: Sequence[tuple[float, float, str, int]], decided: float, gone: set[TopicPartition]
+) -> dict[str, float]:
+    near = [row for row in seen if decided - 10 < row[1] < decided + 10]
+    arrivals: dict[TopicPartition, list[float]] = defaultdict(list)
+    for arrived, _, topic, partition in near:
+        arrivals[TopicPartition(topic, partition)].append(arrived)
+    ends, silences = [], []
+    for place in gone:
+        times = np.sort(np.array(arrivals[place]))
+        times = times[times > decided - 1]
+        gap = int(np.argmax(np.diff(times)))
+        silences.append(float(times[gap + 1] - times[gap]))
+        ends.append(float(times[gap + 1]) - decided)
+    all_of_it = [float(np.diff(np.sort(np.array(times))).max()) for times in arrivals.values()]
+    late = [arrived - sent for arrived, sent, *_ in near if sent > decided - 1]
+    calm = [arrived - sent for arrived, sent, *_ in near if sent <= decided - 1]
+    return {
+        "partitions moved": len(gone),
+        "decision to first record of the last, s": round(max(ends), 2),
+        "longest silence of one that moved, s": round(max(silences), 2),
+        "longest silence of any, s": round(max(all_of_it), 2),
+        "p99 before, ms": round(float(np.percentile(calm, 99)) * 1000, 1),
+        "p99 of the 10 s since, ms": round(float(np.percentile(late, 99)) * 1000, 1),
+        "latest record, ms": round(max(late) * 1000, 1),
+    }
+
+
+def audited(lab: Lab) -> dict[str, Any]:
+    """By route, what `sluice audit` says of all that was sent."""
+    command = [str(SLUICE), "audit", "--config", str(lab.configuration), "--since", "1h"]
+    command += ["--until", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise RuntimeError(done.stderr)
+    rows = json.loads(done.stdout)["rows"]
+    found: dict[str, Any] = defaultdict(lambda: defaultdict(int))
+    for row in rows:
+        found[row["route"]][row["verdict"]] += 1
+    return {route: dict(verdicts) for route, verdicts in found.items()}
+
+
+def compare(lab: Lab, seconds: float, rounds: int) -> dict[str, object]:
+    west = lab.regions["west"].regional
+    admin = west.admin()
+    names = sorted({place.topic for place in rates()})
+    for future in admin.create_topics([NewTopic(name, PARTITIONS) for name in names]).values():
+        future.result(30)
+    site = Site(lab)
+    loads = [
+        SkewedLoad(
+            west,
+            name,
+            {place.partition: rate for place, rate in rates().items() if place.topic == name},
+            RECORD_BYTES,
+        )
+        for name in names
+    ]
+    with Daemons(lab) as daemons:
+        daemons.start(CONTROL, "replicate")
+        daemons.start(CANDIDATE, "replicate", "balance")
+        for each in loads:
+            each.__enter__()
+        try:
+            if not until(site.is_settled, PATIENCE_SECONDS, 1.0):
+                raise RuntimeError(f"partitions do not come to rest; see {daemons.logs}")
+            spreads = carried(site, seconds)
+            print(json.dumps(spreads, indent=2), file=sys.stderr)
+            # The other mirror would be measured with it.
+            daemons.end(CONTROL)
+            with Reader(lab.regions[CANDIDATE].aggregate) as reader:
+                time.sleep(MOVES_SECONDS)
+                felt = moved(site, reader, rounds)
+        finally:
+            for each in loads:
+                each.stop()
+        daemons.start(CONTROL, "replicate")
+        if not until(lambda: daemons.lag_records() == 0, PATIENCE_SECONDS, 1.0):
+            raise RuntimeError(f"a lag stays; see {daemons.logs}")
+        verdicts = audited(lab)
+        daemons.end()
+    return {
+        "load": f"{TOPICS * PARTITIONS} partitions, {BYTES_PER_SECOND} bytes/s, skew {SKEW}",
+        "seconds": seconds,
+        "by count": spreads[CONTROL],
+        "by traffic": spreads[CANDIDATE],
+        "moves": {
+            name: {
+                "median": round(median(each[name] for each in felt), 2),
+                "worst": round(max(each[name] for each in felt), 2),
+            }
+            for name in felt[0]
+        },
+        "audit": verdicts,
+    }
+
+
+@click.command()
+@click.option("--seconds", default=60.0, show_default=True, help="That carriers are compared for.")
+@click.option("--rounds", default=8, show_default=True, help="How often partitions are moved.")
+def main(seconds: float, rounds: int) -> None:
+    """Writes `end to end` in bench/results/balancer.json."""
+    busy = load_average()
+    with Lab(DIRECTORY, settings=SETTINGS) as lab:
+        found = compare(lab, seconds, rounds)
+    whole = json.loads(FILE.read_text()) if FILE.exists() else {}
+    whole["end to end"] = {
+        "machine": described(),
+        "load average at the start": round(busy, 1),
+        **found,
+    }
+    FILE.write_text(json.dumps(whole, indent=2) + "\n")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

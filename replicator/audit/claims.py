@@ -1,0 +1,142 @@
+"""What runs claim of a stretch: which source offsets landed at which target offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from replicator.offsets.offset_map import OffsetMap
+from replicator.offsets.spans import Offsets, Span, Spans
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claims:
+    """Runs side by side, ascending on both sides."""
+
+    sources: Offsets
+    targets: Offsets
+    counts: Offsets
+
+    @classmethod
+    def of(cls, runs: OffsetMap) -> Claims:
+        piece = runs.piece()
+        return cls(piece.sources, piece.targets, piece.counts)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def records(self) -> int:
+        return int(self.counts.sum())
+
+    def between(self, begin: int, end: int) -> Claims:
+        """What is claimed of source offsets begin..end-1."""
+        return self._cut(np.maximum(begin - self.sources, 0), end - self.sources)
+
+    def landing(self, begin: int, end: int) -> Claims:
+        """What is claimed to stand at target offsets begin..end-1."""
+        return self._cut(np.maximum(begin - self.targets, 0), end - self.targets)
+
+    def _cut(self, first: Offsets, last: Offsets) -> Claims:
+        count = np.minimum(self.counts, last) - first
+        keep = count > 0
+        return Claims(
+            self.sources[keep] + first[keep], self.targets[keep] + first[keep], count[keep]
+        )
+
+    def source_spans(self) -> Spans:
+        """The source offsets that are claimed to have landed."""
+        return spans_of(self.sources, self.sources + self.counts)
+
+    def target_spans(self) -> Spans:
+        """The target offsets that are claimed."""
+        return spans_of(self.targets, self.targets + self.counts)
+
+    def landed(self, there: Spans) -> Spans:
+        """The source offsets whose claimed places are among `there`."""
+        begins, ends = there.columns()
+        own_ends = self.targets + self.counts
+        first = np.searchsorted(ends, self.targets, side="right")
+        last = np.searchsorted(begins, own_ends, side="left")
+        touched = np.maximum(last - first, 0)
+        run = np.repeat(np.arange(len(self)), touched)
+        # 0, 1, 2 ... within each run, then the spans that it touches.
+        nth = np.arange(len(run)) - np.repeat(np.cumsum(touched) - touched, touched)
+        span = first[run] + nth
+        back = (self.sources - self.targets)[run]
+        return spans_of(
+            np.maximum(self.targets[run], begins[span]) + back,
+            np.minimum(own_ends[run], ends[span]) + back,
+        )
+
+    def sources_at(self, targets: Offsets) -> Offsets:
+        """By target offset, the source offset that is claimed to stand there; -1 for none."""
+        if not len(self):
+            return np.full(len(targets), -1, dtype=np.int64)
+        run = np.maximum(np.searchsorted(self.targets, targets, side="right") - 1, 0)
+        into = targets - self.targets[run]
+        is_claimed = (into >= 0) & (into < self.counts[run])
+        return np.where(is_claimed, self.sources[run] + into, -1)
+
+    def first_landing(self, target: int) -> int | None:
+        """The source offset of the first that is claimed to stand at or behind a target offset."""
+        run = int(np.searchsorted(self.targets + self.counts, target, side="right"))
+        if run == len(self):
+            return None
+        return int(self.sources[run]) + max(0, target - int(self.targets[run]))
+
+
+def spans_of(begins: Offsets, ends: Offsets) -> Spans:
+    """The set of these offsets; they may touch and overlap."""
+    found = Spans()
+    found.add_all(begins, ends)
+    return found
+
+
+def size(spans: Spans) -> int:
+    """How many offsets a set has."""
+    begins, ends = spans.columns()
+    return int((ends - begins).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Target offsets that are read at once; by route, the source offsets to hold against them."""
+
+    target: Span
+    sources: Mapping[str, Span]
+
+
+def pieces(
+    asked: Mapping[str, Span], claims: Mapping[str, Claims], offsets_max: int
+) -> Iterator[Piece]:
+    """All that is asked for, every source offset once, in pieces of so many target offsets.
+
+    The target is read once for all routes, however their records interleave there.
+
+    Args:
+        asked: by route, source offsets.
+        claims: by route, what is claimed of those.
+    """
+    bounds = _bounds([each for each in claims.values() if len(each)], offsets_max)
+    at = {route: span.begin for route, span in asked.items()}
+    for begin, end in pairwise(bounds):
+        is_last = end == bounds[-1]
+        sources = {}
+        for route, span in asked.items():
+            upto = None if is_last else claims[route].first_landing(end)
+            stop = span.end if upto is None else upto
+            sources[route] = Span(at[route], stop)
+            at[route] = stop
+        yield Piece(Span(begin, end), sources)
+
+
+def _bounds(claims: Sequence[Claims], offsets_max: int) -> list[int]:
+    if not claims:
+        return [0, 0]
+    begin = min(int(each.targets[0]) for each in claims)
+    end = max(int(each.targets[-1] + each.counts[-1]) for each in claims)
+    return [*range(begin, end, offsets_max), end]

@@ -1,0 +1,157 @@
+"""The logs of one cluster, asked and read for an audit; waits through elections, not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiokafka.protocol.offset import OffsetRequest
+
+from replicator.audit.seen import Seen, joined, seen
+from replicator.audit.window_offsets import Stamp
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import EARLIEST, LATEST, Answered, Cluster
+from replicator.kafka.verdict import Code
+from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
+from replicator.offsets.spans import Span
+
+FETCH_BYTES = 2 << 20
+SMALL_FETCH_BYTES = 64 << 10
+SMALL_OFFSETS = 100
+WAIT_MS = 100
+READ_COMMITTED, READ_UNCOMMITTED = 1, 0
+REPLICA = -1
+
+
+class LogReading:
+    """Reads the topics of one cluster.
+
+    Args:
+        name: how people know the cluster, such as "west regional".
+        timeout_seconds: for each answer.
+    """
+
+    def __init__(self, name: str, settings: KafkaCluster, timeout_seconds: float) -> None:
+        self.name = name
+        self._cluster = Cluster(name, settings, client_id="sluice-audit")
+        self._timeout_seconds = timeout_seconds
+        self._away: Unreachable | None = None
+
+    async def open(self, topics: Iterable[str]) -> None:
+        """Raises Unreachable."""
+        async with self._patience():
+            await self._cluster.open(topics)
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    async def start(self, topic: str, partition: int) -> int:
+        return (await self._listed(topic, partition, EARLIEST)).offset
+
+    async def end(self, topic: str, partition: int, *, is_stable: bool) -> int:
+        """Behind the last record; stable: before the first open transaction."""
+        isolation = READ_COMMITTED if is_stable else READ_UNCOMMITTED
+        return (await self._listed(topic, partition, LATEST, isolation)).offset
+
+    async def at(self, topic: str, partition: int, timestamp_ms: int) -> Stamp | None:
+        """The first record of a time or later; None where there is none."""
+        found = await self._listed(topic, partition, timestamp_ms)
+        return found if found.offset >= 0 else None
+
+    async def _listed(
+        self, topic: str, partition: int, which: int, isolation: int = READ_UNCOMMITTED
+    ) -> Stamp:
+        request = OffsetRequest(REPLICA, isolation, [(topic, [(partition, which)])])
+        async with self._patience():
+            response = await self._cluster.ask_leader(
+                topic,
+                partition,
+                request,
+                lambda r: [row[1] for _, rows in r.topics for row in rows],
+            )
+        _, _, timestamp_ms, offset = response.topics[0][1][0]
+        return Stamp(offset, timestamp_ms)
+
+    async def read(
+        self, topic: str, partition: int, stretch: Span, *, committed: bool, with_prints: bool
+    ) -> Seen:
+        """What stands there, up to the log's end, without what retention deletes meanwhile.
+
+        Args:
+            committed: aborted records are passed over; up to the first open transaction.
+
+        Raises Unreachable, Answered or BrokenBatch.
+        """
+        parts: list[Seen] = []
+        at = stretch.begin
+        while at < stretch.end:
+            try:
+                row = await self._fetched(topic, partition, Span(at, stretch.end), committed)
+            except Answered as answer:
+                start = await self.start(topic, partition)
+                if Code.OFFSET_OUT_OF_RANGE not in answer.codes or start <= at:
+                    raise
+                at = start
+                continue
+            if row is None:
+                break
+            *_, aborted, _, records = row[:8]
+            part, at = seen(
+                records,
+                at,
+                stretch.end,
+                aborted=[each[:2] for each in aborted or ()] if committed else None,
+                with_prints=with_prints,
+            )
+            parts.append(part)
+        return joined(parts)
+
+    async def _fetched(
+        self, topic: str, partition: int, left: Span, committed: bool
+    ) -> tuple[Any, ...] | None:
+        """The partition's row of an answer with records; None where the log ends."""
+        known = self._cluster.topic(topic)
+        if known is None:
+            raise Answered(f"{self.name}: there is no topic {topic} any more")
+        size = FETCH_BYTES if left.end - left.begin > SMALL_OFFSETS else SMALL_FETCH_BYTES
+        request = FetchRequest(
+            [FetchPosition(known.id, partition, left.begin, size)],
+            wait_ms=WAIT_MS,
+            bytes_max=size,
+            read_committed=committed,
+        )
+        async with self._patience():
+            while True:
+                response = await self._cluster.ask_leader(
+                    topic,
+                    partition,
+                    request,
+                    lambda r: [r.error_code, *(row[1] for _, rows, _ in r.topics for row in rows)],
+                )
+                row: tuple[Any, ...] = response.topics[0][1][0]
+                _, _, high_watermark, stable, _, _, _, records, *_ = row
+                if records:
+                    return row
+                if left.begin >= (stable if committed else high_watermark):
+                    return None
+
+    @asynccontextmanager
+    async def _patience(self) -> AsyncIterator[None]:
+        # Once is enough: with many partitions it would be waited for many times.
+        if self._away:
+            raise self._away
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                yield
+        except TimeoutError:
+            trouble = self._cluster.trouble or "it does not answer"
+            text = f"{self.name}: no answer within {self._timeout_seconds:g} s ({trouble})"
+            self._away = Unreachable(text)
+            raise self._away from None
+
+
+def _codes(response: Any) -> list[int]:
+    return [row[1] for _, rows in response.topics for row in rows]

@@ -1,0 +1,217 @@
+"""One target partition, audited for all routes that are asked for: read once, tallied for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from balancer.plan import TopicPartition
+from replicator.audit.claims import Claims, Piece, pieces, size
+from replicator.audit.log_reading import LogReading
+from replicator.audit.seen import Prints, Seen
+from replicator.audit.tally import GONE, UNORDERED, Grounds, Tally, tally
+from replicator.audit.window import Window
+from replicator.audit.window_offsets import WindowOffsets
+from replicator.kafka.together import together
+from replicator.offsets.spans import Span, Spans
+
+PIECE_OFFSETS = 1 << 19
+"""Target offsets that are held at once: 24 bytes for each record of either end, 25 MB."""
+NEAR_OFFSETS = 2000
+"""Offsets nobody claims that are so near to each other are read at once."""
+
+
+class Depth(StrEnum):
+    """What is read of both logs, from cheap to thorough."""
+
+    OFFSETS = "offsets"
+    """Where logs begin and end; records only where runs do not claim them."""
+    COUNT = "count"
+    """Every batch's header."""
+    BYTES = "bytes"
+    """Every record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """One route's part in a target partition.
+
+    Args:
+        offsets: of the window.
+        passed: everything before this source offset is in the target, says the ledger.
+        claims: of all source offsets, not of the window alone.
+        known, trimmed, began: see Grounds.
+    """
+
+    source: LogReading
+    offsets: WindowOffsets
+    passed: int
+    claims: Claims
+    known: Spans
+    trimmed: int = 0
+    began: int = 0
+
+    @property
+    def mirrored(self) -> Span:
+        """What of the window must be in the target."""
+        begin, end = self.offsets.span
+        return Span(begin, max(begin, min(end, self.passed)))
+
+    @property
+    def behind(self) -> Span:
+        return Span(self.mirrored.end, self.offsets.span.end)
+
+
+class PartitionAudit:
+    """Read once.
+
+    Args:
+        others: what routes claim that are not audited: none of that is foreign.
+        progress: called with the number of source offsets that were done.
+    """
+
+    def __init__(
+        self,
+        place: TopicPartition,
+        target: LogReading,
+        feeds: Mapping[str, Feed],
+        others: list[Claims],
+        *,
+        window: Window,
+        depth: Depth,
+        target_compacts: bool,
+        progress: Callable[[int], None],
+    ) -> None:
+        self._place = place
+        self._target = target
+        self._feeds = feeds
+        self._others = others
+        self._window = window
+        self._depth = depth
+        self._target_compacts = target_compacts
+        self._progress = progress
+
+    async def run(self) -> dict[str, Tally]:
+        """By route. Raises Unreachable, Answered or BrokenBatch."""
+        asked = {route: feed.mirrored for route, feed in self._feeds.items()}
+        claims = {route: feed.claims.between(*asked[route]) for route, feed in self._feeds.items()}
+        found = {route: await self._around(feed) for route, feed in self._feeds.items()}
+        for piece in pieces(asked, claims, PIECE_OFFSETS):
+            for route, counted in (await self._piece(piece)).items():
+                found[route] += counted
+        return found
+
+    # -- what the ledger has passed
+
+    async def _piece(self, piece: Piece) -> dict[str, Tally]:
+        target, *sources = await together(
+            self._read_target(piece),
+            *(self._read_source(route, span) for route, span in piece.sources.items()),
+        )
+        # Only now: what retention has deleted while it was read is not missing.
+        log = Span(
+            await self._target.start(*self._place),
+            await self._target.end(*self._place, is_stable=False),
+        )
+        foreign_offsets, foreign = self._foreign(piece.target, target)
+        counted = {}
+        for (route, span), source in zip(piece.sources.items(), sources, strict=True):
+            feed = self._feeds[route]
+            grounds = Grounds(
+                claims=feed.claims,
+                known=feed.known,
+                trimmed=feed.trimmed,
+                began=feed.began,
+                target_log=log,
+                target_compacts=self._target_compacts,
+            )
+            counted[route] = tally(grounds, span, source, target, foreign) + Tally(
+                foreign=foreign_offsets
+            )
+            self._progress(span.end - span.begin)
+        return counted
+
+    async def _read_target(self, piece: Piece) -> Seen:
+        span = piece.target
+        claimed = (self._feeds[route].claims.between(*own) for route, own in piece.sources.items())
+        if not any(len(each.landing(*span)) for each in claimed):
+            return Seen()
+        if self._depth is Depth.OFFSETS:
+            start = await self._target.start(*self._place)
+            end = await self._target.end(*self._place, is_stable=False)
+            return Seen(Spans(Span(max(start, span.begin), min(end, span.end))))
+        # What stands there, stands there: somebody else's open transaction is not waited for.
+        return await self._target.read(
+            *self._place, span, committed=False, with_prints=self._depth is Depth.BYTES
+        )
+
+    async def _read_source(self, route: str, span: Span) -> Seen:
+        feed = self._feeds[route]
+        if self._depth is not Depth.OFFSETS:
+            return await self._read(feed, span, with_prints=self._depth is Depth.BYTES)
+        start = await feed.source.start(*self._place)
+        claimed = feed.claims.between(max(span.begin, start), span.end).source_spans()
+        records, passed = Spans(), Spans()
+        for each in _near(Spans(span).without(claimed)):
+            found = await self._read(feed, each, with_prints=False)
+            for whole, part in ((records, found.records), (passed, found.passed)):
+                whole.add_all(*part.columns())
+        records.add_all(*claimed.without(passed).columns())
+        return Seen(records, passed)
+
+    async def _read(self, feed: Feed, span: Span, *, with_prints: bool) -> Seen:
+        return await feed.source.read(*self._place, span, committed=True, with_prints=with_prints)
+
+    def _foreign(self, span: Span, target: Seen) -> tuple[int, Prints]:
+        """Records there that no route claims: how many, and, if read, their fingerprints."""
+        claimed = [*(feed.claims for feed in self._feeds.values()), *self._others]
+        left, prints = target.records, target.prints
+        for each in (claims.landing(*span) for claims in claimed):
+            left = left.without(each.target_spans())
+            prints = prints.where(each.sources_at(prints.offset) < 0)
+        return size(left), prints
+
+    # -- what lies around it
+
+    async def _around(self, feed: Feed) -> Tally:
+        """What is behind the ledger's position, and what retention took before the window."""
+        begin, end = feed.behind
+        behind = end - begin
+        if behind and self._depth is not Depth.OFFSETS:
+            behind = size((await self._read(feed, feed.behind, with_prints=False)).records)
+        self._progress(end - begin)
+        offsets = feed.offsets
+        doubts = {}
+        if offsets.unordered:
+            doubts[UNORDERED] = offsets.unordered
+        if offsets.log_start is not None and (gone := await self._gone(feed, offsets.log_start)):
+            doubts[GONE] = gone
+        return Tally(
+            source_records=behind,
+            behind=behind,
+            held_back=offsets.held_back,
+            doubts=doubts,
+            notes=(offsets.note,) if offsets.note else (),
+        )
+
+    async def _gone(self, feed: Feed, log_start: int) -> int:
+        """How many records landed that the source has deleted and that may be of the window."""
+        first = await self._target.at(*self._place, self._window.since_ms)
+        if first is None:
+            return 0
+        deleted = feed.claims.between(0, log_start)
+        return deleted.landing(first.offset, int(np.iinfo(np.int64).max)).records
+
+
+def _near(spans: Spans) -> list[Span]:
+    """The same offsets in few stretches, with those that lie between near ones."""
+    found: list[Span] = []
+    for span in spans:
+        if found and span.begin - found[-1].end <= NEAR_OFFSETS:
+            found[-1] = Span(found[-1].begin, span.end)
+        else:
+            found.append(span)
+    return found

@@ -1,0 +1,118 @@
+"""Which topics of which routes are audited: those that are mirrored, or why one is not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from balancer.plan import TopicPartition
+from replicator.config.settings import TopicSettings
+from replicator.config.topology import Route
+from replicator.topics.topic_plan import STOPPING, Topic, by_name, plan
+
+KNOWN_MAX = 10
+
+
+class NotMirrored(Exception):
+    """A topic that was asked for is mirrored by none of the routes. Ask for one that is."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subject:
+    """One topic of one route.
+
+    Args:
+        partitions: of the source.
+        mirrored: how many of them the target has.
+        source_topic: its id, in hex.
+        target_topic: None: the target has no such topic.
+        compacts: whether the target's cleaner may take records out.
+    """
+
+    route: Route
+    topic: str
+    partitions: int
+    mirrored: int
+    source_topic: str
+    target_topic: str | None
+    compacts: bool
+
+    @property
+    def places(self) -> list[TopicPartition]:
+        return [TopicPartition(self.topic, number) for number in range(self.partitions)]
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Of the routes into one target.
+
+    Args:
+        found: of all its routes, as any of them may have records in a partition.
+        stopped: by topic of the sources, why it is not mirrored.
+    """
+
+    found: tuple[Subject, ...] = ()
+    stopped: Mapping[str, str] = field(default_factory=dict)
+
+
+def subjects(
+    sources: Mapping[Route, Sequence[Topic] | None],
+    target: Sequence[Topic],
+    settings: TopicSettings,
+) -> Subjects:
+    """What the clusters' descriptions and the [topics] settings make of it."""
+    there = {topic.name: topic for topic in target}
+    found, stopped = [], {}
+    feeds = by_name(sources)
+    for status in plan(sources, target, settings).topics:
+        if not status.is_carried:
+            notes = (note for note in status.notes if note.state in STOPPING)
+            stopped[status.topic] = "; ".join(f"{note.state}: {note.text}" for note in notes)
+            continue
+        landing = there.get(status.topic)
+        for route, topic in feeds[status.topic].items():
+            found.append(
+                Subject(
+                    route,
+                    topic.name,
+                    topic.partitions,
+                    min(topic.partitions, landing.partitions) if landing else 0,
+                    topic.topic_id.hex,
+                    landing.topic_id.hex if landing else None,
+                    landing is not None and "compact" in landing.configs.policies,
+                )
+            )
+    return Subjects(tuple(sorted(found)), stopped)
+
+
+def chosen(
+    every: Iterable[Subjects],
+    routes: Collection[Route],
+    topics: Collection[str],
+    *,
+    is_all_known: bool,
+) -> list[Subject]:
+    """Those of these routes, and of these topics if any are named; raises NotMirrored.
+
+    Args:
+        is_all_known: whether all clusters have answered; else nobody can say what is not mirrored.
+    """
+    every = list(every)
+    own = [each for some in every for each in some.found if each.route in routes]
+    known = sorted({each.topic for each in own})
+    for topic in sorted(topics):
+        if topic in known or not is_all_known:
+            continue
+        stopped = [some.stopped[topic] for some in every if topic in some.stopped]
+        names = ", ".join(sorted(route.name for route in routes))
+        if stopped:
+            raise NotMirrored(f"topic {topic!r} is not mirrored on {names}: {stopped[0]}")
+        raise NotMirrored(f"no topic {topic!r} is mirrored on {names}; known: {some_of(known)}")
+    return [each for each in own if not topics or each.topic in topics]
+
+
+def some_of(names: Sequence[str]) -> str:
+    if not names:
+        return "none"
+    rest = len(names) - KNOWN_MAX
+    return ", ".join(names[:KNOWN_MAX]) + (f" and {rest} more" if rest > 0 else "")

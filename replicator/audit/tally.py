@@ -1,0 +1,207 @@
+"""Both ends of a stretch held against each other: what is equal, what differs, what nobody can say.
+
+Runs say where a record should stand; the logs of both ends say what does. So a record is missing
+where the ledger has passed it and no record stands in its place, whatever the runs claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from replicator.audit.claims import Claims, size
+from replicator.audit.seen import Ints, Prints, Seen
+from replicator.offsets.spans import Span, Spans
+
+EXAMPLES_MAX = 5
+
+EXPIRED = "deleted at the target by retention"
+COMPACTED = "compacted away at the target"
+GONE = "gone from the source's log"
+UNTOLD = "their runs are not known: sluice offsets rebuild"
+NEVER_BEGUN = "before mirroring began"
+UNORDERED = "behind a record with a time to come"
+UNCLAIMED = "in the target where no run says so: sluice offsets rebuild"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What an audit counted.
+
+    Args:
+        source_records: all of the window, whether or not they are mirrored yet.
+        target_records: those found in their places.
+        source_bytes, target_bytes: of keys, values and headers; 0 unless they were read.
+        behind: records that the ledger has not passed yet.
+        held_back: offsets behind an open transaction; nobody knows yet what they will be.
+        missing: passed by the ledger, and not in the target.
+        surplus: in the target, and not to be read at the source, or more than once.
+        changed: in its place, and not the same.
+        foreign: in the same stretch of the target, by no route.
+        doubts: why something cannot be compared, and how many offsets.
+        examples: where the first differences are.
+        notes: what else an operator should hear.
+    """
+
+    source_records: int = 0
+    target_records: int = 0
+    source_bytes: int = 0
+    target_bytes: int = 0
+    behind: int = 0
+    held_back: int = 0
+    missing: int = 0
+    surplus: int = 0
+    changed: int = 0
+    foreign: int = 0
+    doubts: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            source_records=self.source_records + other.source_records,
+            target_records=self.target_records + other.target_records,
+            source_bytes=self.source_bytes + other.source_bytes,
+            target_bytes=self.target_bytes + other.target_bytes,
+            behind=self.behind + other.behind,
+            held_back=self.held_back + other.held_back,
+            missing=self.missing + other.missing,
+            surplus=self.surplus + other.surplus,
+            changed=self.changed + other.changed,
+            foreign=self.foreign + other.foreign,
+            doubts=dict(Counter(self.doubts) + Counter(other.doubts)),
+            examples=(self.examples + other.examples)[:EXAMPLES_MAX],
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """What is known of one route's partition before its logs are read.
+
+    Args:
+        claims: of all that the ledger has passed in the window.
+        known: source offsets about which all runs were told.
+        trimmed: what landed of source offsets below this is gone from the target.
+        began: where mirroring began, if it did not begin with the source's first record.
+        target_log: the target's log, from its first to behind its last offset.
+        target_compacts: whether a hole in the target may be the cleaner's work.
+    """
+
+    claims: Claims
+    known: Spans
+    trimmed: int = 0
+    began: int = 0
+    target_log: Span
+    target_compacts: bool = False
+
+
+def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: Prints) -> Tally:
+    """One stretch of source offsets, all of them passed by the ledger.
+
+    Args:
+        source: read from exactly this stretch.
+        target: read from wherever this stretch is claimed to have landed.
+        foreign: records there that no route claims.
+    """
+    claims = grounds.claims.between(*stretch)
+    landed = claims.landed(target.records)
+    lacking = _Lacking(grounds, claims, source.records.without(landed))
+    never_read = _span(*stretch).without(source.records).without(source.passed)
+    surplus = landed.within(source.passed)
+    common = source.records.within(landed)
+    ours, theirs = source.prints, _at_source(claims, target.prints)
+    is_common = _is_in(ours.offset, common)
+    changed = _changed(ours.where(is_common), theirs.where(_is_in(theirs.offset, common)))
+    # Equal to one of ours, and where no run says so: there twice, or there after all.
+    is_elsewhere = np.isin(ours.print, foreign.print)
+    twice = ours.offset[is_elsewhere & is_common]
+    after_all = ours.offset[is_elsewhere & _is_in(ours.offset, lacking.missing)]
+    missing = lacking.missing.without(_singles(after_all))
+    doubts = Counter(lacking.doubts)
+    doubts[GONE] = size(never_read)
+    doubts[UNCLAIMED] = len(after_all)
+    return Tally(
+        source_records=size(source.records),
+        target_records=size(landed),
+        source_bytes=int(ours.bytes.sum()),
+        target_bytes=int(theirs.bytes.sum()),
+        missing=size(missing),
+        surplus=size(surplus) + len(twice),
+        changed=len(changed),
+        doubts={why: count for why, count in doubts.items() if count},
+        examples=(
+            *_examples("missing", missing),
+            *_examples("surplus", surplus),
+            *_examples("there twice", _singles(twice)),
+            *_examples("changed", _singles(changed)),
+        )[:EXAMPLES_MAX],
+    )
+
+
+class _Lacking:
+    """Source records without one in their place, and why: missing, unless there is a reason."""
+
+    def __init__(self, grounds: Grounds, claims: Claims, lacking: Spans) -> None:
+        self.doubts: dict[str, int] = {}
+        self._left = lacking
+        log = grounds.target_log
+        claimed = claims.source_spans()
+        unclaimed = lacking.without(claimed)
+        self._set_aside(EXPIRED, claims.landing(0, log.begin).source_spans())
+        self._set_aside(EXPIRED, unclaimed.within(_span(0, grounds.trimmed)))
+        if grounds.target_compacts:
+            self._set_aside(COMPACTED, claims.landing(*log).source_spans())
+        self._set_aside(NEVER_BEGUN, unclaimed.within(_span(0, grounds.began)))
+        self._set_aside(UNTOLD, unclaimed.without(grounds.known))
+        self.missing = self._left
+
+    def _set_aside(self, why: str, offsets: Spans) -> None:
+        count = size(self._left.within(offsets))
+        if count:
+            self.doubts[why] = self.doubts.get(why, 0) + count
+            self._left = self._left.without(offsets)
+
+
+def _at_source(claims: Claims, found: Prints) -> Prints:
+    """The target's records under the offsets that they are claimed to have at the source."""
+    offsets = claims.sources_at(found.offset)
+    claimed = Prints(offsets, found.print, found.bytes)
+    return claimed.where(offsets >= 0)
+
+
+def _changed(ours: Prints, theirs: Prints) -> Ints:
+    """Offsets of those that differ; both have the same offsets, or none where nothing was read."""
+    if not len(ours.offset):
+        return ours.offset
+    changed: Ints = ours.offset[ours.print != theirs.print]
+    return changed
+
+
+def _is_in(offsets: Ints, spans: Spans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    begins, ends = spans.columns()
+    if not len(begins):
+        return np.zeros(len(offsets), dtype=np.bool_)
+    at = np.maximum(np.searchsorted(begins, offsets, side="right") - 1, 0)
+    return (offsets >= begins[at]) & (offsets < ends[at])
+
+
+def _span(begin: int, end: int) -> Spans:
+    return Spans(Span(begin, end))
+
+
+def _singles(offsets: Ints) -> Spans:
+    found = Spans()
+    found.add_all(offsets, offsets + 1)
+    return found
+
+
+def _examples(what: str, offsets: Spans) -> Iterator[str]:
+    for begin, end in list(offsets)[:EXAMPLES_MAX]:
+        if end - begin == 1:
+            yield f"{what}: source offset {begin}"
+        else:
+            yield f"{what}: source offsets {begin}..{end - 1}"

@@ -1,0 +1,1 @@
+"""`sluice balance`: watches what partitions take in, and decides which carrier carries which."""

@@ -1,0 +1,102 @@
+"""What a plan by hand would come to now; nothing is written, nobody is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from balancer.decision.placing import Scope
+from balancer.plan import TopicPartition
+from replicator.balancing.source_watch import SourceWatch
+from replicator.balancing.stream_round import Outcome, Scene, StreamRound
+from replicator.config.topology import Appliance, Route
+from replicator.offsets.offset_store import OffsetStore
+from replicator.placements.balance_log import BalanceLog
+from replicator.placements.board import Board
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM
+
+
+class NoDriver(Exception):
+    """No driver shows what it carries: start `sluice replicate`, or wait until it is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """One stream's.
+
+    Args:
+        generation: of the placement that it is made upon; 0 where there is none.
+        before: by carrier, what it is predicted to carry as things are.
+    """
+
+    route: Route
+    stream: str
+    generation: int
+    outcome: Outcome
+    before: Mapping[int, float]
+
+
+async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Preview]:
+    """Of every stream of every route into the region.
+
+    Raises:
+        AdminError, LogUnreadable: what was ordered and placed cannot be read.
+        StoreUnreachable: what is carried, and what it takes, cannot be read.
+        NoDriver
+    """
+    settings = appliance.region(region)
+    book = BalanceLog(f"{region} aggregate", settings.aggregate).read()
+    in_force = Board(settings.redis_url(), region).plan()
+    if in_force is None:
+        raise NoDriver(
+            f"nobody shows what is carried into {region}: start `sluice replicate --region "
+            f"{region}`, or wait until it is up"
+        )
+    found = []
+    for route in appliance.routes_into(region):
+        scene = await _scene(appliance, route, book, in_force)
+        first = {DEFAULT_STREAM: 0} | {
+            each.name: each.first_carrier for each in book.streams(route.key, scene.now_ms)
+        }
+        for name in first:
+            placed = book.placed(route.key, name)
+            outcome = StreamRound(appliance.balance, route, name, "preview").round(scene, scope)
+            generation = placed.generation if placed else 0
+            where = placed.where if placed else _carried(in_force, route, first[name])
+            before = dict.fromkeys(placed.carriers if placed else sorted(set(where.values())), 0.0)
+            for partition, carrier in where.items():
+                if carrier in before:
+                    before[carrier] += outcome.shares.get(partition, 0.0)
+            found.append(Preview(route, name, generation, outcome, before))
+    return found
+
+
+def _carried(in_force: InForce, route: Route, first: int) -> dict[TopicPartition, int]:
+    """Where the driver has put a stream's partitions by count."""
+    return {
+        each: carrier.number
+        for carrier, load in sorted(in_force.plan.loads.items())
+        if carrier.route == route.key and first <= carrier.number < first + CARRIERS_MAX
+        for each in load
+    }
+
+
+async def _scene(appliance: Appliance, route: Route, book: Book, in_force: InForce) -> Scene:
+    watch = SourceWatch(appliance, route)
+    await watch.load()
+    now_ms = time.time_ns() // 1_000_000
+    with OffsetStore(appliance.region(route.target).redis_url(), route.key) as store:
+        reports = store.reports()
+    await watch.close()
+    return Scene(
+        now_ms=now_ms,
+        book=book,
+        in_force=in_force,
+        rates=watch.rates(now_ms),
+        fresh=watch.fresh(now_ms),
+        reports={TopicPartition(topic, number): it for (_, topic, number), it in reports.items()},
+        degraded=watch.degraded(now_ms),
+    )

@@ -1,0 +1,209 @@
+"""All streams of all routes into one region: when each has its round, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from balancer.plan import Plan, TopicPartition
+from replicator.balancing.source_watch import SourceWatch
+from replicator.balancing.stream_round import Outcome, Scene, StreamRound, label
+from replicator.config.topology import Appliance, Route
+from replicator.copies.log_follower import LogUnreadable
+from replicator.daemon.aside import aside
+from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.reports import PartitionReport
+from replicator.placements.board import Board
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import DEFAULT_STREAM, AnyRecord
+from replicator.placements.round_status import RoundStatus
+from replicator.topics.admin_error import AdminError
+
+log = logging.getLogger(__name__)
+
+Write = Callable[[tuple[AnyRecord, ...], tuple[bytes, ...]], Awaitable[None]]
+
+
+class Rounds:
+    """Looks, decides, writes.
+
+    Args:
+        who: writes the records.
+    """
+
+    def __init__(self, appliance: Appliance, region: str, who: str) -> None:
+        self._appliance, self._who = appliance, who
+        self._settings = appliance.balance
+        self._routes = appliance.routes_into(region)
+        url = appliance.region(region).redis_url()
+        self._board = Board(url, region)
+        self._report_stores = {route: OffsetStore(url, route.key) for route in self._routes}
+        self._watches = {route: SourceWatch(appliance, route) for route in self._routes}
+        self._streams: dict[tuple[Route, str], StreamRound] = {}
+        self._statuses: dict[tuple[Route, str], RoundStatus] = {}
+        self._book: Book | None = None
+        self._in_force: InForce | None = None
+        self._partitions: dict[Route, frozenset[TopicPartition]] = {}
+        self._decided_upon: object = None
+        self._round_at = 0.0
+        self._is_blind = False
+        self._said: dict[str, set[str]] = {}
+        self.happened = asyncio.Event()
+        """Something that a round should not be waited for with."""
+
+    @property
+    def statuses(self) -> tuple[RoundStatus, ...]:
+        """Of each stream, its last round."""
+        return tuple(self._statuses.values())
+
+    def hear(self, book: Book) -> None:
+        """What operators and balancers have written."""
+        self._book = book
+        self.happened.set()
+
+    async def keep_looking(self) -> None:
+        """At the sources; until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for watch in self._watches.values():
+                tasks.create_task(watch.keep())
+
+    async def tick(self, write: Write) -> None:
+        """A round of every stream, where one is due or something happened.
+
+        Raises Superseded.
+        """
+        self.happened.clear()
+        await self._see_driver()
+        if self._book is None or self._in_force is None:
+            return
+        now = time.monotonic()
+        upon = self._upon(self._book, self._in_force)
+        first_looks = [watch.has_first_look() for watch in self._watches.values()]
+        has_looked = any(first_looks)
+        if upon == self._decided_upon and now < self._round_at and not has_looked:
+            return
+        self._decided_upon = upon
+        self._round_at = now + self._settings.round_seconds
+        for route in self._routes:
+            await self._round(route, self._book, self._in_force, write)
+        await self._show()
+
+    async def close(self) -> None:
+        for watch in self._watches.values():
+            await watch.close()
+
+    # -- what is known
+
+    async def _see_driver(self) -> None:
+        """What it carries; what was seen last holds while nothing is to be seen."""
+        try:
+            found = await aside(self._board.plan)
+        except (StoreUnreachable, ValueError) as error:
+            if not self._is_blind:
+                log.warning("event=driver-unseen %s", error)
+            self._is_blind = True
+            return
+        self._is_blind = False
+        if found is None or found is self._in_force:
+            return
+        self._in_force = found
+        self._partitions = {route: _partitions(found, route) for route in self._routes}
+        for route, watch in self._watches.items():
+            watch.want(self._partitions[route])
+
+    def _upon(self, book: Book, in_force: InForce) -> object:
+        """Whatever of it changes, the next round does not wait."""
+        now_ms = time.time_ns() // 1_000_000
+        orders = [record for route in self._routes for record in book.orders(route.key, now_ms)]
+        return orders, self._partitions, in_force.slots
+
+    async def _reports(self, route: Route) -> Mapping[TopicPartition, PartitionReport]:
+        try:
+            found: Any = await aside(self._report_stores[route].reports)
+        except (StoreUnreachable, ValueError) as error:
+            log.warning("event=reports-unread route=%s %s", route, error)
+            return {}
+        return {TopicPartition(topic, number): it for (_, topic, number), it in found.items()}
+
+    # -- what follows
+
+    async def _round(self, route: Route, book: Book, in_force: InForce, write: Write) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        watch = self._watches[route]
+        scene = Scene(
+            now_ms=now_ms,
+            book=book,
+            in_force=in_force,
+            rates=watch.rates(now_ms),
+            fresh=watch.fresh(now_ms),
+            reports=await self._reports(route),
+            degraded=watch.degraded(now_ms),
+        )
+        names = {DEFAULT_STREAM, *(each.name for each in book.streams(route.key, now_ms))}
+        for gone in {key for key in self._streams if key[0] == route and key[1] not in names}:
+            del self._streams[gone]
+            self._statuses.pop(gone, None)
+        for name in sorted(names):
+            stream = self._streams.get((route, name))
+            if stream is None:
+                stream = StreamRound(self._settings, route, name, self._who)
+                self._streams[route, name] = stream
+            try:
+                outcome = await aside(stream.round, scene)
+            except Exception:
+                # The others are not to go without their rounds for it.
+                log.exception("event=round-failed stream=%s", label(route, name))
+                continue
+            try:
+                if outcome.records or outcome.taken_back:
+                    await write(outcome.records, outcome.taken_back)
+            except (AdminError, LogUnreadable) as error:
+                log.warning("event=not-placed stream=%s %s", label(route, name), error)
+                # What counts is what the log says once it can be read.
+                del self._streams[route, name]
+                continue
+            stream.written(outcome)
+            self._statuses[route, name] = outcome.status
+            self._say(label(route, name), outcome)
+
+    def _say(self, name: str, outcome: Outcome) -> None:
+        status, placement = outcome.status, outcome.placement
+        for alert in status.alerts:
+            # Its figures change all the time: it is said when it begins.
+            if alert.name not in self._said.get(name, ()):
+                log.warning("event=alert stream=%s alert=%r %s", name, alert.name, alert.text)
+        self._said[name] = {alert.name for alert in status.alerts}
+        if placement:
+            log.info(
+                "event=placed stream=%s generation=%d partitions=%d carriers=%d moves=%d "
+                "heaviest=%.4f bound=%.4f certificate=%s because=%r",
+                name,
+                status.generation,
+                status.partitions,
+                len(status.loads),
+                len(placement.moves),
+                max(status.loads.values(), default=0.0),
+                placement.bound,
+                placement.certificate,
+                "; ".join(status.triggers),
+            )
+
+    async def _show(self) -> None:
+        try:
+            await aside(self._board.show_rounds, list(self._statuses.values()))
+        except StoreUnreachable as error:
+            log.warning("event=not-shown %s", error)
+
+
+def _partitions(in_force: InForce, route: Route) -> frozenset[TopicPartition]:
+    """All that is carried of a route, and what is paused."""
+    plan: Plan = in_force.plan
+    carried = {
+        each for carrier, load in plan.loads.items() if carrier.route == route.key for each in load
+    }
+    paused = dict(in_force.paused).get(route.key, ())
+    return frozenset(carried | {TopicPartition(*each) for each in paused})

@@ -1,0 +1,75 @@
+"""What holds for one stream of one route: its own word, or its route's, or everybody's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from balancer.decision.limits import Limits
+from balancer.decision.rules import Rules
+from balancer.demand.load_model import Factors, LoadModel
+from replicator.config.balance_settings import BalanceSettings, RouteBalance
+from replicator.config.topology import Route
+from replicator.placements.records import CARRIERS_MAX, Stream
+
+MIB = 1 << 20
+MOVES_LEAST = 100
+UNOPENED = Factors(per_byte=0.65e-9, per_record=1e-8)
+"""Seconds of a carrier's time, as measured: bench/README.md, bytes200 and bytes1000."""
+OPENED = Factors(per_byte=0.65e-9, per_record=2.2e-6)
+"""One record in each batch: one_record_batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """What one stream's rounds are held to."""
+
+    limits: Limits
+    rules: Rules
+    model: LoadModel
+
+
+def settings_of(
+    settings: BalanceSettings, route: Route, stream: Stream | None, *, slots: int, partitions: int
+) -> StreamSettings:
+    """The stream's.
+
+    Args:
+        stream: None: the route's default one.
+        slots: Spark's task slots, which carriers_max = 0 means.
+        partitions: how many the stream has.
+    """
+    of_route = settings.routes.get(route.name, RouteBalance())
+
+    def one(name: str) -> float | int:
+        for table in (stream, of_route):
+            if table is not None and (found := getattr(table, name)) is not None:
+                assert isinstance(found, float | int)
+                return found
+        found = getattr(settings, name)
+        assert isinstance(found, float | int)
+        return found
+
+    carriers_min = int(one("carriers_min"))
+    carriers_max = int(one("carriers_max")) or max(slots, carriers_min)
+    capacity = one("capacity_mib_per_second") * MIB
+    factors = (Factors.of_capacity(capacity),) * 2 if capacity else (UNOPENED, OPENED)
+    return StreamSettings(
+        Limits(
+            carriers_min=min(carriers_min, carriers_max),
+            carriers_max=min(carriers_max, CARRIERS_MAX),
+            threshold=float(one("threshold")),
+            partitions_max=int(one("partitions_max")),
+            slack=settings.slack,
+            idle=settings.idle,
+            calm_rounds=settings.calm_rounds,
+        ),
+        Rules(
+            cool_down_seconds=settings.cool_down_seconds,
+            moves_max=settings.moves_max or max(MOVES_LEAST, partitions // 10),
+            patience_rounds=settings.patience_rounds,
+            lag_seconds_max=float(one("lag_seconds_max")),
+            lag_patience_seconds=settings.lag_patience_seconds,
+            off_peak=settings.off_peak,
+        ),
+        LoadModel(*factors),
+    )

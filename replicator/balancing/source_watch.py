@@ -1,0 +1,160 @@
+"""What a route's source takes in, as looked at here and as kept in Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Mapping, Set
+
+from aiokafka.errors import KafkaError
+
+from balancer.demand.look_back import LookBack
+from balancer.demand.window import Rate
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance, Route
+from replicator.daemon.aside import aside
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import Answered, Cluster
+from replicator.offsets.offset_store import StoreUnreachable
+from replicator.traffic.growth import Densities, densities, windows
+from replicator.traffic.log_sampler import LogSampler
+from replicator.traffic.look import Look
+from replicator.traffic.traffic_history import TrafficHistory
+from replicator.traffic.traffic_store import TrafficStore
+
+log = logging.getLogger(__name__)
+
+DAY_MS = 95_400_000
+REST = 4.0
+"""After a look so many times as long as it took: with 100 000 partitions its answers take seconds
+to read, in which nothing else is done here."""
+SILENT = (Unreachable, Answered, KafkaError, OSError, TimeoutError)
+
+
+class SourceWatch:
+    """Looks at the source's logs again and again.
+
+    Args:
+        history: where windows are kept over restarts.
+    """
+
+    def __init__(
+        self, appliance: Appliance, route: Route, history: TrafficHistory | None = None
+    ) -> None:
+        settings = appliance.balance
+        self._settings = settings
+        self._name = f"{route.source} regional"
+        self._cluster = Cluster(
+            self._name,
+            appliance.source_of(route),
+            client_id=f"sluice-balance-{route.target}",
+            request_timeout_ms=appliance.replicator.request_timeout_ms,
+            idle_seconds=appliance.replicator.connections_idle_seconds,
+        )
+        self._sampler = LogSampler(self._cluster)
+        self._history: TrafficHistory = history or TrafficStore(
+            appliance.region(route.target).redis_url(), route.source
+        )
+        self._look_back = LookBack()
+        self._wanted: frozenset[TopicPartition] = frozenset()
+        self._last: Look | None = None
+        self._densities: Densities = {}
+        self._looked_at_ms: int | None = None
+        self._is_first = self._is_open = False
+        self._troubles: dict[str, str] = {}
+        self._wants = asyncio.Event()
+
+    def want(self, partitions: Collection[TopicPartition]) -> None:
+        """Which partitions are to be looked at."""
+        if partitions != self._wanted:
+            self._wanted = frozenset(partitions)
+            self._wants.set()
+
+    def rates(self, now_ms: int) -> Mapping[TopicPartition, Rate]:
+        """To be expected, of all partitions of which anything was ever seen."""
+        return self._look_back.rates(now_ms)
+
+    def fresh(self, now_ms: int) -> Set[TopicPartition]:
+        """The partitions that were looked at lately."""
+        return self._look_back.fresh(now_ms, round(self._settings.fresh_seconds * 1000))
+
+    def degraded(self, now_ms: int) -> str | None:
+        """Why nothing of the rates is to be believed; None where something is."""
+        if self._looked_at_ms is None:
+            trouble = self._troubles.get("look")
+            return f"{self._name}: " + (trouble or "its traffic has not been looked at yet")
+        seconds = (now_ms - self._looked_at_ms) / 1000
+        if seconds <= self._settings.held_seconds:
+            return None
+        trouble = self._troubles.get("look", "")
+        return f"{self._name}: its traffic was last looked at {seconds:.0f} s ago: {trouble}"
+
+    def has_first_look(self) -> bool:
+        """Whether traffic was seen for the first time since this was last asked."""
+        found, self._is_first = self._is_first, False
+        return found
+
+    async def load(self) -> None:
+        """What looks before this one's time have left in the history."""
+        now_ms = time.time_ns() // 1_000_000
+        try:
+            await aside(self._read, now_ms)
+        except StoreUnreachable as error:
+            self._say("history", str(error))
+
+    async def keep(self) -> None:
+        """Until cancelled."""
+        await self.load()
+        await self._wants.wait()
+        while True:
+            began = time.monotonic()
+            try:
+                await self._look()
+                self._say("look", "")
+            except SILENT as error:
+                self._say("look", f"{error or type(error).__name__}")
+            took = time.monotonic() - began
+            await asyncio.sleep(max(self._settings.sample_seconds - took, REST * took))
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    def _read(self, now_ms: int) -> None:
+        # Sums first: the hour's own windows are told more exactly, and come last.
+        for told in self._history.coarse(now_ms - DAY_MS, now_ms):
+            self._look_back.add_coarse(told)
+        for told in self._history.fine(now_ms - DAY_MS, now_ms):
+            self._look_back.add(told)
+            self._looked_at_ms = int(told.ends_ms.max())
+
+    async def _look(self) -> None:
+        if not self._is_open:
+            await self._cluster.open()
+            self._is_open = True
+        look = await self._sampler.look(self._wanted)
+        before, self._last = self._last, look
+        if before is None:
+            return
+        self._densities = densities(before, look, self._densities)
+        found = windows(before, look, self._densities)
+        if not found:
+            return
+        self._is_first = self._is_first or self._looked_at_ms is None
+        self._looked_at_ms = look.at_ms
+        self._look_back.add(found)
+        self._look_back.keep(self._wanted, look.at_ms)
+        try:
+            await aside(self._history.write, found)
+            self._say("history", "")
+        except StoreUnreachable as error:
+            self._say("history", str(error))
+
+    def _say(self, about: str, trouble: str) -> None:
+        """Once, when it begins and when it is over."""
+        before = self._troubles.get(about, "")
+        self._troubles[about] = trouble
+        if trouble and not before:
+            log.warning("event=traffic-unseen source=%r %s: %s", self._name, about, trouble)
+        elif before and not trouble:
+            log.info("event=traffic-seen source=%r %s", self._name, about)

@@ -1,0 +1,362 @@
+"""One look at one stream of a route: what is known of it goes in, what is to be written comes out.
+
+Inside, a stream's carriers are numbered from 0; in the log and in plans from its first carrier.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+
+from balancer.decision.placement import Placement
+from balancer.decision.placing import Scope
+from balancer.decision.round import Decision, Orders, RoundView, decide
+from balancer.decision.standing import Standing
+from balancer.demand.window import Rate
+from balancer.plan import TopicPartition
+from replicator.balancing.route_settings import settings_of
+from replicator.balancing.shares import Known, ShareMemory
+from replicator.config.balance_settings import BalanceSettings
+from replicator.config.topology import Route
+from replicator.offsets.reports import PartitionReport
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import (
+    CARRIERS_MAX,
+    Answer,
+    AnyRecord,
+    ByHand,
+    Placed,
+    by_carrier,
+    key_of,
+)
+from replicator.placements.round_status import (
+    MOVES_SHOWN_MAX,
+    AlertStatus,
+    MoveStatus,
+    RoundStatus,
+)
+
+REPORT_SECONDS = 15.0
+"""A carrier that has said nothing for so long is silent."""
+SETTLE_SECONDS = 45.0
+"""After a new plan: an epoch ends, another begins, and what was left behind is taken over."""
+IN_RECORD = ("where", "carriers", "generation")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is known of a route at one time.
+
+    Args:
+        rates: to be expected of the source's partitions.
+        fresh: those that were looked at lately.
+        reports: of the carriers, of this route.
+        degraded: why nothing of the rates is to be believed.
+    """
+
+    now_ms: int
+    book: Book
+    in_force: InForce
+    rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)
+    fresh: Set[TopicPartition] = frozenset()
+    reports: Mapping[TopicPartition, PartitionReport] = field(default_factory=dict)
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a round has come to.
+
+    Args:
+        records, taken_back: to be written together.
+        standing: for the next round, once they are written.
+        shares: that it was decided upon.
+    """
+
+    status: RoundStatus
+    standing: Standing | None = None
+    placement: Placement | None = None
+    records: tuple[AnyRecord, ...] = ()
+    taken_back: tuple[bytes, ...] = ()
+    shares: Mapping[TopicPartition, float] = field(default_factory=dict)
+
+
+class StreamRound:
+    """Rounds of one stream.
+
+    Args:
+        who: writes the records.
+    """
+
+    def __init__(self, settings: BalanceSettings, route: Route, stream: str, who: str) -> None:
+        self._settings, self._route, self._stream, self._who = settings, route, stream, who
+        self._memory = ShareMemory()
+        self._standing: Standing | None = None
+        self._status: RoundStatus | None = None
+        self._answered: set[str] = set()
+
+    def round(self, scene: Scene, asked: Scope | None = None) -> Outcome:
+        """What this round comes to. Nothing of it holds before `written` is called.
+
+        Args:
+            asked: a plan by hand that nobody ordered, for a preview.
+        """
+        route, now_ms = self._route.key, scene.now_ms
+        placed = scene.book.placed(route, self._stream)
+        stream = next(
+            (each for each in scene.book.streams(route, now_ms) if each.name == self._stream), None
+        )
+        first = stream.first_carrier if stream else 0
+        standing = self._standing or (standing_of(placed, first) if placed else None)
+        partitions = self._partitions(scene)
+        of = settings_of(
+            self._settings,
+            self._route,
+            stream,
+            slots=scene.in_force.slots,
+            partitions=len(partitions),
+        )
+        known = self._memory.known(partitions, scene.rates, scene.fresh, scene.reports, of.model)
+        if scene.degraded and standing is None:
+            # The driver places by count as well, and nothing has to move for that.
+            return Outcome(self._told(scene, partitions, known, None, first))
+        order = scene.book.by_hand(route, self._stream, now_ms)
+        if order and order.id in self._answered:
+            # The answer is written, and only not read yet.
+            order = None
+        generation = standing.generation if standing else 0
+        is_stale = order is not None and order.generation != generation
+        by_hand = asked or (order.scope if order and not is_stale else None)
+        view = self._view(scene, partitions, known, standing, first, by_hand)
+        decision = decide(view, of.limits, of.rules)
+        status = self._told(scene, partitions, known, decision, first)
+        records: list[AnyRecord] = []
+        if decision.placement:
+            records.append(self._placed(decision.standing, first, now_ms))
+        taken_back: tuple[bytes, ...] = ()
+        if order:
+            records.append(self._answer(order, decision, is_stale, generation, now_ms))
+            taken_back = (key_of(order),)
+        return Outcome(
+            status,
+            decision.standing,
+            decision.placement,
+            tuple(records),
+            taken_back,
+            known.shares,
+        )
+
+    def written(self, outcome: Outcome) -> None:
+        """The next round goes on from there."""
+        self._standing = outcome.standing or self._standing
+        self._status = outcome.status
+        self._answered |= {each.id for each in outcome.records if isinstance(each, Answer)}
+
+    def _partitions(self, scene: Scene) -> Set[TopicPartition]:
+        """What is to be carried of the stream, as the driver sees it."""
+        route = self._route.key
+        carried = {
+            each
+            for carrier, load in scene.in_force.plan.loads.items()
+            if carrier.route == route
+            for each in load
+        }
+        paused = dict(scene.in_force.paused).get(route, ())
+        all_of_it = carried | {TopicPartition(*each) for each in paused}
+        split = scene.book.split(route, sorted(all_of_it), scene.now_ms)
+        return frozenset(split.get(self._stream, ()))
+
+    def _view(
+        self,
+        scene: Scene,
+        partitions: Set[TopicPartition],
+        known: Known,
+        standing: Standing | None,
+        first: int,
+        by_hand: Scope | None,
+    ) -> RoundView:
+        book, route, now_ms = scene.book, self._route.key, scene.now_ms
+        own = range(first, first + CARRIERS_MAX)
+        paused = dict(scene.in_force.paused).get(route, ())
+        split = book.split(route, sorted(standing.where) if standing else (), now_ms)
+        elsewhere = set(standing.where if standing else ()) - set(split.get(self._stream, ()))
+        return RoundView(
+            route=label(self._route, self._stream),
+            now_ms=now_ms,
+            partitions=partitions,
+            shares=known.shares,
+            measured=known.measured,
+            lag_seconds={
+                each: report.lag_seconds
+                for each, report in scene.reports.items()
+                if report.lag_seconds is not None and each in partitions
+            },
+            standing=standing,
+            orders=Orders(
+                pins={
+                    each: carrier - first
+                    for each, carrier in book.pins(route, now_ms).items()
+                    if each in partitions and carrier in own
+                },
+                excluded={
+                    carrier - first: why
+                    for carrier, why in book.excluded(route, now_ms).items()
+                    if carrier in own
+                },
+                paused=book.hold(route, self._stream, now_ms) is not None,
+                by_hand=by_hand,
+            ),
+            slots=scene.in_force.slots,
+            silent=self._silent(scene, first),
+            degraded=scene.degraded,
+            withdrawn={TopicPartition(*each) for each in paused} | elsewhere,
+            doubts=known.doubts,
+        )
+
+    def _silent(self, scene: Scene, first: int) -> Set[int]:
+        """Carriers that have something to carry, and do not report."""
+        now = scene.now_ms / 1000
+        if now - scene.in_force.posted_at < SETTLE_SECONDS:
+            return frozenset()
+        busy = {
+            carrier.number - first
+            for carrier, load in scene.in_force.plan.loads.items()
+            if carrier.route == self._route.key
+            and load
+            and carrier.number in range(first, first + CARRIERS_MAX)
+        }
+        heard = {
+            report.carrier - first
+            for report in scene.reports.values()
+            if now - report.at < REPORT_SECONDS
+        }
+        return busy - heard
+
+    def _placed(self, standing: Standing, first: int, now_ms: int) -> Placed:
+        where = ((each, first + carrier) for each, carrier in standing.where.items())
+        state = json.loads(standing.to_json())
+        return Placed(
+            route=self._route.key,
+            stream=self._stream,
+            at_ms=now_ms,
+            who=self._who,
+            generation=standing.generation,
+            carriers=tuple(first + carrier for carrier in standing.carriers),
+            topics=by_carrier(where),
+            state={name: value for name, value in state.items() if name not in IN_RECORD},
+        )
+
+    def _answer(
+        self, order: ByHand, decision: Decision, is_stale: bool, generation: int, now_ms: int
+    ) -> Answer:
+        refused = (
+            f"it was given upon generation {order.generation}, and by now there is {generation}: "
+            "look at the plan again"
+        )
+        placement = decision.placement
+        return Answer(
+            route=self._route.key,
+            stream=self._stream,
+            at_ms=now_ms,
+            who=self._who,
+            id=order.id,
+            refused=refused if is_stale else None,
+            generation=decision.standing.generation,
+            moves=len(placement.moves) if placement and not is_stale else 0,
+        )
+
+    def _told(
+        self,
+        scene: Scene,
+        partitions: Set[TopicPartition],
+        known: Known,
+        decision: Decision | None,
+        first: int,
+    ) -> RoundStatus:
+        """Of a round without a placement: the loads of now, and the moves of the last one.
+
+        Carriers have their numbers in the log and in plans.
+        """
+        before = self._status
+        placement = decision.placement if decision else None
+        standing = decision.standing if decision else None
+        where = standing.where if standing else {}
+        numbers = standing.carriers if standing else ()
+        loads, counts = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0)
+        for each, carrier in where.items():
+            if carrier in loads:
+                loads[carrier] += known.shares.get(each, 0.0)
+                counts[carrier] += 1
+        status = RoundStatus(
+            route=self._route.key,
+            stream=self._stream,
+            at_ms=scene.now_ms,
+            generation=standing.generation if standing else 0,
+            partitions=len(partitions),
+            placed_at_ms=before.placed_at_ms if before else None,
+            triggers=before.triggers if before else (),
+            moves=before.moves if before else (),
+            moves_count=before.moves_count if before else 0,
+            loads={first + carrier: load for carrier, load in loads.items()},
+            counts={first + carrier: count for carrier, count in counts.items()},
+            bound=before.bound if before else None,
+            certificate=before.certificate if before else None,
+            needed=standing.wanted.needed if standing and standing.wanted else None,
+            at_least=standing.wanted.at_least if standing and standing.wanted else None,
+            measured_part=len(known.measured) / len(partitions) if partitions else 1.0,
+            alerts=tuple(
+                AlertStatus(name=it.name.value, text=it.text, evidence=dict(it.evidence))
+                for it in (decision.alerts if decision else ())
+            ),
+            held=decision.held if decision else None,
+            degraded=scene.degraded,
+        )
+        if decision is None or placement is None:
+            return status
+        return status.model_copy(
+            update={
+                "placed_at_ms": scene.now_ms,
+                "triggers": tuple(it.value for it in decision.triggers),
+                "moves": tuple(
+                    MoveStatus(
+                        topic=move.partition.topic,
+                        partition=move.partition.partition,
+                        source=None if move.source is None else first + move.source,
+                        target=first + move.target,
+                        reason=move.reason.value,
+                    )
+                    for move in placement.moves[:MOVES_SHOWN_MAX]
+                ),
+                "moves_count": len(placement.moves),
+                "bound": placement.bound,
+                "certificate": placement.certificate,
+            }
+        )
+
+
+def label(route: Route, stream: str) -> str:
+    """For people: west>east, or west>east/orders."""
+    return route.name if stream == "default" else f"{route.name}/{stream}"
+
+
+def standing_of(placed: Placed, first: int) -> Standing | None:
+    """What a balancer before left behind; None where it was one of another version.
+
+    Args:
+        first: of the stream's carriers.
+    """
+    where = {each: carrier - first for each, carrier in placed.where.items()}
+    own = Standing(
+        where=where,
+        carriers=tuple(carrier - first for carrier in placed.carriers),
+        generation=placed.generation,
+    )
+    in_record = json.loads(own.to_json())
+    text = json.dumps(in_record | placed.state | {name: in_record[name] for name in IN_RECORD})
+    try:
+        return Standing.from_json(text)
+    except ValueError:
+        # Only how patient the last round was is lost with it.
+        return own

@@ -1,0 +1,100 @@
+"""A balancer's time in office: it alone writes placements, until a newer one does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+
+from replicator.config.topology import KafkaCluster
+from replicator.copies.log_follower import LogUnreadable
+from replicator.daemon.aside import aside
+from replicator.placements.balance_log import BalanceLog, Publisher, Superseded
+from replicator.placements.records import AnyRecord, Lease
+from replicator.topics.admin_error import AdminError
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 10.0
+
+
+class Tenure:
+    """Taken once, kept until superseded.
+
+    Args:
+        name: of the cluster, for people.
+        region: whose balancer this is.
+        who: this one, and no other.
+    """
+
+    def __init__(self, name: str, cluster: KafkaCluster, region: str, who: str) -> None:
+        self._name, self._cluster, self._region, self._who = name, cluster, region, who
+        self._log = BalanceLog(name, cluster)
+        self._publisher: Publisher | None = None
+        self._since_ms = _now_ms()
+        self._writing = asyncio.Lock()
+
+    async def take(self) -> None:
+        """From here on no older balancer writes. Raises AdminError."""
+        await aside(self._log.make_topic)
+        await self._open()
+        await self._say_lease()
+        log.info("event=lease region=%s who=%r", self._region, self._who)
+
+    async def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+        """All of it or nothing.
+
+        Raises:
+            Superseded: a newer balancer acts.
+            AdminError, LogUnreadable: it may not be written; what the log says then counts.
+        """
+        async with self._writing:
+            if self._publisher is None:
+                await self._take_again()
+            assert self._publisher
+            # Cut short, a transaction would be left to its timeout.
+            writing = aside(self._publisher.publish, tuple(records), tuple(taken_back))
+            try:
+                await asyncio.shield(writing)
+            except AdminError:
+                # It is not known any more what its transactions came to.
+                self._publisher = None
+                raise
+
+    async def keep(self) -> None:
+        """Says so again and again: whoever was superseded finds out by it, also while nothing has
+        to be placed. Raises Superseded."""
+        is_told = False
+        while True:
+            await asyncio.sleep(LEASE_SECONDS)
+            try:
+                await self._say_lease()
+                if is_told:
+                    log.info("event=lease region=%s who=%r", self._region, self._who)
+                is_told = False
+            except (AdminError, LogUnreadable) as error:
+                if not is_told:
+                    log.warning("event=lease-unsaid %s; placements hold as they are", error)
+                is_told = True
+
+    async def _say_lease(self) -> None:
+        said = {"route": self._region, "at_ms": _now_ms(), "who": self._who}
+        await self.write((Lease.model_validate({**said, "since_ms": self._since_ms}),))
+
+    async def _take_again(self) -> None:
+        """But not from a newer balancer, which may have come meanwhile."""
+        book = await aside(self._log.read)
+        lease = book.lease(self._region)
+        if lease and lease.who != self._who:
+            raise Superseded(f"{self._name}: {lease.who} acts since {lease.since_ms} ms")
+        await self._open()
+
+    async def _open(self) -> None:
+        publisher = Publisher(self._name, self._cluster, self._region)
+        await aside(publisher.open)
+        self._publisher = publisher
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,100 @@
+"""The [balance] table of the configuration, and its tables by route: how partitions are placed."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from replicator.config.settings import Float, Int, Table, raise_if_any
+
+DAILY = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
+
+
+def daily_window(text: str) -> str:
+    if text and not DAILY.fullmatch(text):
+        raise ValueError('a window of the day is written "02:00-04:30", in UTC')
+    if text and text[:5] == text[6:]:
+        raise ValueError("the window ends as it begins; leave it out for none")
+    return text
+
+
+Capacity = Annotated[Float, Field(ge=0, le=1_000_000)]
+Threshold = Annotated[Float, Field(ge=0.05, le=1)]
+Carriers = Annotated[Int, Field(ge=1, le=1000)]
+CarriersMax = Annotated[Int, Field(ge=0, le=1000)]
+PartitionsMax = Annotated[Int, Field(ge=1, le=1_000_000)]
+LagSeconds = Annotated[Float, Field(ge=0.1, le=86400)]
+
+
+class RouteBalance(Table):
+    """A [balance.routes."west>east"] table: what this route has instead of [balance]'s values."""
+
+    capacity_mib_per_second: Capacity | None = None
+    threshold: Threshold | None = None
+    carriers_min: Carriers | None = None
+    carriers_max: CarriersMax | None = None
+    partitions_max: PartitionsMax | None = None
+    lag_seconds_max: LagSeconds | None = None
+
+
+class BalanceSettings(Table):
+    """The [balance] table: how `sluice balance` works, and what it aims at."""
+
+    capacity_mib_per_second: Capacity = 0.0
+    """What one carrier moves, compressed; 0 = by what bytes and records were measured to cost."""
+    threshold: Threshold = 0.7
+    """So much of a carrier's capacity is planned; the rest is for bursts."""
+    carriers_min: Carriers = 1
+    """Of each route ..."""
+    carriers_max: CarriersMax = 0
+    """... and at most so many; 0 = Spark's task slots."""
+    partitions_max: PartitionsMax = 10_000
+    """Of each carrier."""
+    slack: Annotated[Float, Field(ge=0, le=1)] = 0.05
+    """How far above the least possible the heaviest carrier may be before partitions move."""
+    idle: Annotated[Float, Field(ge=0, le=1)] = 0.05
+    """While no carrier has more than this of its capacity, nothing moves for balance."""
+    sample_seconds: Annotated[Float, Field(ge=0.5, le=300)] = 15.0
+    """How often the growth of the sources' logs is looked at."""
+    round_seconds: Annotated[Float, Field(ge=0.5, le=3600)] = 60.0
+    """How often it is decided whether something should move."""
+    calm_rounds: Annotated[Int, Field(ge=0, le=1000)] = 10
+    """After so many rounds that needed fewer carriers there are fewer."""
+    patience_rounds: Annotated[Int, Field(ge=1, le=1000)] = 3
+    """After so many rounds above the slack partitions move."""
+    fresh_seconds: Annotated[Float, Field(ge=1, le=86400)] = 900.0
+    """A partition whose traffic was not looked at for longer is not known."""
+    held_seconds: Annotated[Float, Field(ge=1, le=604800)] = 7200.0
+    """Without any traffic looked at for longer, partitions are placed by count."""
+    cool_down_seconds: Annotated[Float, Field(ge=0, le=86400)] = 300.0
+    """Between two rounds that move partitions which could have stayed."""
+    moves_max: Annotated[Int, Field(ge=0, le=1_000_000)] = 0
+    """Of those, in one round of a stream; 0 = a tenth of its partitions, and 100 at least."""
+    lag_seconds_max: LagSeconds = 30.0
+    """A partition that is further behind ..."""
+    lag_patience_seconds: Annotated[Float, Field(ge=0, le=86400)] = 60.0
+    """... for so long brings partitions to move."""
+    off_peak: Annotated[str, AfterValidator(daily_window)] = ""
+    """A window of the day, in UTC, in which all may be placed anew: "02:00-04:30"."""
+    metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
+    """Of `sluice balance`, at metrics.address; 0 = off."""
+    routes: dict[str, RouteBalance] = Field(default_factory=dict)
+    """By route, what it has instead."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        raise_if_any(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        if self.fresh_seconds < 2 * self.sample_seconds:
+            least = 2 * self.sample_seconds
+            yield "fresh_seconds", f"must be twice sample_seconds or more ({least:g})"
+        nothing_else = RouteBalance()
+        for name, own in {"": nothing_else, **self.routes}.items():
+            least = own.carriers_min or self.carriers_min
+            most = self.carriers_max if own.carriers_max is None else own.carriers_max
+            where = f"routes.{name}.carriers_max" if name else "carriers_max"
+            if 0 < most < least:
+                yield where, f"must be carriers_min ({least}) or more, or 0"

@@ -1,0 +1,59 @@
+"""Shows what the driver carries, where the balancer and operators look.
+
+Redis may be away; carrying goes on without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from replicator.config.topology import Appliance
+from replicator.daemon.aside import aside
+from replicator.driver.planner import Planned
+from replicator.placements.board import EXPIRE_SECONDS, Board
+from replicator.placements.in_force import InForce
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = EXPIRE_SECONDS / 3
+
+
+class Showing:
+    """One region's."""
+
+    def __init__(self, appliance: Appliance, region: str) -> None:
+        self._appliance, self._region = appliance, region
+        self._shown: InForce | None = None
+        self._changed = asyncio.Event()
+
+    def show(self, planned: Planned, slots: int) -> None:
+        """What is carried from now on. Returns at once."""
+        paused = tuple((route, some) for route, some in sorted(planned.paused.items()) if some)
+        self._shown = InForce(planned.plan, slots, time.time(), planned.generations, paused)
+        self._changed.set()
+
+    async def keep(self) -> None:
+        """Until cancelled: what is shown is written at once, and again before it expires."""
+        board: Board | None = None
+        is_told = False
+        while True:
+            try:
+                async with asyncio.timeout(AGAIN_SECONDS):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+            self._changed.clear()
+            if self._shown is None:
+                continue
+            try:
+                # Not before: its password's file may be away for a moment.
+                url = self._appliance.region(self._region).redis_url()
+                board = board or Board(url, self._region)
+                await aside(board.show_plan, self._shown)
+                is_told = False
+            except Exception as error:
+                if not is_told:
+                    log.warning("event=plan-not-shown %s", error)
+                is_told = True

@@ -1,0 +1,90 @@
+"""Where driver and balancer of a region show what they do: its Redis.
+
+    sluice:plan:<region>       what the driver carries; one value, expiring
+    sluice:balance:<region>    hash: "<route key>/<stream>" -> the balancer's last round
+
+Never the truth: whoever finds nothing there knows no more than that nobody says anything. What
+counts stands in the topic sluice.balance, and in the driver's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+from pydantic import ValidationError
+
+from replicator.offsets.offset_store import StoreUnreachable, without_password
+from replicator.placements.in_force import InForce
+from replicator.placements.round_status import RoundStatus
+
+EXPIRE_SECONDS = 30
+TIMEOUT_SECONDS = 5.0
+
+
+class Board:
+    """One region's. Blocking; every method raises StoreUnreachable."""
+
+    def __init__(self, url: str, region: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._url = url
+        self._plan, self._rounds = f"sluice:plan:{region}", f"sluice:balance:{region}"
+        self._last: tuple[bytes, InForce | None] = b"", None
+        self._redis: redis.Redis = redis.Redis.from_url(
+            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
+        )
+
+    def show_plan(self, in_force: InForce) -> None:
+        """For EXPIRE_SECONDS."""
+        with self._reached():
+            self._redis.set(self._plan, in_force.to_json(), ex=EXPIRE_SECONDS)
+
+    def plan(self) -> InForce | None:
+        """None: no driver shows anything. As long as nothing changes it is the same object.
+
+        Raises ValueError on what another Sluice wrote.
+        """
+        with self._reached():
+            text: Any = self._redis.get(self._plan)
+        if text is None:
+            return None
+        # Asked twice a second, and hardly ever another one: it is megabytes where there is much.
+        if text != self._last[0]:
+            self._last = text, InForce.from_json(text)
+        return self._last[1]
+
+    def show_rounds(self, statuses: Iterable[RoundStatus]) -> None:
+        """They take the place of all that were there."""
+        fields: dict[Any, Any] = {
+            f"{it.route}/{it.stream}": it.model_dump_json() for it in statuses
+        }
+        with self._reached(), self._redis.pipeline(transaction=True) as pipeline:
+            pipeline.delete(self._rounds)
+            if fields:
+                pipeline.hset(self._rounds, mapping=fields)
+            pipeline.execute()
+
+    def rounds(self) -> list[RoundStatus]:
+        """In order of routes and streams. What another Sluice wrote is left out."""
+        with self._reached():
+            found: Any = self._redis.hgetall(self._rounds)
+        statuses = []
+        for _, text in sorted(found.items()):
+            try:
+                statuses.append(RoundStatus.model_validate_json(text))
+            except ValidationError:
+                continue
+        return statuses
+
+    def close(self) -> None:
+        self._redis.close()
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except redis.RedisError as error:
+            where = without_password(self._url)
+            text = f"Redis at {where}: {error}; carrying goes on without it"
+            raise StoreUnreachable(text) from error

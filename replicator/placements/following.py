@@ -1,0 +1,80 @@
+"""Follows the topic sluice.balance in a thread, whatever becomes of its cluster meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from replicator.config.topology import KafkaCluster
+from replicator.copies.followed import Portion
+from replicator.copies.log_follower import LogUnreadable
+from replicator.placements.balance_log import BalanceFollower, BalanceLog, Told
+from replicator.placements.book import Book
+from replicator.topics.admin_error import AdminError
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0
+
+
+class Following:
+    """One region's book as it is written.
+
+    Args:
+        name: of the cluster, for people.
+        heard: called in the thread with the book, once it was read to its end and at every change
+            from then on.
+    """
+
+    def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[Book], None]) -> None:
+        self._name, self._cluster, self._heard = name, cluster, heard
+        self._over = threading.Event()
+        self._last: Book | None = None
+
+    def start(self) -> None:
+        threading.Thread(target=self.run, name=f"following {self._name}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Soon; nobody needs to wait for it."""
+        self._over.set()
+
+    def run(self) -> None:
+        """Until stopped."""
+        is_told = False
+        while not self._over.is_set():
+            try:
+                self._follow()
+                is_told = False
+            except (AdminError, LogUnreadable) as error:
+                if not is_told:
+                    logger.warning("event=orders-unheard %s; what was heard holds", error)
+                is_told = True
+            except Exception:
+                logger.exception("event=orders-unheard")
+            self._over.wait(PAUSE_SECONDS)
+
+    def _follow(self) -> None:
+        """From the beginning, until the log has to be read anew."""
+        BalanceLog(self._name, self._cluster).make_topic()
+        book, is_whole = Book(), False
+        polls = BalanceFollower(self._name, self._cluster).follow({})
+        try:
+            for portions in polls:
+                told = list(_told(portions.values()))
+                book = book.after(told) if told else book
+                was_whole = is_whole
+                is_whole = is_whole or any(each.caught_up_ms for each in portions.values())
+                if is_whole and (told or not was_whole) and book != self._last:
+                    self._last = book
+                    self._heard(book)
+                if self._over.is_set():
+                    return
+        finally:
+            polls.close()
+
+
+def _told(portions: Iterable[Portion[Told]]) -> Iterable[Told]:
+    for portion in portions:
+        for each in portion.told:
+            yield each.record

@@ -1,0 +1,56 @@
+"""What a region's driver carries just now, as it shows it to others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from balancer.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What the driver last posted.
+
+    Args:
+        slots: Spark tasks that can run at once.
+        posted_at: unix seconds.
+        generations: by route key and stream, of the placements that are in the plan.
+        paused: by route key, partitions that could be carried and, by an operator's order, are not.
+    """
+
+    plan: Plan
+    slots: int
+    posted_at: float
+    generations: tuple[tuple[str, str, int], ...] = ()
+    paused: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "plan": self.plan.to_json(),
+                "slots": self.slots,
+                "posted_at": self.posted_at,
+                "generations": self.generations,
+                "paused": self.paused,
+            },
+            separators=(",", ":"),
+        )
+
+    @staticmethod
+    def from_json(text: str | bytes) -> InForce:
+        """Raises ValueError on what another Sluice wrote."""
+        try:
+            found = json.loads(text)
+            return InForce(
+                Plan.from_json(found["plan"]),
+                found["slots"],
+                found["posted_at"],
+                tuple((route, stream, number) for route, stream, number in found["generations"]),
+                tuple(
+                    (route, tuple((topic, number) for topic, number in some))
+                    for route, some in found["paused"]
+                ),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a plan in force of another form: {error!r}") from None

@@ -1,0 +1,116 @@
+"""Looks at a source cluster's logs: where they begin and end, and how many bytes they are.
+
+Two questions about offsets and one about sizes go to each broker, whatever the number of partitions
+it leads; all brokers are asked at the same time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.offset import OffsetRequest
+
+from balancer.plan import TopicPartition
+from replicator.kafka.brokers import Unreachable
+from replicator.kafka.cluster import EARLIEST, LATEST, Cluster
+from replicator.kafka.together import together
+from replicator.kafka.wire.log_dirs import LogDirsRequest, log_sizes
+from replicator.traffic.look import Look, SeenLog
+
+_SILENT = (OSError, KafkaError, TimeoutError, KeyError, Unreachable)
+
+_Numbers = dict[TopicPartition, int]
+_Seen = dict[TopicPartition, SeenLog]
+
+
+class LogSampler:
+    """Looks at logs of one cluster.
+
+    Args:
+        cluster: opened by the caller, and closed by it. A broker that takes longer than its
+            request_timeout_ms is left out of that look. Nobody else should wait in its event
+            loop: with 100 000 partitions the answers take seconds to read.
+    """
+
+    def __init__(self, cluster: Cluster):
+        self._cluster = cluster
+
+    async def look(self, partitions: Iterable[TopicPartition]) -> Look:
+        """The logs of these partitions as they are now.
+
+        What has no leader, or is refused, or whose broker does not answer, is left out. A size is
+        None where the user may not Describe the cluster, or the broker did not tell.
+
+        Raises:
+            Unreachable: no broker answers; nothing was learned.
+        """
+        wanted = set(partitions)
+        self._cluster.watch({place.topic for place in wanted})
+        try:
+            await self._cluster.refresh()
+        except (OSError, KafkaError, TimeoutError) as error:
+            raise Unreachable(
+                f"{self._cluster.name}: a broker went while it told who leads what "
+                f"({error or type(error).__name__}); check that they run"
+            ) from error
+        led: dict[int, list[TopicPartition]] = {}
+        for place in wanted:
+            leader = self._cluster.leader(*place)
+            if leader:
+                led.setdefault(leader.node, []).append(place)
+        at_ms = time.time_ns() // 1_000_000
+        answers = await together(*(self._of_broker(node, places) for node, places in led.items()))
+        if answers and all(answer is None for answer in answers):
+            raise Unreachable(
+                f"{self._cluster.name}: of {len(led)} brokers that lead what was asked for, none "
+                "says where its logs end; check that they run"
+            )
+        logs = {place: log for answer in answers if answer for place, log in answer.items()}
+        return Look(at_ms, logs, missing=len(wanted) - len(logs))
+
+    async def _of_broker(self, node: int, places: Sequence[TopicPartition]) -> _Seen | None:
+        """What a leader tells of its logs; None: it does not answer."""
+        try:
+            # Ends first: what comes in between is counted in the next window's records.
+            ends, starts, sizes = await together(
+                self._offsets(node, places, LATEST),
+                self._offsets(node, places, EARLIEST),
+                self._sizes(node, places),
+            )
+        except _SILENT:
+            return None
+        return dict(self._seen(node, starts, ends, sizes))
+
+    def _seen(
+        self, node: int, starts: _Numbers, ends: _Numbers, sizes: _Numbers
+    ) -> Iterator[tuple[TopicPartition, SeenLog]]:
+        for place, end in ends.items():
+            topic = self._cluster.topic(place.topic)
+            if topic and place in starts:
+                start = min(starts[place], end)
+                yield place, SeenLog(topic.id, node, start, end, sizes.get(place))
+
+    async def _offsets(self, node: int, places: Sequence[TopicPartition], which: int) -> _Numbers:
+        asked: dict[str, list[tuple[int, int]]] = {}
+        for topic, number in places:
+            asked.setdefault(topic, []).append((number, which))
+        response = await self._send(node, OffsetRequest(-1, 0, list(asked.items())))
+        return {
+            TopicPartition(topic, number): offset
+            for topic, rows in response.topics
+            for number, code, _, offset in rows
+            if not code and offset >= 0
+        }
+
+    async def _sizes(self, node: int, places: Sequence[TopicPartition]) -> _Numbers:
+        """Whatever the broker tells of them: without, traffic is still counted in records."""
+        with suppress(*_SILENT, NotImplementedError):
+            return log_sizes(await self._send(node, LogDirsRequest(places)))
+        return {}
+
+    async def _send(self, node: int, request: Any) -> Any:
+        return await self._cluster.send(node, request, purpose="looks")

@@ -1,0 +1,52 @@
+"""Routes that rounds are tried on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from balancer.decision.limits import Limits
+from balancer.decision.round import Orders, RoundView, decide
+from balancer.decision.rules import Rules
+from balancer.plan import TopicPartition
+
+MINUTE_MS = 60_000
+NOON_MS = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 12 * 60 * MINUTE_MS
+
+
+def at(number, topic="clicks"):
+    return TopicPartition(topic, number)
+
+
+def even(count, share=0.01, topic="clicks"):
+    return {at(number, topic): share for number in range(count)}
+
+
+def seen(shares, **known):
+    """A view of a route on which everything is measured."""
+    given = {"route": "west.east", "now_ms": NOON_MS, "partitions": frozenset(shares)}
+    given |= {"shares": shares, "measured": frozenset(shares)}
+    return RoundView(**given | known)
+
+
+class Running:
+    """A route, round by round, a minute apart."""
+
+    def __init__(self, limits=None, rules=None, now_ms=NOON_MS):
+        self.limits, self.rules = limits or Limits(), rules or Rules()
+        self.now_ms, self.standing = now_ms, None
+        self.decisions = []
+
+    def round(self, shares, **known):
+        view = seen(shares, now_ms=self.now_ms, standing=self.standing)
+        decision = decide(replace(view, **known), self.limits, self.rules)
+        self.now_ms += MINUTE_MS
+        self.standing = decision.standing
+        self.decisions.append(decision)
+        return decision
+
+    def rounds(self, many, shares, **known):
+        return [self.round(shares, **known) for _ in range(many)]
+
+
+def ordered(**orders):
+    return {"orders": Orders(**orders)}

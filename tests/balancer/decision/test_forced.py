@@ -1,0 +1,66 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.decision.cap import voluntary
+from balancer.decision.forced import forced, forced_by_count, housed
+from balancer.decision.limits import Limits
+from balancer.decision.placement import Move, Reason
+from balancer.decision.placing import RouteView, Scope, place
+from tests.balancer.decision.routes import at, even
+
+SHARES = st.dictionaries(st.builds(at, st.integers(0, 14)), st.floats(0, 1.5), min_size=1)
+
+
+@st.composite
+def views(draw):
+    shares = draw(SHARES)
+    carriers = draw(st.lists(st.integers(0, 4), min_size=1, unique=True))
+    some = st.sampled_from(sorted(shares))
+    return RouteView(
+        shares,
+        carriers,
+        draw(st.dictionaries(some, st.integers(0, 4))),
+        draw(st.dictionaries(some, st.sampled_from(carriers), max_size=2)),
+    )
+
+
+@given(views(), st.sampled_from([1, 4, 1000]), st.booleans())
+def test_nothing_moves_that_need_not_and_none_is_homeless(view, partitions_max, is_by_count):
+    limits = Limits(partitions_max=partitions_max)
+    found = forced_by_count(view) if is_by_count else forced(view, limits)
+    assert [*found.where] == sorted(view.shares)
+    assert set(found.where.values()) <= set(view.carriers)
+    assert view.pins.items() <= found.where.items()
+    assert voluntary(found.moves) == []
+    told = {move.partition: (move.source, move.target) for move in found.moves}
+    assert told == {
+        each: (view.before.get(each), carrier)
+        for each, carrier in found.where.items()
+        if view.before.get(each) != carrier
+    }
+    assert found.moves == tuple(sorted(found.moves, key=lambda move: move.partition))
+    assert sum(found.loads.values()) <= sum(view.shares.values()) * (1 + 1e-9)
+
+
+def test_what_is_new_does_not_go_to_a_hot_one_even_if_that_cannot_move():
+    shares = {at(0, "hot"): 0.9} | even(4) | {at(0, "new"): 0.01}
+    before = {at(0, "hot"): 0} | {at(0): 0} | {at(n): 1 for n in range(1, 4)}
+    found = forced(RouteView(shares, [0, 1], before), Limits())
+    assert found.moves == (Move(at(0, "new"), None, 1, Reason.NEW),)
+
+
+def test_one_without_room_stays_where_it_was_or_goes_where_fewest_are():
+    view = RouteView(even(5), [0, 1], {at(0): 0, at(1): 0, at(2): 0, at(3): 7})
+    limits = Limits(partitions_max=1)
+    placed = place(view, limits, Scope.STICKY)
+    assert len(placed.homeless) == 3
+    found = housed(placed, view)
+    assert sorted(found.where) == sorted(view.shares)
+    assert found.homeless == placed.homeless
+    stayed = [each for each in found.homeless if view.before.get(each) == 0]
+    assert stayed and all(found.where[each] == 0 for each in stayed)
+    assert {move.reason for move in found.moves} <= {
+        Reason.NEW,
+        Reason.CARRIER_GONE,
+        Reason.TOO_MANY,
+    }

@@ -1,0 +1,48 @@
+from dataclasses import replace
+
+import pytest
+
+from balancer.decision.limits import Limits
+from balancer.decision.placement import Reason
+from balancer.decision.placing import RouteView, Scope, place
+from balancer.decision.proposal import is_worth_it, proposed
+from tests.balancer.decision.routes import at, even
+
+
+def test_it_moves_no_more_than_it_may():
+    view = RouteView(even(100), range(5), {at(n): n % 4 for n in range(100)})
+    assert len(proposed(view, Limits(), Scope.STICKY, 1000).moves) > 3
+    some = proposed(view, Limits(), Scope.STICKY, 3)
+    assert [move.reason for move in some.moves] == [Reason.RELIEVES] * 3
+
+
+def test_what_relieves_nobody_is_left_out():
+    shares = {at(n): share for n, share in enumerate([0.6, 0.3, 0.3, 0.2, 0.2, 0.2])}
+    before = {at(0): 0, at(1): 1, at(2): 1, at(3): 0, at(4): 1, at(5): 1}
+    view = RouteView(shares, [0, 1], before)
+    limits = Limits(slack=0.0)
+    if len(place(view, limits, Scope.STICKY).moves) > 1:
+        assert proposed(view, limits, Scope.STICKY, 0).moves == ()
+    assert proposed(view, limits, Scope.STICKY, 9).loads == pytest.approx({0: 0.9, 1: 0.9})
+
+
+def test_everything_is_placed_anew_only_for_markedly_less_on_the_heaviest():
+    shares = even(100) | {at(0): 0.012}
+    view = RouteView(shares, range(5), {at(n): n % 5 for n in range(100)})
+    full = place(view, Limits(), Scope.FULL)
+    assert not is_worth_it(full, view)
+    assert is_worth_it(full, replace(view, before={**view.before, at(1): 0}))
+
+
+def test_a_hot_partition_is_not_what_it_is_judged_by():
+    shares = even(100) | {at(0, "hot"): 5.0}
+    before = {at(n): n % 4 for n in range(100)} | {at(0, "hot"): 4}
+    view = RouteView(shares, range(5), before)
+    full = place(view, Limits(), Scope.FULL)
+    assert not is_worth_it(full, view)
+    assert is_worth_it(full, replace(view, before={**before, at(0): 1, at(4): 1}))
+
+
+def test_a_route_without_partitions_is_left_as_it_is():
+    view = RouteView({}, [0])
+    assert not is_worth_it(place(view, Limits(), Scope.FULL), view)

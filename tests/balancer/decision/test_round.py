@@ -1,0 +1,382 @@
+import random
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.decision.alerts import AlertName
+from balancer.decision.cap import voluntary
+from balancer.decision.limits import Limits
+from balancer.decision.placement import Reason
+from balancer.decision.placing import Scope
+from balancer.decision.round import Orders, Standing, decide
+from balancer.decision.rules import Rules
+from balancer.decision.triggers import Trigger
+from balancer.plan import TopicPartition
+from tests.balancer.decision.routes import MINUTE_MS, NOON_MS, Running, at, even, ordered, seen
+
+FIVE = Limits(carriers_min=5, carriers_max=5)
+PLACES = st.builds(TopicPartition, st.sampled_from(["a", "b", "c"]), st.integers(0, 9))
+SHARES = st.dictionaries(PLACES, st.floats(0, 1.3), max_size=25)
+
+
+def names(decision):
+    return [alert.name for alert in decision.alerts]
+
+
+@st.composite
+def views(draw):
+    shares, before = draw(SHARES), draw(SHARES)
+    numbers = st.integers(0, 6)
+    carriers = tuple(sorted(draw(st.frozensets(numbers, min_size=1))))
+    standing = Standing(
+        {each: draw(st.sampled_from(carriers)) for each in sorted(before)},
+        carriers,
+        draw(st.integers(1, 5)),
+        moved_at_ms=draw(st.none() | st.just(NOON_MS - MINUTE_MS)),
+        drifting_rounds=draw(st.integers(0, 3)),
+    )
+    some = st.frozensets(PLACES, max_size=20)
+    return seen(
+        shares,
+        standing=draw(st.none() | st.just(standing)),
+        measured=draw(some),
+        lag_seconds=draw(st.dictionaries(PLACES, st.floats(0, 99), max_size=4)),
+        orders=Orders(
+            pins=draw(st.dictionaries(PLACES, numbers, max_size=3)),
+            excluded=draw(st.dictionaries(numbers, st.just("a bad disk"), max_size=2)),
+            paused=draw(st.booleans()),
+            by_hand=draw(st.none() | st.sampled_from(Scope)),
+        ),
+        slots=draw(st.none() | st.integers(0, 9)),
+        silent=draw(st.frozensets(numbers)),
+        degraded=draw(st.none() | st.just("no rates")),
+        withdrawn=draw(some),
+    )
+
+
+@st.composite
+def limits_and_rules(draw):
+    carriers_min = draw(st.integers(1, 3))
+    limits = Limits(
+        carriers_min=carriers_min,
+        carriers_max=carriers_min + draw(st.integers(0, 5)),
+        partitions_max=draw(st.sampled_from([2, 1000])),
+        calm_rounds=draw(st.integers(0, 2)),
+    )
+    off_peak = draw(st.sampled_from(["", "11:00-13:00"]))
+    return limits, Rules(moves_max=draw(st.integers(1, 5)), off_peak=off_peak)
+
+
+@given(views(), limits_and_rules())
+def test_no_partition_is_ever_without_a_carrier_and_none_is_on_an_excluded_one(view, both):
+    found = decide(view, *both)
+    assert set(found.standing.where) >= view.partitions
+    assert set(found.standing.where.values()) <= set(found.standing.carriers)
+    assert set(found.standing.carriers).isdisjoint(view.orders.excluded)
+    assert [*found.standing.where] == sorted(found.standing.where)
+
+
+@given(views(), limits_and_rules())
+def test_pins_are_obeyed_or_said_to_be_impossible(view, both):
+    found = decide(view, *both)
+    for partition, carrier in view.orders.pins.items():
+        if partition in view.partitions:
+            is_there = carrier in found.standing.carriers
+            assert not is_there or found.standing.where[partition] == carrier
+            assert is_there or AlertName.PIN_IMPOSSIBLE in names(found)
+
+
+@given(views(), limits_and_rules())
+def test_nothing_moves_that_need_not_while_moves_are_held_and_never_more_than_may(view, both):
+    found = decide(view, *both)
+    moves = voluntary(found.placement.moves) if found.placement else []
+    assert not (found.held and moves)
+    assert view.orders.by_hand or len(moves) <= both[1].moves_max
+
+
+@given(views(), limits_and_rules())
+def test_what_is_published_is_what_stands_from_then_on(view, both):
+    found = decide(view, *both)
+    before = view.standing or Standing()
+    if found.placement:
+        assert found.placement.where == found.standing.where
+        assert set(found.placement.loads) == set(found.standing.carriers)
+        assert found.standing.generation == before.generation + 1
+        assert found.triggers
+    else:
+        assert (found.standing.where, found.standing.carriers, found.standing.generation) == (
+            before.where,
+            before.carriers,
+            before.generation,
+        )
+    assert Standing.from_json(found.standing.to_json()) == found.standing
+
+
+@given(views(), limits_and_rules(), st.randoms())
+def test_the_same_view_gives_the_same_byte_for_byte(view, both, shuffled):
+    def turned(mapping):
+        items = [*mapping.items()]
+        shuffled.shuffle(items)
+        return dict(items)
+
+    other = replace(
+        view,
+        partitions=frozenset(turned(view.shares)),
+        shares=turned(view.shares),
+        orders=replace(view.orders, pins=turned(view.orders.pins)),
+    )
+    if view.standing:
+        own = replace(view.standing, where=turned(view.standing.where))
+        other = replace(other, standing=own)
+    assert decide(other, *both).standing.to_json() == decide(view, *both).standing.to_json()
+    assert repr(decide(view, *both)) == repr(decide(view, *both))
+    assert repr(decide(other, *both).placement) == repr(decide(view, *both).placement)
+
+
+@given(SHARES, st.integers(0, 2**32))
+def test_a_load_that_goes_up_and_down_a_little_moves_nothing(shares, seed):
+    route, chance = Running(Limits(slack=0.15, calm_rounds=3)), random.Random(seed)
+    route.round(shares)
+    for _ in range(30):
+        found = route.round({each: it * chance.uniform(0.95, 1.05) for each, it in shares.items()})
+        # What is hot is so from one share on.
+        edge = any(0.7 / 1.06 < share < 0.7 / 0.94 for share in shares.values())
+        grown = len(found.standing.carriers) > len(route.decisions[0].standing.carriers)
+        assert edge or grown or found.placement is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_thousand_rounds_of_jitter_move_nothing(seed):
+    chance = random.Random(seed)
+    shares = {at(n): chance.lognormvariate(-4, 1) for n in range(200)}
+    route = Running(Limits(carriers_min=3, carriers_max=50))
+    route.round(shares)
+    first = route.standing
+    for _ in range(1000):
+        route.round({each: it * chance.uniform(0.95, 1.05) for each, it in shares.items()})
+    moved = [it for it in route.decisions[1:] if it.placement]
+    # At most once it takes one carrier more than the first look did.
+    assert len(moved) == len(route.standing.carriers) - len(first.carriers) <= 1
+
+
+def test_there_are_more_carriers_at_once_and_fewer_only_after_calm_rounds():
+    route = Running(Limits(carriers_max=20, calm_rounds=3), Rules(cool_down_seconds=0))
+    counts = [
+        len(route.round(even(100, share)).standing.carriers)
+        for share in [0.02, 0.05, 0.02, 0.02, 0.02, 0.02]
+    ]
+    assert counts == [3, 8, 8, 8, 4, 4]
+
+
+def test_moves_rest_for_the_cool_down_and_go_on_then():
+    route = Running(FIVE, Rules(moves_max=2, patience_rounds=1, cool_down_seconds=300))
+    route.round(even(100))
+    heavy = even(100) | {
+        each: 0.02 for each, carrier in route.standing.where.items() if carrier == 0
+    }
+    found = route.rounds(11, heavy)
+    moved = [len(it.placement.moves) if it.placement else 0 for it in found]
+    assert moved == [2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2]
+    assert found[1].held == "cool-down until 12:06:00 UTC"
+    assert found[5].held is None
+
+
+def test_while_paused_only_what_has_to_move_does_and_the_rest_afterwards():
+    route = Running(FIVE, Rules(patience_rounds=1))
+    route.round(even(100))
+    heavy = even(100) | {
+        each: 0.03 for each, carrier in route.standing.where.items() if carrier == 0
+    }
+    paused = route.round(heavy, **ordered(paused=True))
+    assert (paused.placement, paused.held) == (None, "moves are paused")
+    forced = route.round(heavy | even(1, topic="new"), **ordered(paused=True))
+    assert {move.reason for move in forced.placement.moves} == {Reason.NEW}
+    resumed = route.round(heavy | even(1, topic="new"))
+    assert Trigger.DRIFT in resumed.triggers
+    assert {move.reason for move in resumed.placement.moves} == {Reason.RELIEVES}
+
+
+def test_a_new_partition_does_not_join_a_hot_one_that_may_not_move():
+    route = Running(FIVE)
+    route.round(even(100))
+    hot = even(100) | {at(0): 0.9}
+    found = route.round(hot | even(3, topic="new"), **ordered(paused=True))
+    carrier = found.standing.where[at(0)]
+    assert all(found.standing.where[each] != carrier for each in even(3, topic="new"))
+    assert len(voluntary(found.placement.moves)) == 0
+
+
+def test_partitions_that_are_gone_at_once_keep_their_place_until_that_is_believed():
+    route = Running(FIVE, Rules(frozen_seconds_max=600))
+    route.round(even(100))
+    frozen = route.rounds(10, even(20))
+    assert all(it.placement is None and names(it) == [AlertName.FROZEN] for it in frozen)
+    assert frozen[0].held == "frozen: 80 of 100 partitions are gone at once"
+    assert len(route.standing.where) == 100
+    thawed = route.round(even(20))
+    assert thawed.triggers == (Trigger.PARTITIONS_GONE,)
+    assert len(thawed.standing.where) == 20
+    assert thawed.standing.freeze.since_ms is None
+
+
+def test_partitions_that_come_back_are_where_they_were():
+    route = Running(FIVE)
+    first = route.round(even(100)).standing.where
+    route.rounds(3, {})
+    found = route.round(even(100))
+    assert (found.placement, found.held, found.standing.where) == (None, None, first)
+
+
+def test_partitions_that_are_withdrawn_have_not_vanished():
+    route = Running(FIVE)
+    route.round(even(100))
+    found = route.round(even(20), withdrawn=frozenset(even(100)) - even(20).keys())
+    assert (len(found.standing.where), found.held) == (20, None)
+
+
+def test_a_frozen_route_places_what_is_new_and_takes_no_carrier_away():
+    route = Running(Limits(carriers_max=9, calm_rounds=0), Rules(patience_rounds=1))
+    route.round(even(100, 0.03))
+    carriers = route.standing.carriers
+    vanished = {"measured": frozenset(), **ordered()}
+    found = route.round(even(100, 0.001) | even(1, topic="new"), **vanished)
+    assert found.held == "frozen: only 0 of 100 partitions are measured"
+    assert found.standing.carriers == carriers
+    assert {move.reason for move in found.placement.moves} == {Reason.NEW}
+    for _ in range(40):
+        found = route.round(even(100, 0.001) | even(1, topic="new"), **vanished)
+        assert found.placement is None and found.held
+    thawed = route.round(even(100, 0.03) | even(1, topic="new"))
+    assert (thawed.held, thawed.placement) == (None, None)
+
+
+def test_silent_carriers_freeze_a_route():
+    route = Running(FIVE)
+    route.round(even(100))
+    assert route.round(even(100), silent={0, 1}).held is None
+    assert route.round(even(100), silent={0, 1, 2}).held == "frozen: 3 of 5 carriers are silent"
+    assert route.round(even(100), silent={7, 8, 9}).held is None
+
+
+def test_without_loads_partitions_are_placed_by_count_and_stay():
+    route = Running(Limits(carriers_max=50))
+    first = route.round(even(10), degraded="no rates", slots=4)
+    assert sorted(first.standing.where.values()) == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+    assert names(first) == [AlertName.DEGRADED]
+    assert first.triggers == (Trigger.FIRST,)
+    found = route.round(even(10, 0.9) | even(1, topic="new"), degraded="no rates")
+    assert found.held == "loads are not known: no rates"
+    assert [move.target for move in found.placement.moves] == [2]
+
+
+def test_a_route_that_was_never_measured_is_not_frozen():
+    route = Running(FIVE)
+    assert [it.held for it in route.rounds(3, even(100), measured=frozenset())] == [None] * 3
+
+
+def test_what_people_have_to_know_is_said():
+    route = Running(Limits(carriers_max=2, partitions_max=60), Rules(lag_patience_seconds=60))
+    shares = even(119, 0.02) | {at(0, "hot"): 0.9} | even(5, topic="x")
+    orders = ordered(pins={at(1): 9, at(2): 1}, excluded={1: "a bad disk"})
+    known = {
+        **orders,
+        "slots": 1,
+        "lag_seconds": {at(5): 50.0},
+        "doubts": {at(3): "it is negative"},
+    }
+    route.rounds(2, shares, **known)
+    assert names(route.decisions[-1]) == [
+        AlertName.EXECUTORS_FEWER,
+        AlertName.LAGGING,
+        AlertName.DOUBTED,
+        AlertName.PIN_IMPOSSIBLE,
+        AlertName.HOMELESS,
+        AlertName.HOT_PARTITION,
+        AlertName.RESIZE,
+    ]
+
+
+def test_a_hot_partition_alone_is_no_carrier_too_few():
+    found = Running(Limits(carriers_max=9)).round(even(10) | {at(0, "hot"): 1.4})
+    assert names(found) == [AlertName.HOT_PARTITION]
+
+
+def test_a_route_without_partitions_has_carriers_all_the_same():
+    route = Running(Limits(carriers_min=2))
+    first = route.round({})
+    assert (first.standing.carriers, first.placement.where) == ((0, 1), {})
+    assert route.round({}).placement is None
+    assert route.round(even(4)).triggers == (Trigger.NEW_PARTITIONS,)
+
+
+def test_a_share_that_is_no_load_is_refused():
+    with pytest.raises(ValueError, match="clicks-0: share nan"):
+        decide(seen({at(0): float("nan")}), Limits(), Rules())
+
+
+def test_a_round_of_a_hundred_thousand_on_hundreds_of_carriers_takes_seconds_at_most():
+    chance = random.Random(0)
+    shares = {at(n // 50, f"t{n % 50}"): chance.lognormvariate(-5.5, 1) for n in range(100_000)}
+    route = Running(Limits(carriers_max=2000))
+    route.round(shares)
+    assert len(route.standing.carriers) > 500
+    begun = time.process_time()
+    assert route.round(shares).placement is None
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_five_hundred_rounds_of_a_route_that_lives(seed):
+    """200 partitions whose loads drift, topics that come and go, carriers that are excluded, and
+    metrics that vanish: what is claimed of one round is so in each of them."""
+    chance = random.Random(seed)
+    limits = Limits(carriers_min=2, carriers_max=40, threshold=0.7)
+    rules = Rules(moves_max=10, off_peak="02:00-03:00", cool_down_seconds=120)
+    route = Running(limits, rules)
+    shares = {at(n, f"t{n % 20}"): chance.lognormvariate(-4, 1) for n in range(200)}
+    excluded, pins, blind, paused = {}, {}, 0, 0
+    for number in range(500):
+        shares = {each: it * chance.lognormvariate(0, 0.03) for each, it in shares.items()}
+        if chance.random() < 0.02:
+            shares |= {at(n, f"new{number}"): chance.lognormvariate(-4, 1) for n in range(8)}
+        if chance.random() < 0.01:
+            topic = chance.choice(sorted(shares)).topic
+            shares = {each: it for each, it in shares.items() if each.topic != topic}
+        if chance.random() < 0.02:
+            shares[chance.choice(sorted(shares))] = chance.uniform(0.5, 1.5)
+        if chance.random() < 0.03:
+            excluded = (
+                {chance.choice(route.standing.carriers): "a bad disk"} if route.standing else {}
+            )
+        if chance.random() < 0.02:
+            pins = {chance.choice(sorted(shares)): chance.randrange(6)}
+        blind = blind - 1 if blind else 15 * (chance.random() < 0.01)
+        paused = paused - 1 if paused else 10 * (chance.random() < 0.01)
+        before = route.standing
+        known: dict = {"measured": frozenset()} if blind else {}
+        known |= {"degraded": "no rates"} if blind > 8 else {}
+        found = route.round(
+            shares, **known, **ordered(pins=pins, excluded=excluded, paused=bool(paused))
+        )
+        where, carriers = found.standing.where, found.standing.carriers
+        assert set(where) >= set(shares)
+        assert set(where.values()) <= set(carriers)
+        assert not set(carriers) & set(excluded)
+        assert all(where[p] == c for p, c in pins.items() if p in shares and c in carriers)
+        moved = voluntary(found.placement.moves) if found.placement else []
+        assert len(moved) <= (0 if found.held else rules.moves_max)
+        if blind or paused:
+            assert found.held
+        if found.held and before:
+            assert len(carriers) >= len(before.carriers)
+        route.standing = Standing.from_json(found.standing.to_json())
+        assert route.standing == found.standing
+    # Left alone, with loads that stay, it comes to rest in balance.
+    rest = route.rounds(150, shares)
+    assert all(it.placement is None for it in rest[-20:])
+    hot = {each for each, share in shares.items() if share > limits.threshold}
+    counts = [*route.standing.where.values()]
+    assert all(counts.count(route.standing.where[each]) == 1 for each in hot)

@@ -1,0 +1,63 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.decision.carriers_wanted import Wanted
+from balancer.decision.freeze import Freeze
+from balancer.decision.monitor import Lag
+from balancer.decision.standing import VERSION, Standing
+from balancer.plan import TopicPartition
+from tests.balancer.decision.routes import at
+
+SOME = st.none() | st.integers(0, 2**50)
+NUMBERS = st.dictionaries(
+    st.builds(TopicPartition, st.text(max_size=3), st.integers(0, 9)), st.integers(0, 2**50)
+)
+STANDINGS = st.builds(
+    Standing,
+    where=NUMBERS,
+    carriers=st.lists(st.integers(0, 9)).map(tuple),
+    generation=st.integers(0, 9),
+    moved_at_ms=SOME,
+    wanted=st.none()
+    | st.builds(Wanted, *[st.integers(0, 9)] * 3, st.lists(st.integers(0, 9)).map(tuple)),
+    drifting_rounds=st.integers(0, 9),
+    lag=st.builds(Lag, NUMBERS, SOME, st.booleans()),
+    off_peak_day=SOME,
+    freeze=st.builds(Freeze, SOME, SOME, st.booleans()),
+)
+
+
+@given(STANDINGS)
+def test_it_is_read_as_it_was_written(standing):
+    assert Standing.from_json(standing.to_json()) == standing
+
+
+@given(STANDINGS)
+def test_what_is_equal_is_written_alike(standing):
+    turned = Standing.from_json(standing.to_json())
+    turned = Standing(
+        **{name: getattr(turned, name) for name in Standing.__slots__}
+        | {"where": dict(reversed([*turned.where.items()]))}
+    )
+    assert turned.to_json() == standing.to_json()
+
+
+def test_partitions_of_one_topic_share_its_name():
+    text = Standing({at(n): n % 2 for n in range(100)}, (0, 1)).to_json()
+    assert text.count("clicks") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('{"version":99}', "of version 99"),
+        ("[]", "of version None"),
+        ("{}", "of version None"),
+        (f'{{"version":{VERSION}}}', "wanted"),
+        ("nothing", "Expecting value"),
+    ],
+)
+def test_what_another_version_wrote_is_refused_and_named(text, named):
+    with pytest.raises(ValueError, match=named):
+        Standing.from_json(text)

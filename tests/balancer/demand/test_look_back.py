@@ -1,0 +1,200 @@
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balancer.demand.look_back import HOUR_MS, LookBack
+from balancer.demand.window import Rate, Window, sustained
+from balancer.demand.window_columns import WindowColumns
+from balancer.plan import TopicPartition
+
+MINUTE = 60_000
+NOON = 1_700_000_000_000 // HOUR_MS * HOUR_MS
+A, B, C = (TopicPartition("t", number) for number in range(3))
+
+
+def minute(at, rate, length=1):
+    """From so many minutes after noon on, so many records a second of ten bytes."""
+    records = rate * 60 * length
+    return Window(NOON + at * MINUTE, NOON + (at + length) * MINUTE, records * 10, records)
+
+
+def filled(*windows, place=A):
+    back = LookBack()
+    for window in windows:
+        back.add({place: window})
+    return back
+
+
+# -- the last hour
+
+TOLD = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # the partition
+        st.integers(0, 400_000),  # idle before it
+        st.integers(1, 900_000),
+        st.integers(0, 1 << 40),
+        st.integers(0, 1 << 30),
+    ),
+    max_size=80,
+)
+
+
+@given(TOLD, st.integers(0, 2 * HOUR_MS), st.integers(1, 2 * HOUR_MS // 1000))
+@settings(deadline=None)
+def test_a_rate_is_what_the_windows_of_the_last_hour_sustained(told, later_ms, fine_seconds):
+    back = LookBack(fine_seconds=fine_seconds)
+    windows = {}
+    ends = {}
+    for number, idle_ms, length_ms, taken, records in told:
+        place = TopicPartition("t", number)
+        begin = ends.get(place, NOON) + idle_ms
+        ends[place] = begin + length_ms
+        window = Window(begin, begin + length_ms, taken, records)
+        windows.setdefault(place, []).append(window)
+        back.add({place: window})
+    now_ms = max(ends.values(), default=NOON) + later_ms
+    since = now_ms - fine_seconds * 1000
+    expected = {place: sustained(some, since) for place, some in windows.items()}
+    found = back.rates(now_ms)
+    for place, rate in expected.items():
+        if rate is not None:
+            assert found[place] == rate
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=1, max_size=70))
+@settings(deadline=None)
+def test_partitions_that_are_looked_at_together_are_told_apart(table):
+    back = LookBack()
+    windows = [
+        {TopicPartition("t", number): minute(at, rate) for number, rate in enumerate(row) if rate}
+        for at, row in enumerate(table)
+    ]
+    for look in windows:
+        back.add(look)
+    now_ms = NOON + len(table) * MINUTE
+    for number in range(4):
+        place = TopicPartition("t", number)
+        mine = [look[place] for look in windows if place in look]
+        expected = sustained(mine, now_ms - HOUR_MS)
+        if expected:
+            assert back.rates(now_ms)[place] == expected
+        else:
+            assert bool(mine) == (place in back.rates(now_ms))
+
+
+def test_a_window_that_is_told_again_or_lies_over_another_is_left_out():
+    windows = [minute(0, 1), minute(1, 1), minute(2, 100)]
+    back = filled(*windows, *windows, minute(1, 9, length=3))
+    assert back.rates(NOON + 4 * MINUTE)[A] == sustained(windows, NOON)
+    assert back.newest_ms(A) == NOON + 3 * MINUTE
+
+
+# -- the day
+
+
+def test_without_a_window_in_the_last_hour_the_busiest_ten_minutes_of_the_day_count():
+    quiet = [minute(at, 1) for at in range(10)]
+    busy = [minute(10 + at, at) for at in range(10)]
+    back = filled(*quiet, *busy, minute(20, 2))
+    assert back.rates(NOON + 3 * HOUR_MS) == {A: Rate(45.0, 4.5)}
+    assert back.rates(NOON + 25 * HOUR_MS) == {A: Rate(45.0, 4.5)}
+    assert back.rates(NOON + 26 * HOUR_MS) == {}
+
+
+def test_a_burst_within_ten_minutes_counts_for_what_it_was_of_them():
+    back = filled(minute(0, 1000), *(minute(at, 0) for at in range(1, 10)), minute(10, 0))
+    assert back.rates(NOON + 2 * HOUR_MS) == {A: Rate(1000.0, 100.0)}
+
+
+def test_ten_minutes_that_were_not_seen_to_their_end_count_too():
+    assert filled(minute(3, 7)).rates(NOON + 2 * HOUR_MS) == {A: Rate(70.0, 7.0)}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 35 * 6), st.integers(0, 1000)), max_size=60),
+    st.integers(0, 12 * 60),
+)
+@settings(deadline=None)
+def test_of_the_day_the_highest_counts_until_its_hour_is_a_day_old(told, later_minutes):
+    """As sums from a history, in any order and told twice."""
+    back = LookBack(fine_seconds=1)
+    last = max((at for at, _ in told), default=0)
+    for at, rate in sorted(told, key=lambda pair: pair[0]) + told[::-1]:
+        back.add_coarse({A: minute(10 * at, rate, length=10)})
+    now_ms = NOON + (10 * (last + 1) + later_minutes) * MINUTE
+    counted = [rate for at, rate in told if (at // 6 + 1) * HOUR_MS + NOON > now_ms - 25 * HOUR_MS]
+    expected = {A: Rate(max(counted) * 10.0, float(max(counted)))} if counted else {}
+    assert back.rates(now_ms) == expected
+
+
+def test_the_windows_of_the_last_hour_go_before_what_the_day_had():
+    back = LookBack()
+    back.add_coarse({A: minute(0, 100, length=10), B: minute(0, 50, length=10)})
+    back.add({A: minute(70, 1)})
+    assert back.rates(NOON + 71 * MINUTE) == {A: Rate(10.0, 1.0), B: Rate(500.0, 50.0)}
+
+
+# -- what is known of whom
+
+
+def test_fresh_are_those_whose_last_window_is_no_older_and_not_in_the_future():
+    back = filled(minute(0, 1))
+    back.add({B: minute(5, 1)})
+    back.add_coarse({C: minute(0, 1, length=10)})
+    assert back.fresh(NOON + 6 * MINUTE, 2 * MINUTE) == {B}
+    assert back.fresh(NOON + 6 * MINUTE, 5 * MINUTE) == {A, B}
+    assert back.fresh(NOON, 2 * MINUTE) == {A}
+    assert [back.newest_ms(place) for place in (A, C)] == [NOON + MINUTE, None]
+    assert back.newest_ms(TopicPartition("unknown", 0)) is None
+
+
+def test_what_is_not_kept_is_forgotten_and_its_place_used_for_another():
+    back = filled(*(minute(at, 5) for at in range(20)))
+    back.add({B: minute(0, 1)})
+    back.keep({B}, NOON)
+    back.add({C: minute(0, 3)})
+    assert len(back) == 2
+    assert back.rates(NOON + MINUTE) == {B: Rate(10.0, 1.0), C: Rate(30.0, 3.0)}
+    assert back.rates(NOON + 2 * HOUR_MS) == {B: Rate(10.0, 1.0), C: Rate(30.0, 3.0)}
+
+
+def test_partitions_that_come_and_go_take_no_more_room_than_there_are_at_once():
+    back = LookBack()
+    for turn in range(50):
+        places = [TopicPartition(f"t{turn}", number) for number in range(10)]
+        back.add({place: minute(turn, 1) for place in places})
+        back.keep(places, NOON)
+    assert len(back) == 10
+    assert back._room <= 25
+
+
+def test_a_clock_that_was_a_day_ahead_for_a_while_does_not_keep_right_windows_out():
+    back = filled(minute(0, 1), minute(24 * 60, 1), minute(1, 1))
+    assert back.newest_ms(A) == NOON + 24 * HOUR_MS + MINUTE
+    back.keep({A}, NOON + 2 * MINUTE)
+    back.add({A: minute(2, 5)})
+    assert back.rates(NOON + 3 * MINUTE) == {A: Rate(50.0, 5.0)}
+    assert back.rates(NOON + 2 * HOUR_MS) == {A: Rate(50.0, 5.0)}
+
+
+@pytest.mark.parametrize("odd", [{"fine_seconds": 0}, {"coarse_seconds": 700}, {"day_hours": 0}])
+def test_look_backs_that_cannot_be_are_refused(odd):
+    with pytest.raises(ValueError):
+        LookBack(**odd)
+
+
+def test_a_hundred_thousand_partitions_are_computed_within_seconds():
+    """0.8 s on two cores; here there may be others."""
+    places = tuple(TopicPartition(f"t{number // 100}", number % 100) for number in range(100_000))
+    back = LookBack()
+    drawn = np.random.default_rng(7)
+    for at in range(60):
+        begins = np.full(len(places), NOON + at * MINUTE)
+        columns = (drawn.integers(0, 10**8, len(places)) for _ in range(2))
+        back.add(WindowColumns(places, begins, begins + MINUTE, *columns))
+    began = time.perf_counter()
+    assert len(back.rates(NOON + HOUR_MS)) == len(places)
+    assert time.perf_counter() - began < 5.0

@@ -1,0 +1,141 @@
+"""`sluice audit` on what a test has carried, or made by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.wait import until
+from replicator.config.topology import KafkaCluster as Settings
+from replicator.ledger.entry import Custody, Entry
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.packed_map import pack_stretch
+from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.stretch import Run, Stretch
+from replicator.topics.admin import Admin
+from tests.live.carrying import Carrying
+from tests.live.failover_command import Sluice
+
+DEPTHS = ("offsets", "count", "bytes")
+BY = tuple(("--by", depth) for depth in DEPTHS)
+Auditor = Callable[..., tuple[int, list[dict[str, Any]]]]
+
+
+def configuration(
+    carrying: Carrying, directory: Path, moved: Mapping[str, Settings] = MappingProxyType({})
+) -> str:
+    """The appliance's file; clusters may be somewhere else, by name ("west regional")."""
+    lines = [f"routes = {json.dumps([route.name for route in carrying.routes.values()])}"]
+    for name, region in carrying.appliance.regions.items():
+        regional = moved.get(f"{name} regional", region.regional)
+        aggregate = moved.get(f"{name} aggregate", region.aggregate)
+        lines += [
+            f"[regions.{name}]",
+            f'redis = "{region.redis}"',
+            f"regional.bootstrap = {json.dumps(regional.bootstrap)}",
+            f"aggregate.bootstrap = {json.dumps(aggregate.bootstrap)}",
+        ]
+    path = directory / "appliance.toml"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def auditor(sluice: Sluice, carrying: Carrying, directory: Path) -> Auditor:
+    """`audit(topic, "--by", "bytes")`: the exit code, and a row for each partition."""
+    config = configuration(carrying, directory)
+
+    def audit(topic: str, *more: str, since: str = "1h") -> tuple[int, list[dict[str, Any]]]:
+        asked = ("--topic", topic, "--since", since, "--partitions", "-o", "json", *more)
+        code, out, err = sluice("audit", "--config", config, *asked)
+        assert out, err
+        told = json.loads(out)
+        assert told["schema_version"] == 1
+        return code, told["rows"]
+
+    return audit
+
+
+class ByHand:
+    """A partition whose target, runs and ledger are written by a test: a carrier that errs.
+
+    Args:
+        carrying: has adopted the topic, and carries nothing.
+    """
+
+    def __init__(
+        self, source: KafkaCluster, target: KafkaCluster, carrying: Carrying, topic: str
+    ) -> None:
+        self._target, self._carrying, self._topic = target, carrying, topic
+        (self._route,) = carrying.routes.values()
+        self._ids = [_topic_id(carrying, end, topic) for end in (source, target)]
+
+    def land(self, messages: Sequence[Message]) -> None:
+        """These records as they are, at the end of the target."""
+        producer = Producer({**self._target.librdkafka_options(), "enable.idempotence": True})
+        for each in messages:
+            producer.produce(
+                self._topic,
+                each.value(),
+                each.key(),
+                0,
+                headers=each.headers(),
+                timestamp=each.timestamp()[1],
+            )
+        assert producer.flush(30) == 0
+
+    def tell(self, upto: int, *runs: tuple[int, int, int]) -> None:
+        """What a carrier would say that has passed this source offset: its runs, its entry."""
+        source, target = self._ids
+        key = RunsKey(self._topic, 0, source.hex, target.hex)
+        stretch = Stretch(0, upto, tuple(Run(*run) for run in runs))
+        with OffsetStore(
+            self._carrying.appliance.region(self._route.target).redis, self._route.key
+        ) as store:
+            store.copy(key, [pack_stretch(stretch)])
+        place = TopicPartition(self._topic, 0)
+        entry = Entry(
+            custody=Custody.RELEASED,
+            source_offset=upto,
+            target_offset=max((run[1] + run[2] for run in runs), default=0),
+            producer_id=1,
+            epoch=0,
+            sequence=0,
+            transactional_id=f"sluice.{self._route.key}.free",
+            source_topic=source,
+            target_topic=target,
+        )
+        (ledger,) = self._carrying._ledgers.values()
+        commit = self._carrying._driver.commit(ledger.offsets({place: entry}))
+        self._carrying._await(commit)
+
+
+def messages(cluster: KafkaCluster, topic: str, count: int) -> list[Message]:
+    """The first so many of partition 0 that a reader of committed ones sees."""
+    options = {"group.id": "sluice.test.audit", "enable.auto.commit": False}
+    consumer = Consumer({**cluster.librdkafka_options(), **options})
+    consumer.assign([Place(topic, 0, 0)])
+    found: list[Message] = []
+
+    def is_read() -> bool:
+        found.extend(m for m in consumer.consume(count - len(found), 0.2) if m.error() is None)
+        return len(found) == count
+
+    try:
+        assert until(is_read, 30)
+    finally:
+        consumer.close()
+    return found
+
+
+def _topic_id(carrying: Carrying, cluster: KafkaCluster, topic: str) -> Any:
+    settings = Settings.model_validate(cluster.topology_table())
+    (described,) = Admin(cluster.name, settings).topics([topic])
+    return described.topic_id

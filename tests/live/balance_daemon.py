@@ -1,0 +1,126 @@
+"""`sluice balance` as operators run it: a process of its own, beside a region's driver."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.lab.process import Process
+from deploy.lab.wait import until
+from replicator.config.topology import Appliance, load
+from replicator.placements.balance_log import BalanceLog
+from replicator.placements.board import Board
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import DEFAULT_STREAM, Placed
+from replicator.placements.round_status import RoundStatus
+from tests.live.replicate_daemon import Region
+
+SLUICE = Path(sys.executable).with_name("sluice")
+HEAR_SECONDS = 60.0
+END_SECONDS_MAX = 20.0
+QUICK = """
+[balance]
+capacity_mib_per_second = 0.1
+carriers_max = 4
+sample_seconds = 1.0
+round_seconds = 2.0
+patience_rounds = 2
+calm_rounds = 3
+cool_down_seconds = 0.0
+lag_patience_seconds = 600.0
+"""
+"""A carrier that is planned for 70 KiB a second, and rounds that a test can wait for."""
+
+
+class Balancers:
+    """Those of one region, and what they have written."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.route_key = f"west.{region.name}"
+        self._daemons: list[Process] = []
+
+    def start(self) -> Process:
+        """Does not wait."""
+        number = len(self._daemons)
+        config = str(self.region.directory / "appliance.toml")
+        command = [str(SLUICE), "balance", "--config", config, "--region", self.region.name]
+        log = self.region.directory / f"balance-{number}.log"
+        daemon = Process("sluice balance", command, log)
+        self._daemons.append(daemon)
+        return daemon
+
+    def hear(self, daemon: Process, pattern: str, seconds: float = HEAR_SECONDS) -> re.Match[str]:
+        """Fails with the log when it is not said in time."""
+        found = lambda: re.search(pattern, daemon.log.read_text())  # noqa: E731
+        assert until(found, seconds), f"not said: {pattern}, see {daemon.log}"
+        match = found()
+        assert match
+        return match
+
+    @property
+    def appliance(self) -> Appliance:
+        return load(self.region.directory / "appliance.toml")
+
+    @property
+    def log(self) -> BalanceLog:
+        settings = self.appliance.region(self.region.name)
+        return BalanceLog(f"{self.region.name} aggregate", settings.aggregate)
+
+    def book(self) -> Book:
+        return self.log.read()
+
+    def placed(self, stream: str = DEFAULT_STREAM) -> Placed | None:
+        return self.book().placed(self.route_key, stream)
+
+    def until_placed(self, generation: int, seconds: float = HEAR_SECONDS) -> Placed:
+        """Of this generation or a later one."""
+
+        def is_placed() -> bool:
+            placed = self.placed()
+            return placed is not None and placed.generation >= generation
+
+        assert until(is_placed, seconds, 0.3), f"not placed: generation {generation}"
+        placed = self.placed()
+        assert placed
+        return placed
+
+    def in_force(self) -> InForce | None:
+        url = self.appliance.region(self.region.name).redis_url()
+        return Board(url, self.region.name).plan()
+
+    def until_followed(self, generation: int, seconds: float = HEAR_SECONDS) -> InForce:
+        """By the driver: this generation, or a later one."""
+
+        def is_followed() -> bool:
+            shown = self.in_force()
+            return bool(shown and any(number >= generation for *_, number in shown.generations))
+
+        assert until(is_followed, seconds, 0.1), f"not followed: generation {generation}"
+        shown = self.in_force()
+        assert shown
+        return shown
+
+    def status(self, stream: str = DEFAULT_STREAM) -> RoundStatus | None:
+        url = self.appliance.region(self.region.name).redis_url()
+        rounds = Board(url, self.region.name).rounds()
+        return next((each for each in rounds if each.stream == stream), None)
+
+    def close(self) -> None:
+        for daemon in self._daemons:
+            daemon.kill()
+
+
+@pytest.fixture
+def balancers(region: Region) -> Iterator[Balancers]:
+    region.more_settings = QUICK
+    found = Balancers(region)
+    try:
+        yield found
+    finally:
+        found.close()

@@ -1,0 +1,132 @@
+"""Claims about a standalone Spark: its executors follow the plans, and a host with twice the task
+slots carries twice the records."""
+
+import re
+import time
+from collections import defaultdict
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from deploy.lab.dump import compare_topic
+from deploy.lab.skewed_load import SkewedLoad
+from deploy.lab.spark_cluster import SparkCluster
+from deploy.lab.wait import until
+from replicator.config.topology import load
+from replicator.placements.balance_log import BalanceLog, Publisher
+from replicator.placements.records import Placed, by_carrier
+from tests.live.replicate_daemon import Region, region  # noqa: F401
+
+pytestmark = pytest.mark.timeout(900)
+# ruff: noqa: F811
+
+PARTITIONS = 6
+WORKERS = (2, 1)
+EPOCH = re.compile(r"event=epoch route=\S+ carrier=(\d+) ")
+CONF = (
+    "spark.dynamicAllocation.enabled=true",
+    "spark.dynamicAllocation.shuffleTracking.enabled=true",
+    "spark.dynamicAllocation.minExecutors=1",
+    "spark.dynamicAllocation.maxExecutors=3",
+    "spark.dynamicAllocation.schedulerBacklogTimeout=1s",
+    "spark.dynamicAllocation.sustainedSchedulerBacklogTimeout=1s",
+    "spark.dynamicAllocation.executorIdleTimeout=3s",
+    "spark.executor.cores=1",
+    "spark.driver.host=127.0.0.1",
+    "spark.driver.bindAddress=127.0.0.1",
+)
+
+
+class Placing:
+    """Placements by the test's own hand."""
+
+    def __init__(self, where: Region) -> None:
+        cluster = load(where.directory / "appliance.toml").region(where.name).aggregate
+        BalanceLog("test", cluster).make_topic()
+        self._publisher = Publisher("test", cluster, where.name)
+        self._publisher.open()
+        self._route, self._generation = f"west.{where.name}", 0
+
+    def place(self, topic: str, carriers: int) -> None:
+        """As many of the topic's partitions to each."""
+        self._generation += 1
+        where = {TopicPartition(topic, number): number % carriers for number in range(PARTITIONS)}
+        placed = Placed(
+            route=self._route,
+            stream="default",
+            at_ms=int(time.time() * 1000),
+            who="test",
+            generation=self._generation,
+            carriers=tuple(range(carriers)),
+            topics=by_carrier(where.items()),
+        )
+        self._publisher.publish([placed])
+
+
+@pytest.fixture
+def spark(tmp_path):
+    with SparkCluster(tmp_path / "spark", WORKERS) as cluster:
+        yield cluster
+
+
+def carriers_of(cluster: SparkCluster, worker: int) -> set[int]:
+    """That have their last epoch there."""
+    last = defaultdict(lambda: ("", -1))
+    for number in range(len(WORKERS)):
+        for log in cluster.executor_logs(number):
+            for line in log.read_text(errors="replace").splitlines():
+                if match := EPOCH.search(line):
+                    carrier = int(match[1])
+                    last[carrier] = max(last[carrier], (line[:24], number))
+    return {carrier for carrier, (_, where) in last.items() if where == worker}
+
+
+def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_the_records(
+    region, spark, regional, aggregate, make_topic
+):
+    topic = make_topic(regional, partitions=PARTITIONS, name=region.topics)
+    daemon = region.start(master=spark.url, conf=CONF)
+    placing = Placing(region)
+    rates = dict.fromkeys(range(PARTITIONS), 20_000.0)
+    with SkewedLoad(regional, topic, rates):
+        placing.place(topic, 1)
+        daemon.hear("event=plan .* carriers=1 ")
+        assert until(lambda: sum(spark.executors().values()) == 1, 90, 0.5)
+        placing.place(topic, 3)
+        assert until(lambda: list(spark.executors().values()) == list(WORKERS), 90, 0.5)
+        assert until(lambda: len(carriers_of(spark, 0)) == 2, 90, 0.5)
+        assert len(carriers_of(spark, 1)) == 1
+        # What had gathered while they were started is carried.
+        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 40, 60, 0.5)
+        before = ends(aggregate, topic)
+        assert until(lambda: sum(ends(aggregate, topic)) - sum(before) > 2500, 60, 0.5)
+        after = ends(aggregate, topic)
+        hosts = [
+            sum(after[p] - before[p] for p in range(PARTITIONS) if p % 3 in carriers_of(spark, at))
+            for at in (0, 1)
+        ]
+        assert hosts[0] / hosts[1] == pytest.approx(2, rel=0.1)
+        placing.place(topic, 1)
+        assert until(lambda: sum(spark.executors().values()) == 1, 90, 0.5)
+    assert until(lambda: is_right(regional, aggregate, topic), 60, 0.5)
+    daemon.signal()
+    assert daemon.ended() == 0
+
+
+def ends(cluster, topic):
+    consumer = Consumer({**cluster.librdkafka_options(), "group.id": "ends"})
+    try:
+        return [consumer.get_watermark_offsets(Place(topic, p))[1] for p in range(PARTITIONS)]
+    finally:
+        consumer.close()
+
+
+def lag(regional, aggregate, topic):
+    return sum(ends(regional, topic)) - sum(ends(aggregate, topic))
+
+
+def is_right(regional, aggregate, topic):
+    verdicts = compare_topic({"route": regional}, aggregate, topic).values()
+    return all(each.is_right for each in verdicts)

@@ -1,0 +1,147 @@
+"""Held against each other, two logs show every record that is not the same, and no other."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.audit.claims import Claims
+from replicator.audit.seen import Prints, Seen
+from replicator.audit.tally import (
+    COMPACTED,
+    EXPIRED,
+    GONE,
+    NEVER_BEGUN,
+    UNCLAIMED,
+    UNTOLD,
+    Grounds,
+    Tally,
+    tally,
+)
+from replicator.offsets.spans import Span, Spans
+from tests.replicator.audit.offset_sets import spans
+
+AHEAD = 100
+"""By so much the target's offsets are ahead of the source's."""
+LENGTH = 30
+STRETCH = Span(0, LENGTH)
+ALL = frozenset(range(LENGTH))
+SOME = st.frozensets(st.integers(0, LENGTH - 1))
+
+
+def prints(contents: dict[int, int]) -> Prints:
+    at = sorted(contents)
+    content = np.array([contents[offset] for offset in at], dtype=np.int64)
+    return Prints(np.array(at, dtype=np.int64), content, np.full(len(at), 10))
+
+
+def claims(claimed: frozenset[int]) -> Claims:
+    at = np.array(sorted(claimed), dtype=np.int64)
+    return Claims(at, at + AHEAD, np.ones(len(at), dtype=np.int64))
+
+
+def counted(
+    source=ALL,
+    claimed=ALL,
+    there=ALL,
+    *,
+    passed=frozenset(),
+    changed=frozenset(),
+    beside: dict[int, int] | None = None,
+    with_prints: bool = True,
+    **more,
+) -> Tally:
+    """Offsets of the source throughout; `there`: at whose places the target holds a record."""
+    grounds = Grounds(
+        claims=claims(claimed),
+        known=more.pop("known", Spans(STRETCH)),
+        target_log=more.pop("target_log", Span(0, AHEAD + LENGTH)),
+        **more,
+    )
+    ours = prints({at: at for at in source} if with_prints else {})
+    landed = {at + AHEAD: -1 - at if at in changed else at for at in there}
+    theirs = prints(landed if with_prints else {})
+    return tally(
+        grounds,
+        STRETCH,
+        Seen(spans(source), spans(passed), ours),
+        Seen(spans(at + AHEAD for at in there), Spans(), theirs),
+        prints(beside or {}),
+    )
+
+
+@given(SOME, SOME, SOME, SOME, st.booleans())
+def test_missing_surplus_and_changed_are_what_one_counts_by_hand(
+    absent, unclaimed, holes, changed, with_prints
+):
+    """Absent: passed over at the source. All of it is told, and neither log has lost anything."""
+    source, claimed, there = ALL - absent, ALL - unclaimed, ALL - holes
+    found = counted(source, claimed, there, passed=absent, changed=changed, with_prints=with_prints)
+    landed = claimed & there
+    assert found.source_records == len(source)
+    assert found.target_records == len(landed)
+    assert found.missing == len(source - landed)
+    assert found.surplus == len(landed - source)
+    assert found.changed == (len(source & landed & changed) if with_prints else 0)
+    assert not found.doubts
+    is_equal = source == landed and not (changed & source and with_prints)
+    assert (not found.examples) is is_equal
+
+
+@given(SOME, SOME)
+def test_what_a_log_has_lost_is_a_doubt_and_never_a_difference(gone, holes):
+    found = counted(ALL - gone, ALL, ALL - holes, target_compacts=True)
+    assert (found.missing, found.surplus, found.changed) == (0, 0, 0)
+    expected = {GONE: len(gone), COMPACTED: len(holes - gone)}
+    assert found.doubts == {why: count for why, count in expected.items() if count}
+
+
+def test_below_the_targets_first_offset_retention_took_it():
+    there = ALL - set(range(8))
+    found = counted(there=there, target_log=Span(AHEAD + 8, AHEAD + LENGTH))
+    assert (found.doubts, found.missing) == ({EXPIRED: 8}, 0)
+    # Also once the runs of those are forgotten, and are no longer told.
+    rest = Spans(Span(8, LENGTH))
+    found = counted(claimed=there, there=there, known=rest, trimmed=8)
+    assert (found.doubts, found.missing) == ({EXPIRED: 8}, 0)
+
+
+def test_behind_the_targets_last_offset_it_is_missing_even_where_the_cleaner_works():
+    there = ALL - set(range(20, LENGTH))
+    found = counted(there=there, target_log=Span(0, AHEAD + 20), target_compacts=True)
+    assert (found.missing, found.examples) == (10, ("missing: source offsets 20..29",))
+
+
+def test_where_runs_were_not_told_nobody_can_say():
+    found = counted(claimed=ALL - {4, 5, 6}, known=Spans(Span(0, 5), Span(7, LENGTH)))
+    assert (found.doubts, found.missing) == ({UNTOLD: 2}, 1)
+
+
+def test_what_stood_there_before_mirroring_began_is_not_missing():
+    rest = ALL - set(range(12))
+    found = counted(claimed=rest, there=rest, began=12)
+    assert (found.doubts, found.missing) == ({NEVER_BEGUN: 12}, 0)
+
+
+def test_a_record_that_stands_where_no_run_says_so_is_not_missing_once_it_is_read():
+    rest = ALL - {7}
+    assert counted(claimed=rest, there=rest).missing == 1
+    found = counted(claimed=rest, there=rest, beside={300: 7, 301: 99})
+    assert (found.missing, found.doubts, found.surplus) == (0, {UNCLAIMED: 1}, 0)
+
+
+def test_a_record_that_stands_there_once_more_is_surplus():
+    found = counted(beside={300: 7, 301: 99})
+    assert (found.surplus, found.examples) == (1, ("there twice: source offset 7",))
+
+
+def test_tallies_add_up_and_keep_a_few_examples():
+    one = counted(there=ALL - {3})
+    two = counted(there=ALL - {5, 6}) + Tally(doubts={GONE: 2}, notes=("n",))
+    both = one + two + two
+    assert (both.missing, both.source_records, both.source_bytes) == (5, 90, 900)
+    assert (both.doubts, both.notes) == ({GONE: 4}, ("n",))
+    assert both.examples[0] == "missing: source offset 3"
+    many = sum([one] * 9, Tally())
+    assert len(many.examples) == 5

@@ -1,0 +1,45 @@
+"""A verdict is the worst of what was counted; equal is said only where nothing is left open."""
+
+import pytest
+
+from replicator.audit.tally import Tally
+from replicator.audit.verdict import Row, Verdict, by_topic, verdict
+
+WORST_FIRST = [
+    (Tally(missing=1), Verdict.MISSING),
+    (Tally(surplus=1), Verdict.SURPLUS),
+    (Tally(changed=1), Verdict.CHANGED),
+    (Tally(doubts={"gone": 1}), Verdict.INCOMPLETE),
+    (Tally(behind=1), Verdict.BEHIND),
+    (Tally(source_records=5, target_records=5, foreign=3), Verdict.EQUAL),
+]
+
+
+@pytest.mark.parametrize("worse", range(len(WORST_FIRST)))
+@pytest.mark.parametrize("better", range(len(WORST_FIRST)))
+def test_of_two_the_worse_is_said(worse: int, better: int) -> None:
+    both = WORST_FIRST[worse][0] + WORST_FIRST[better][0]
+    assert verdict(both) is WORST_FIRST[min(worse, better)][1]
+
+
+def test_what_an_open_transaction_holds_back_is_behind() -> None:
+    assert verdict(Tally(held_back=1)) is Verdict.BEHIND
+
+
+def test_only_missing_surplus_and_changed_are_differences() -> None:
+    differing = {each for each in Verdict if each.is_difference}
+    assert differing == {Verdict.MISSING, Verdict.SURPLUS, Verdict.CHANGED}
+
+
+def test_a_topic_is_as_bad_as_its_worst_partition_and_says_which_that_is() -> None:
+    rows = [
+        Row("west>east", "orders", 0, Tally(source_records=3)),
+        Row("west>east", "orders", 1, Tally(missing=2, examples=("missing: ...",), notes=("x",))),
+        Row("west>west", "orders", 0, Tally(behind=1)),
+    ]
+    there, here = by_topic(rows)
+    assert (there.route, there.partition, there.verdict) == ("west>east", None, Verdict.MISSING)
+    assert (there.counted.source_records, there.counted.missing) == (3, 2)
+    assert there.counted.examples == ("partition 1: missing: ...",)
+    assert there.counted.notes == ("partition 1: x",)
+    assert (here.route, here.verdict) == ("west>west", Verdict.BEHIND)

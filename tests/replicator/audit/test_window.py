@@ -1,0 +1,71 @@
+"""A window is what was asked for, or the last ten minutes that are over."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.audit.window import FULL_MS, SETTLED_MS, BadWindow, Window, iso, window
+
+NOW_MS = round(datetime(2026, 11, 22, 3, 14, 5, tzinfo=UTC).timestamp() * 1000)
+
+
+def test_without_a_word_it_is_the_last_full_ten_minutes_that_ended_a_minute_ago() -> None:
+    assert str(window(None, None, NOW_MS)) == "2026-11-22T03:00:00Z to 2026-11-22T03:10:00Z"
+    just_after = NOW_MS - 3 * 60_000 - 5_000
+    assert str(window(None, None, just_after)) == "2026-11-22T03:00:00Z to 2026-11-22T03:10:00Z"
+    assert str(window(None, None, just_after - 1)) == "2026-11-22T02:50:00Z to 2026-11-22T03:00:00Z"
+
+
+@given(st.integers(FULL_MS + SETTLED_MS, 4_000_000_000_000), st.integers(0, FULL_MS))
+def test_runs_of_a_timer_however_late_leave_no_time_out_and_look_at_none_twice(
+    at_ms: int, late_ms: int
+) -> None:
+    first, second = window(None, None, at_ms), window(None, None, at_ms + FULL_MS)
+    assert second.since_ms == first.until_ms
+    later = window(None, None, at_ms + late_ms)
+    assert later in (first, second)
+    assert first.until_ms + SETTLED_MS <= at_ms < first.until_ms + SETTLED_MS + FULL_MS
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "found"),
+    [
+        ("10m", None, Window(NOW_MS - 600_000, NOW_MS)),
+        ("2h", "90s", Window(NOW_MS - 7_200_000, NOW_MS - 90_000)),
+        ("1d", "2026-11-22T03:00:00Z", Window(NOW_MS - 86_400_000, NOW_MS - 845_000)),
+        (
+            "2026-11-22T04:00:00+02:00",
+            "2026-11-22T03:00:00+00:00",
+            Window(NOW_MS - 845_000 - 3_600_000, NOW_MS - 845_000),
+        ),
+    ],
+)
+def test_lengths_of_time_and_instants_are_understood(
+    since: str, until: str | None, found: Window
+) -> None:
+    assert window(since, until, NOW_MS) == found
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "what"),
+    [
+        (None, "1m", "--until needs --since"),
+        ("1m", "10m", "the window is empty"),
+        ("0s", None, "the window is empty"),
+        ("soon", None, "'soon' is neither a length of time"),
+        ("10 m", None, "neither"),
+        ("2026-11-22T03:00:00", None, "needs a zone"),
+        ("99999d", None, "before 1970"),
+    ],
+)
+def test_what_is_no_stretch_of_time_is_refused_with_the_reason(
+    since: str | None, until: str | None, what: str
+) -> None:
+    with pytest.raises(BadWindow, match=what):
+        window(since, until, NOW_MS)
+
+
+def test_a_time_beyond_all_calendars_is_said_all_the_same() -> None:
+    assert iso(2**62) == f"{2**62} ms"

@@ -1,0 +1,53 @@
+"""A window of time as offsets: no more than readers can see, and no doubt left unsaid."""
+
+from replicator.audit.window_offsets import AHEAD_MS, Stamp, WindowOffsets, window_offsets
+from replicator.offsets.spans import Span
+
+NOW_MS = 1_700_000_000_000
+
+
+def offsets(begin=None, end=None, *, start=0, stable=100, log_end=100) -> WindowOffsets:
+    return window_offsets(
+        None if begin is None else Stamp(begin, NOW_MS - 50),
+        None if end is None else Stamp(end, NOW_MS - 10),
+        log_start=start,
+        stable_end=stable,
+        log_end=log_end,
+        now_ms=NOW_MS,
+    )
+
+
+def test_it_reaches_from_the_first_record_of_its_begin_to_the_first_one_of_its_end() -> None:
+    assert offsets(40, 60) == WindowOffsets(Span(40, 60))
+    assert offsets(40) == WindowOffsets(Span(40, 100))
+
+
+def test_where_no_record_is_so_young_it_is_empty() -> None:
+    assert offsets() == WindowOffsets(Span(100, 100))
+    # Retention deleted everything, long ago.
+    assert offsets(start=100).span == Span(100, 100)
+
+
+def test_an_open_transaction_holds_back_what_lies_behind_it() -> None:
+    assert offsets(40, 60, stable=50) == WindowOffsets(Span(40, 50), held_back=10)
+    assert offsets(40, stable=50) == WindowOffsets(Span(40, 50), held_back=50)
+    assert offsets(70, 80, stable=50) == WindowOffsets(Span(50, 50), held_back=10)
+    assert offsets(20, 40, stable=50) == WindowOffsets(Span(20, 40))
+
+
+def test_a_log_that_begins_with_the_window_may_have_lost_some_of_it() -> None:
+    assert offsets(40, 60, start=40).log_start == 40
+    assert offsets(40, 60, start=39).log_start is None
+    assert offsets(1, 60, start=0).log_start is None
+    assert offsets(0, 60, start=0).log_start is None
+
+
+def test_a_record_with_a_time_to_come_hides_what_follows_it() -> None:
+    future = Stamp(60, NOW_MS + AHEAD_MS + 1)
+    found = window_offsets(future, future, log_start=0, stable_end=100, log_end=100, now_ms=NOW_MS)
+    assert (found.span, found.unordered) == (Span(60, 60), 40)
+    assert found.note.startswith("source offset 60 has the time 2023-11-14T22:23:20Z")
+    soon = Stamp(60, NOW_MS + AHEAD_MS)
+    assert not window_offsets(
+        soon, soon, log_start=0, stable_end=100, log_end=100, now_ms=NOW_MS
+    ).unordered

@@ -1,0 +1,17 @@
+"""Of several errors the one that says most decides how a daemon ends."""
+
+from replicator.daemon.endings import decisive, leaves
+
+FENCE = KeyError("fence")
+GROUP = ExceptionGroup("", [ValueError("a"), ExceptionGroup("", [FENCE, ValueError("b")])])
+
+
+def test_the_errors_of_groups_within_groups_are_found():
+    assert [str(each) for each in leaves(GROUP)] == ["a", "'fence'", "b"]
+    assert list(leaves(FENCE)) == [FENCE]
+
+
+def test_a_fence_counts_before_all_else_and_otherwise_what_came_first():
+    assert decisive(GROUP, (KeyError,)) is FENCE
+    assert str(decisive(GROUP, (OSError,))) == "a"
+    assert decisive(None, (KeyError,)) is None

@@ -1,0 +1,77 @@
+"""Records, rounds and plans of one region, as commands about balancing meet them."""
+
+from balancer.plan import CarrierId, Plan, TopicPartition
+from replicator.config.topology import Route
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import AnyRecord, Lease, Placed, Stream, by_carrier, key_of
+from replicator.placements.round_status import AlertStatus, MoveStatus, RoundStatus
+
+ROUTE = Route("west", "east")
+NOW_MS = 1_800_000_000_000
+SAID = {"route": ROUTE.key, "at_ms": NOW_MS - 60_000, "who": "ann@ops"}
+
+
+def book_of(*records: AnyRecord) -> Book:
+    return Book().after((key_of(each), each) for each in records)
+
+
+def partitions(topic: str, *numbers: int) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic, number) for number in numbers)
+
+
+def placed(generation: int = 3, stream: str = "default", first: int = 0) -> Placed:
+    """orders-0 on one carrier, orders-1 and -2 on the next."""
+    where = zip(partitions("orders", 0, 1, 2), (first, first + 1, first + 1), strict=True)
+    return Placed(
+        **SAID,
+        stream=stream,
+        generation=generation,
+        carriers=(first, first + 1),
+        topics=by_carrier(where),
+    )
+
+
+def lease(seconds_ago: float = 3.0) -> Lease:
+    at_ms = NOW_MS - round(seconds_ago * 1000)
+    since_ms = NOW_MS - 3_600_000
+    return Lease(route="east", at_ms=at_ms, who="bob@ops pid 7", since_ms=since_ms)
+
+
+def stream(**more) -> Stream:
+    return Stream(
+        **{**SAID, "name": "money", "topics": ("pay.*",), "first_carrier": 1000, "why": "w", **more}
+    )
+
+
+def in_force(*paused: TopicPartition) -> InForce:
+    loads = {
+        CarrierId(ROUTE.key, 0): partitions("orders", 0),
+        CarrierId(ROUTE.key, 1): (*partitions("orders", 1, 2), *partitions("pay", 0)),
+    }
+    rest = ((ROUTE.key, tuple(tuple(each) for each in paused)),) if paused else ()
+    return InForce(Plan(9, loads), 4, NOW_MS / 1000, ((ROUTE.key, "default", 3),), rest)
+
+
+def status(**more) -> RoundStatus:
+    fields = {
+        "route": ROUTE.key,
+        "stream": "default",
+        "at_ms": NOW_MS - 12_000,
+        "generation": 3,
+        "partitions": 3,
+        "placed_at_ms": NOW_MS - 60_000,
+        "triggers": ("there is no plan yet",),
+        "moves": (MoveStatus(topic="orders", partition=0, source=None, target=0, reason="new"),),
+        "moves_count": 1,
+        "loads": {0: 0.9, 1: 0.4},
+        "counts": {0: 1, 1: 2},
+        "bound": 0.4,
+        "certificate": 0,
+        "needed": 2,
+        "at_least": 2,
+        "measured_part": 1.0,
+        "alerts": (AlertStatus(name="hot partition", text="orders-0 is hot", evidence={"0": 0.9}),),
+        "held": "moves are paused",
+    }
+    return RoundStatus(**{**fields, **more})

@@ -1,0 +1,89 @@
+"""Where orders about balancing are read and written: one region's topic, and its Redis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from typing import TypeVar
+
+from replicator.config.topology import Appliance, Route
+from replicator.copies.log_follower import LogUnreadable
+from replicator.offsets.offset_store import StoreUnreachable
+from replicator.placements.balance_log import BalanceLog
+from replicator.placements.board import Board
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import AnyRecord
+from replicator.placements.round_status import RoundStatus
+from replicator.topics.admin_error import AdminError
+from tui.balance_options import warn
+from tui.balance_sight import BalanceSight
+
+Found = TypeVar("Found")
+
+
+class Desk:
+    """One region's. Blocking."""
+
+    def __init__(self, appliance: Appliance, region: str, timeout_seconds: float) -> None:
+        self.region = region
+        self.name = f"{region} aggregate"
+        self._settings = appliance.region(region)
+        self.cluster = self._settings.aggregate
+        self._timeout_seconds = timeout_seconds
+        self._log = BalanceLog(self.name, self.cluster, timeout_seconds)
+
+    def book(self) -> Book:
+        """All that was ordered and placed. Raises AdminError or LogUnreadable."""
+        return self._log.read()
+
+    def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+        """Raises AdminError: nothing was written; or WriteUnknown."""
+        self._log.write(records, taken_back)
+
+    def carried(self) -> InForce | None:
+        """What the driver shows; None, and why is said, where that is not to be seen."""
+        problems: list[str] = []
+        found = self._tried(problems, self._plan)
+        if found is None and not problems:
+            problems = [f"no driver shows what it carries into {self.region}"]
+        for problem in problems:
+            warn(problem)
+        return found
+
+    def look(self, routes: Sequence[Route]) -> BalanceSight:
+        """All that log and Redis say; what does not answer becomes a problem."""
+        problems: list[str] = []
+        book = self._tried(problems, self.book)
+        rounds = self._tried(problems, self._rounds)
+        in_force = self._tried(problems, self._plan)
+        return BalanceSight(
+            region=self.region,
+            routes=tuple(routes),
+            # Last: nothing that was found is of a later time.
+            now_ms=time.time_ns() // 1_000_000,
+            book=book,
+            rounds=rounds,
+            in_force=in_force,
+            problems=tuple(dict.fromkeys(problems)),
+        )
+
+    def _plan(self) -> InForce | None:
+        with closing(self._board()) as board:
+            return board.plan()
+
+    def _rounds(self) -> tuple[RoundStatus, ...]:
+        with closing(self._board()) as board:
+            return tuple(board.rounds())
+
+    def _board(self) -> Board:
+        timeout_seconds = min(self._timeout_seconds, 5.0)
+        return Board(self._settings.redis_url(), self.region, timeout_seconds)
+
+    def _tried(self, problems: list[str], ask: Callable[[], Found]) -> Found | None:
+        try:
+            return ask()
+        except (AdminError, LogUnreadable, StoreUnreachable, ValueError) as trouble:
+            problems.append(str(trouble))
+            return None

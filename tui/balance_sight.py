@@ -1,0 +1,154 @@
+"""What can be seen of one region's balancing at one time: its log, its Redis, its driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replicator.config.topology import Route
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Lease, Order, Stream
+from replicator.placements.round_status import RoundStatus
+
+ACTS_MS = 30_000
+"""A balancer that has not said so for longer does not act."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarrierSight:
+    """One carrier of a stream.
+
+    Args:
+        load: predicted, of its time; None: not known.
+    """
+
+    number: int
+    partitions: int
+    load: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSight:
+    """One stream.
+
+    Args:
+        generation: of the placement that holds; 0: none, it is carried by count; None: not known.
+        driver_generation: of the placement that the driver follows; None: not known.
+        heaviest: the load of the heaviest carrier, those with a single partition above the bound
+            left out: nothing can be taken from them.
+        status: the last round; None: nobody told of one.
+    """
+
+    route: Route
+    stream: str
+    is_paused: bool
+    generation: int | None
+    driver_generation: int | None
+    carriers: tuple[CarrierSight, ...]
+    heaviest: float | None
+    status: RoundStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceSight:
+    """One region's.
+
+    Args:
+        book: None: the log could not be read.
+        rounds: of the balancer's last rounds; None: Redis could not be asked.
+        in_force: what the driver shows; None: nothing, or Redis could not be asked.
+        problems: what could not be asked, for people.
+    """
+
+    region: str
+    routes: tuple[Route, ...]
+    now_ms: int
+    book: Book | None
+    rounds: tuple[RoundStatus, ...] | None
+    in_force: InForce | None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def lease(self) -> Lease | None:
+        """Of the balancer that acts, or acted last, as far as is known."""
+        return self.book.lease(self.region) if self.book else None
+
+    def orders(self) -> list[Order]:
+        """All in force of these routes, but for streams."""
+        if self.book is None:
+            return []
+        found = (self.book.orders(route.key, self.now_ms) for route in self.routes)
+        return [each for some in found for each in some if not isinstance(each, Stream)]
+
+    def streams(self) -> Iterator[StreamSight]:
+        """In order of routes; each route's default stream first."""
+        for route in self.routes:
+            named = self.book.streams(route.key, self.now_ms) if self.book else []
+            known = {each.name: each for each in named}
+            told = {each.stream for each in self.rounds or () if each.route == route.key}
+            # What Redis tells of a stream that was deleted is left out, where that is known.
+            names = known if self.book else dict.fromkeys(sorted(told - {DEFAULT_STREAM}))
+            for name in (DEFAULT_STREAM, *names):
+                yield self._stream(route, name, known.get(name))
+
+    def _stream(self, route: Route, name: str, stream: Stream | None) -> StreamSight:
+        status = next(
+            (it for it in self.rounds or () if (it.route, it.stream) == (route.key, name)), None
+        )
+        placed = self.book.placed(route.key, name) if self.book else None
+        generation = placed.generation if placed else 0
+        loads = status.loads if status else {}
+        if placed:
+            counts = dict.fromkeys(placed.carriers, 0) | Counter(placed.where.values())
+        elif self.book is None and status:
+            generation, counts = status.generation, status.counts
+        else:
+            counts = self._carried(route, stream.first_carrier if stream else 0)
+        if status is None or status.generation != generation:
+            loads = {}
+        carriers = tuple(
+            CarrierSight(number, count, loads.get(number)) for number, count in counts.items()
+        )
+        bound = status.bound if status else None
+        return StreamSight(
+            route=route,
+            stream=name,
+            is_paused=stream is not None and stream.is_paused,
+            generation=None if self.book is None and status is None else generation,
+            driver_generation=self._followed(route, name),
+            carriers=carriers,
+            heaviest=_heaviest(carriers, bound),
+            status=status,
+        )
+
+    def _carried(self, route: Route, first: int) -> dict[int, int]:
+        """By carrier, how many partitions the driver has given it."""
+        loads = self.in_force.plan.loads if self.in_force else {}
+        return {
+            each.number: len(load)
+            for each, load in sorted(loads.items())
+            if each.route == route.key and first <= each.number < first + CARRIERS_MAX
+        }
+
+    def _followed(self, route: Route, name: str) -> int | None:
+        if self.in_force is None:
+            return None
+        found = {(key, stream): number for key, stream, number in self.in_force.generations}
+        return found.get((route.key, name), 0)
+
+
+def acts(lease: Lease | None, now_ms: int) -> bool:
+    """Whether that balancer has said lately that it acts."""
+    return lease is not None and now_ms - lease.at_ms <= ACTS_MS
+
+
+def _heaviest(carriers: tuple[CarrierSight, ...], bound: float | None) -> float | None:
+    loads = [
+        each.load
+        for each in carriers
+        if each.load is not None
+        and not (bound is not None and each.partitions == 1 and each.load > bound)
+    ]
+    return max(loads, default=None)

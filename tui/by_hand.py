@@ -1,0 +1,56 @@
+"""Gives an order by hand, and listens for what a balancer answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from replicator.placements.book import Book
+from replicator.placements.following import Following
+from replicator.placements.records import ByHand
+from tui.balance_desk import Desk
+from tui.by_hand_view import Applied
+
+
+class Ear:
+    """Hears of one order. `hear` is called in a thread of its own."""
+
+    def __init__(self, order: ByHand, book: Book) -> None:
+        self.book = book
+        self.answered = threading.Event()
+        self._order = order
+
+    def hear(self, book: Book) -> None:
+        self.book = book
+        if book.answer(self._order.route, self._order.stream, self._order.id):
+            self.answered.set()
+
+
+def ordered(desk: Desk, order: ByHand, before: Book, timeout_seconds: float) -> Applied:
+    """What became of it within that time. What is stale already is not ordered.
+
+    Raises AdminError or WriteUnknown.
+    """
+    placed = before.placed(order.route, order.stream)
+    if order.generation != (placed.generation if placed else 0):
+        lease = before.lease(desk.region)
+        return Applied(order, None, placed, None, lease, order.at_ms, is_written=False)
+    desk.write([order])
+    ear = Ear(order, before)
+    following = Following(desk.name, desk.cluster, ear.hear)
+    following.start()
+    try:
+        ear.answered.wait(timeout_seconds)
+    finally:
+        following.stop()
+    now_ms, heard = time.time_ns() // 1_000_000, ear.book
+    standing = heard.by_hand(order.route, order.stream, now_ms)
+    return Applied(
+        order,
+        heard.answer(order.route, order.stream, order.id),
+        placed,
+        heard.placed(order.route, order.stream),
+        heard.lease(desk.region),
+        now_ms,
+        other=standing if standing and standing.id != order.id else None,
+    )

@@ -1,0 +1,223 @@
+"""sluice balance: the daemon that decides which carrier carries what, and what it has decided."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.balance_options import (
+    chosen,
+    one_chosen,
+    one_route_option,
+    region_option,
+    route_option,
+    server_timeout_option,
+    stream_option,
+    warn,
+)
+from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
+from tui.exit_codes import ExitCode
+from tui.output import COMMAND_LINE, config_option, config_words, emit, output_option
+
+if TYPE_CHECKING:
+    from replicator.balancing.preview import Preview
+    from replicator.config.topology import Route
+
+full_option = click.option(
+    "--full", is_flag=True, help="Place everything anew, instead of moving as little as possible."
+)
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--config",
+    envvar="SLUICE_CONFIG",
+    show_envvar=True,
+    metavar="FILE",
+    help="The appliance's configuration (deploy/appliance.toml documents it).",
+)
+@click.option("--region", metavar="REGION", help="The TARGET region.")
+@click.pass_context
+def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
+    """Place partitions on carriers by their traffic, until stopped.
+
+    Without a command of its own it is the daemon, one per target region, beside `sluice
+    replicate`. While none runs, carrying goes on under the last placement. SIGTERM and Ctrl-C end
+    it within seconds. docs/balance.md is its page.
+    """
+    if ctx.invoked_subcommand is not None:
+        # What stands before the command's name counts for it as well.
+        typed = ctx.get_parameter_source("config") is COMMAND_LINE
+        both = {"config": config if typed else None, "region": region}
+        given = {name: it for name, it in both.items() if it}
+        ctx.default_map = dict.fromkeys(balance.commands, given)
+        return ExitCode.DONE
+    for name, value in (("config", config), ("region", region)):
+        if value is None:
+            raise click.MissingParameter(ctx=ctx, param_type="option", param_hint=f"'--{name}'")
+    from replicator.balancing import daemon
+
+    return daemon.run(str(config), str(region))
+
+
+@balance.command()
+@config_option
+@region_option
+@route_option
+@click.option("--carriers", is_flag=True, help="A line for each carrier, also of many.")
+@server_timeout_option
+@output_option
+def show(
+    config: str,
+    region: str | None,
+    route_name: str | None,
+    carriers: bool,
+    timeout: float,
+    output: str,
+) -> int:
+    """Show which placement holds, what is the matter, and what operators have ordered.
+
+    What is not known is shown as ? (null in JSON and YAML). Ends with 3 when a server could not be
+    reached; what is known is shown all the same.
+    """
+    from replicator.config.topology import load
+    from tui.balance_desk import Desk
+    from tui.balance_view import as_text, as_values, remarks_on
+
+    appliance = load(config)
+    name, routes = chosen(appliance, region, route_name)
+    sight = Desk(appliance, name, timeout).look(routes)
+    emit(output, as_values(sight), lambda: as_text(sight, all_carriers=carriers))
+    for remark in remarks_on(sight):
+        warn(remark)
+    return ExitCode.UNREACHABLE if sight.problems else ExitCode.DONE
+
+
+@balance.command()
+@config_option
+@region_option
+@route_option
+@stream_option
+@full_option
+@click.option("--moves", is_flag=True, help="A line for each move, also of many.")
+@output_option
+def plan(
+    config: str,
+    region: str | None,
+    route_name: str | None,
+    stream: str | None,
+    full: bool,
+    moves: bool,
+    output: str,
+) -> int:
+    """Show what would move if a plan were made now, and why. Changes nothing.
+
+    Needs what the driver and the balancer have in Redis: ends with 4 when no driver shows what it
+    carries.
+    """
+    from balancer.decision.placing import Scope
+    from replicator.balancing.preview import previews
+    from replicator.config.topology import load
+    from tui.preview_view import Planned, as_text, as_values
+
+    appliance = load(config)
+    name, routes = chosen(appliance, region, route_name)
+    scope = Scope.FULL if full else Scope.STICKY
+    found = _of_stream(asyncio.run(previews(appliance, name, scope)), routes, stream)
+    planned = Planned(name, scope, tuple(found), config_words())
+    emit(output, as_values(planned), lambda: as_text(planned, all_moves=moves))
+    return ExitCode.DONE
+
+
+@balance.command()
+@config_option
+@region_option
+@one_route_option
+@click.option("--stream", default="default", show_default=True, metavar="STREAM")
+@full_option
+@click.option(
+    "--generation",
+    type=click.IntRange(min=0),
+    required=True,
+    help="Of the placement that the plan was made upon, as `sluice balance plan` said it.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    help="Seconds until it no longer waits for the balancer's answer.",
+)
+@output_option
+def apply(
+    config: str,
+    region: str | None,
+    route_name: str,
+    stream: str,
+    full: bool,
+    generation: int,
+    timeout: float,
+    output: str,
+) -> int:
+    """Have the balancer place a stream now, as `plan` has shown it.
+
+    The balancer makes the plan anew, upon what it knows then. Ends with 6, and nothing moves, when
+    another placement holds than the one the plan was made upon; with 7 when no balancer answered:
+    the order stays.
+    """
+    from balancer.decision.placing import Scope
+    from replicator.config.topology import load
+    from replicator.placements.records import ByHand
+    from tui.balance_desk import Desk
+    from tui.balance_sight import acts
+    from tui.by_hand import ordered
+    from tui.by_hand_view import as_text, as_values
+    from tui.operator import operator
+    from tui.order_checks import known_stream
+
+    appliance = load(config)
+    name, route = one_chosen(appliance, region, route_name)
+    desk = Desk(appliance, name, 15.0)
+    book, now_ms = desk.book(), _now_ms()
+    known_stream(book, route.key, stream, now_ms)
+    if not acts(book.lease(name), now_ms):
+        warn(f"no balancer acts: start `sluice balance --region {name}`")
+    order = ByHand(
+        route=route.key,
+        at_ms=now_ms,
+        who=operator(),
+        why="sluice balance apply",
+        id=uuid.uuid4().hex,
+        stream=stream,
+        scope=Scope.FULL if full else Scope.STICKY,
+        generation=generation,
+    )
+    applied = ordered(desk, order, book, timeout)
+    emit(output, as_values(applied), lambda: as_text(applied, config_words()))
+    return applied.exit_code
+
+
+for command in (pause, resume, pin, unpin, exclude, include):
+    balance.add_command(command)
+
+
+def _of_stream(
+    found: list[Preview], routes: tuple[Route, ...], stream: str | None
+) -> list[Preview]:
+    """Those of these routes, or of the one stream of theirs that is named."""
+    from tui.order_checks import UnknownStream
+
+    of_routes = [each for each in found if each.route in routes]
+    chosen_ones = [each for each in of_routes if stream in (None, each.stream)]
+    if not chosen_ones:
+        known = ", ".join(dict.fromkeys(each.stream for each in of_routes))
+        raise UnknownStream(f"no stream {stream!r}; known: {known}")
+    return chosen_ones
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

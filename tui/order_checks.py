@@ -1,0 +1,146 @@
+"""Whether orders make sense with what is known: of streams, of carriers, of what is carried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from balancer.plan import TopicPartition
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Pin, Stream
+
+
+class UnknownStream(Exception):
+    """The route has no stream of that name. The text lists those it has."""
+
+
+class OrderRefused(Exception):
+    """What was ordered could not be followed. Nothing was changed; the text says why."""
+
+
+def known_stream(book: Book, route: str, name: str, now_ms: int) -> Stream | None:
+    """The stream; None for a route's default one. Raises UnknownStream.
+
+    Args:
+        route: its key, as everywhere here.
+    """
+    streams = book.streams(route, now_ms)
+    if name == DEFAULT_STREAM:
+        return None
+    for stream in streams:
+        if stream.name == name:
+            return stream
+    known = ", ".join([DEFAULT_STREAM, *(each.name for each in streams)])
+    where = route.replace(".", ">", 1)
+    raise UnknownStream(f"no stream {name!r} on route {where}; known: {known}")
+
+
+def carried_on(in_force: InForce, route: str) -> set[TopicPartition]:
+    """All that the driver could carry of a route: what it carries, and what is paused."""
+    paused = dict(in_force.paused).get(route, ())
+    loads = in_force.plan.loads.items()
+    carried = {each for carrier, load in loads if carrier.route == route for each in load}
+    return carried | {TopicPartition(*each) for each in paused}
+
+
+def carriers_of(book: Book, in_force: InForce | None, route: str, stream: str) -> tuple[int, ...]:
+    """The numbers that a stream's carriers have; none where that is not known."""
+    placed = book.placed(route, stream)
+    if placed:
+        return placed.carriers
+    if in_force is None:
+        return ()
+    own = _numbers(book, route, stream, 0)
+    return tuple(it.number for it in in_force.plan.carriers(route) if it.number in own)
+
+
+def check_pin(book: Book, in_force: InForce | None, pin: Pin, now_ms: int) -> list[str]:
+    """What has to be said of a pin. Raises OrderRefused.
+
+    Args:
+        in_force: None: not known, and nothing is refused for it.
+    """
+    place = TopicPartition(pin.topic, pin.partition)
+    where = pin.route.replace(".", ">", 1)
+    if in_force is not None:
+        carried = carried_on(in_force, pin.route)
+        if place not in carried:
+            numbers = [each.partition for each in carried if each.topic == pin.topic]
+            there = f"partitions {min(numbers)} to {max(numbers)}" if numbers else "nothing"
+            raise OrderRefused(
+                f"the driver does not carry {pin.topic}-{pin.partition} on {where}: of topic "
+                f"{pin.topic} it has {there}"
+            )
+    stream = book.streams_of(pin.route, [pin.topic], now_ms)[pin.topic]
+    own = _numbers(book, pin.route, stream, now_ms)
+    if pin.carrier not in own:
+        raise OrderRefused(
+            f"topic {pin.topic} is in stream {stream}, whose carriers are numbered from "
+            f"{own.start}: there is none of them with number {pin.carrier}"
+        )
+    remarks = []
+    if in_force is None:
+        remarks.append("so it is not known whether that partition is carried at all")
+    if pin.carrier in (excluded := book.excluded(pin.route, now_ms)):
+        remarks.append(
+            f"carrier {pin.carrier} is excluded ({excluded[pin.carrier]}): the pin is not obeyed "
+            "until it is included"
+        )
+    present = carriers_of(book, in_force, pin.route, stream)
+    if present and pin.carrier not in present:
+        remarks.append(
+            f"there is no carrier {pin.carrier} on {where} now: the pin is not obeyed until there "
+            "is one"
+        )
+    return remarks
+
+
+def remarks_on_exclusion(
+    book: Book, in_force: InForce | None, route: str, carrier: int, now_ms: int
+) -> Iterator[str]:
+    """What has to be said of one more carrier that is to have nothing."""
+    first = carrier // CARRIERS_MAX * CARRIERS_MAX
+    firsts = {DEFAULT_STREAM: 0} | {
+        each.name: each.first_carrier for each in book.streams(route, now_ms)
+    }
+    stream = next((name for name, number in firsts.items() if number == first), None)
+    where = route.replace(".", ">", 1)
+    present = set(carriers_of(book, in_force, route, stream)) if stream else set()
+    if stream is None:
+        yield f"no stream of {where} has carriers of such a number"
+    elif not present:
+        yield f"which carriers {where} has is not known"
+    elif carrier not in present:
+        yield f"there is no carrier {carrier} on {where} now"
+    elif not present - {carrier} - set(book.excluded(route, now_ms)):
+        yield (
+            f"carrier {carrier} is the only one of stream {stream} on {where}: all of it moves to "
+            "a new one, or stays where no balancer acts"
+        )
+
+
+def stranded_pins(book: Book, route: str, now_ms: int) -> Iterator[str]:
+    """Pins that are not obeyed, since their topic's stream has no carriers of such numbers."""
+    stream_of = book.streams_of(route, (topic for topic, _ in book.pins(route, now_ms)), now_ms)
+    for (topic, number), carrier in sorted(book.pins(route, now_ms).items()):
+        stream = stream_of[topic]
+        own = _numbers(book, route, stream, now_ms)
+        if carrier not in own:
+            yield (
+                f"{topic}-{number} is pinned to carrier {carrier}, and in stream {stream}, whose "
+                f"carriers are numbered from {own.start}: that pin is not obeyed"
+            )
+
+
+def topics_without(topics: Iterable[str], in_force: InForce | None, route: str) -> list[str]:
+    """Those of these topics of which the driver has nothing; none where that is not known."""
+    if in_force is None:
+        return []
+    there = {each.topic for each in carried_on(in_force, route)}
+    return sorted(set(topics) - there)
+
+
+def _numbers(book: Book, route: str, stream: str, now_ms: int) -> range:
+    found = known_stream(book, route, stream, now_ms)
+    first = found.first_carrier if found else 0
+    return range(first, first + CARRIERS_MAX)

@@ -1,0 +1,138 @@
+"""What `sluice stream list` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.placements.book import Book
+from replicator.placements.in_force import InForce
+from replicator.placements.records import DEFAULT_STREAM, Stream
+from tui.order_checks import carried_on, carriers_of
+from tui.order_times import instant
+from tui.order_view import SCHEMA_VERSION
+from tui.output import table
+from tui.stream_terms import limits_of
+
+TOPICS_SHOWN_MAX = 3
+NONE = "-"
+HEADS = ("ROUTE", "STREAM", "TOPICS", "MATCHING", "PARTITIONS", "CARRIERS", "LIMITS", "WHO", "WHY")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """One stream.
+
+    Args:
+        stream: None: the route's default one.
+        partitions: by topic that belongs to it now, how many; None: not known.
+        carriers: the numbers of those it has; empty where it has none, or that is not known.
+    """
+
+    route: Route
+    stream: Stream | None
+    partitions: Mapping[str, int] | None
+    carriers: tuple[int, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.stream.name if self.stream else DEFAULT_STREAM
+
+
+def rows(
+    routes: tuple[Route, ...], book: Book, in_force: InForce | None, now_ms: int
+) -> Iterator[StreamRow]:
+    """In order of routes; each route's default stream last: what the others leave."""
+    for route in routes:
+        carried = None if in_force is None else carried_on(in_force, route.key)
+        belongs = _by_stream(book, route, carried or set(), now_ms)
+        for stream in (*book.streams(route.key, now_ms), None):
+            name = stream.name if stream else DEFAULT_STREAM
+            yield StreamRow(
+                route,
+                stream,
+                None if carried is None else belongs.get(name, {}),
+                carriers_of(book, in_force, route.key, name),
+            )
+
+
+def as_values(region: str, found: list[StreamRow]) -> dict[str, Any]:
+    """For JSON and YAML; what is not known is null."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "region": region,
+        "streams": [
+            {
+                "route": row.route.name,
+                "stream": row.name,
+                "topics": list(row.stream.topics) if row.stream else None,
+                "is_paused": row.stream is not None and row.stream.is_paused,
+                "first_carrier": row.stream.first_carrier if row.stream else 0,
+                "carriers": list(row.carriers),
+                "limits": limits_of(row.stream) if row.stream else {},
+                "matching": None if row.partitions is None else dict(row.partitions),
+                "who": row.stream.who if row.stream else None,
+                "why": row.stream.why if row.stream else None,
+                "at": instant(row.stream.at_ms) if row.stream else None,
+            }
+            for row in found
+        ],
+    }
+
+
+def as_text(found: list[StreamRow]) -> str:
+    """A table for people."""
+    return table(HEADS, [_row(each) for each in found])
+
+
+def matching_words(partitions: Mapping[str, int]) -> str:
+    """The first topics by name, and how many more."""
+    names = sorted(partitions)
+    more = len(names) - TOPICS_SHOWN_MAX
+    shown = " ".join(names[:TOPICS_SHOWN_MAX]) or NONE
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _row(row: StreamRow) -> tuple[Any, ...]:
+    known, stream = row.partitions, row.stream
+    matching = None if known is None else matching_words(known)
+    count = None if known is None else sum(known.values())
+    carriers = _ranges(row.carriers) or NONE
+    if stream is None:
+        return row.route.name, row.name, "all others", matching, count, carriers, NONE, NONE, NONE
+    return (
+        row.route.name,
+        f"{row.name} (paused)" if stream.is_paused else row.name,
+        " ".join(stream.topics),
+        matching,
+        count,
+        carriers,
+        " ".join(f"{name}={it:g}" for name, it in limits_of(stream).items()) or NONE,
+        stream.who,
+        stream.why,
+    )
+
+
+def _by_stream(
+    book: Book, route: Route, carried: set[TopicPartition], now_ms: int
+) -> dict[str, dict[str, int]]:
+    stream_of = book.streams_of(route.key, (each.topic for each in carried), now_ms)
+    found: dict[str, dict[str, int]] = {}
+    for each in sorted(carried):
+        topics = found.setdefault(stream_of[each.topic], {})
+        topics[each.topic] = topics.get(each.topic, 0) + 1
+    return found
+
+
+def _ranges(numbers: tuple[int, ...]) -> str:
+    """0-2 5."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
