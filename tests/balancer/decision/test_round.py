@@ -3,7 +3,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from balancer.decision.alerts import AlertName
@@ -136,16 +136,19 @@ def test_the_same_view_gives_the_same_byte_for_byte(view, both, shuffled):
     assert repr(decide(other, *both).placement) == repr(decide(view, *both).placement)
 
 
-@given(SHARES, st.integers(0, 2**32))
+@given(st.dictionaries(PLACES, st.floats(0, 0.3), min_size=1, max_size=25), st.integers(0, 2**32))
 def test_a_load_that_goes_up_and_down_a_little_moves_nothing(shares, seed):
-    route, chance = Running(Limits(slack=0.15, calm_rounds=3)), random.Random(seed)
-    route.round(shares)
+    limits = Limits(slack=0.15, calm_rounds=3)
+    route, chance = Running(limits), random.Random(seed)
+    first = route.round(shares).placement
+    # With few partitions a carrier may be above what the slack allows from the start, or so near
+    # to it that a little more is too much; and what is hot is so from one share on.
+    assume(max(first.loads.values()) * 1.05 <= first.bound * 0.95 * (1 + limits.slack))
+    assume(not any(0.7 / 1.06 < share < 0.7 / 0.94 for share in shares.values()))
     for _ in range(30):
         found = route.round({each: it * chance.uniform(0.95, 1.05) for each, it in shares.items()})
-        # What is hot is so from one share on.
-        edge = any(0.7 / 1.06 < share < 0.7 / 0.94 for share in shares.values())
         grown = len(found.standing.carriers) > len(route.decisions[0].standing.carriers)
-        assert edge or grown or found.placement is None
+        assert grown or found.placement is None
 
 
 @pytest.mark.parametrize("seed", range(3))
