@@ -75,10 +75,10 @@ class ReceiptBook:
             page.state, page.reason = "released", ""
 
     def receipts(self, now: float) -> list[Receipt]:
-        """One per partition assigned; `now` in unix seconds."""
+        """One per partition assigned, or received since; `now` in unix seconds."""
         return [
             self._receipt(partition, self._page(partition), now)
-            for partition in self._assignment.partitions
+            for partition in dict.fromkeys((*self._assignment.partitions, *self._pages))
         ]
 
     def _page(self, partition: TopicPartition) -> _Page:

@@ -7,7 +7,14 @@ behind a gap is sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+)
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
@@ -140,11 +147,23 @@ class Scribe:
             self.parked[lane.partition] = loss
             await self._commit({lane.partition: entry.park(loss)}, self._ledger.commit)
 
-    async def release(self, transactional_id: str) -> set[TopicPartition]:
-        """Release the lanes that are empty, all in one transaction; the others stay HELD."""
+    async def release(
+        self, transactional_id: str, only: Collection[TopicPartition] | None = None
+    ) -> set[TopicPartition]:
+        """Release the lanes that are empty, all in one transaction; the others stay HELD.
+
+        Args:
+            only: of these, where not all are to be released.
+        """
         async with self._lock:
             # First: a lane that becomes empty while runs are told has landed some that were not.
-            lanes = [x for x in self._lanes.values() if x.is_empty and not x.stopping]
+            lanes = [
+                lane
+                for lane in self._lanes.values()
+                if lane.is_empty and not lane.stopping and (only is None or lane.partition in only)
+            ]
+            if only is not None and not lanes:
+                return set()
             entries = {lane.partition: lane.released(transactional_id) for lane in lanes}
             await self.tell()
             done = await self._commit(entries, self._ledger.release)

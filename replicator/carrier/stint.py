@@ -19,6 +19,7 @@ from aiokafka.errors import KafkaError
 
 from replicator.batches.packer import PackingRule
 from replicator.carrier.assignment import Assignment
+from replicator.carrier.following import Following
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
 from replicator.carrier.pace import Pace
@@ -121,11 +122,22 @@ class Stint:
         )
         self._taking = Taking(
             takeover,
+            ledger=ledger,
             ends=(self._source, self._target),
             lanes=self._lanes,
             scribe=self._scribe,
             book=book,
             taken=self._taken,
+        )
+        self._following = Following(
+            assignment,
+            writer=self._writer,
+            ends=(self._source, self._target),
+            lanes=self._lanes,
+            taking=self._taking,
+            scribe=self._scribe,
+            book=book,
+            limits=self._limits,
         )
         self._publishing: asyncio.Task[None] | None = None
         self._pace = Pace(route.name, assignment.number)
@@ -155,8 +167,7 @@ class Stint:
             await self._close()
 
     async def _open(self) -> None:
-        topics = {partition.topic for partition in self._assignment.partitions}
-        await self._target.open(topics)
+        await self._target.open(self._following.topics)
         while True:
             if await self._heed_word():
                 break
@@ -166,6 +177,7 @@ class Stint:
         # Needed for the first run only, and slow: nothing waits for it before.
         self._publishing = asyncio.create_task(self._publisher.start())
         self._scribe.publishing = self._publishing
+        topics = self._following.topics
         await together(self._source.open(topics), self._feed.start(), self._writer.open())
         while self._writer.epoch >= self._settings.producer_epoch_max:
             # Near the epoch's end the broker would give another producer id, whose markers fence
@@ -173,11 +185,12 @@ class Stint:
             await self._writer.rotated().open()
 
     async def _live(self) -> None:
-        self._taking.want(self._assignment.partitions)
+        self._following.begin()
         filling = _started(self._taking.run(), self._reader.run())
         emptying = _started(
             self._keep_senders(),
             self._keep_ledger(),
+            self._following.run(),
             self._every(
                 TARGET_WATCH_SECONDS, TargetWatch(self._target, self._lanes, self._park).look
             ),
@@ -216,6 +229,7 @@ class Stint:
         for task in filling:
             task.cancel()
         await asyncio.gather(*filling, return_exceptions=True)
+        self._following.stop()
         for lane in self._lanes.values():
             lane.settle()
         deadline = time.monotonic() + self._settings.drain_seconds
@@ -227,10 +241,9 @@ class Stint:
                     task.result()
             await asyncio.sleep(TICK_SECONDS)
         self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
-        free = f"{self._writer.transactional_id}.free"
         try:
             async with asyncio.timeout(self._settings.drain_seconds + RELEASE_SECONDS):
-                self._book.released(await self._scribe.release(free))
+                self._book.released(await self._scribe.release(self._following.free_id))
         except TimeoutError:
             log.error(
                 "event=not-released route=%s carrier=%d: %s; the next carrier takes over",
@@ -341,8 +354,10 @@ class Stint:
                 raise OtherTerm(f"the driver in office is {word.term}")
             log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
             self._over.set()
-        elif word.stop or word.plan_version > self._assignment.plan_version:
+        elif word.stop or word.course.since > self._assignment.plan_version:
             self._over.set()
+        else:
+            self._following.heed(word)
         return True
 
     def _source_trouble(self, text: str) -> None:

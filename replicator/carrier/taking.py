@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from math import inf
 
 from balancer.plan import TopicPartition
@@ -14,11 +14,16 @@ from replicator.carrier.lanes import Lanes
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
 from replicator.kafka.cluster import Cluster
+from replicator.ledger.entry import Custody
+from replicator.ledger.ledger import Ledger
 from replicator.ledger.takeover import Takeover
 
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 1.0
+PROMISED_ASK_SECONDS = 0.05
+PROMISED_SECONDS = 6.0
+"""Longer than a carrier takes that drains what it was told to leave; then it is taken from it."""
 WAITED_LONG_SECONDS = 5.0
 
 
@@ -27,6 +32,7 @@ class Taking:
 
     Args:
         takeover: acquires.
+        ledger: says who holds what another carrier was told to leave.
         ends: both clusters, asked for fresh metadata while something waits.
         lanes: get what is taken.
         taken: called when they got some.
@@ -36,6 +42,7 @@ class Taking:
         self,
         takeover: Takeover,
         *,
+        ledger: Ledger,
         ends: tuple[Cluster, Cluster],
         lanes: Lanes,
         scribe: Scribe,
@@ -43,6 +50,7 @@ class Taking:
         taken: Callable[[], None],
     ):
         self._takeover = takeover
+        self._ledger = ledger
         self._ends = ends
         self._lanes = lanes
         self._scribe = scribe
@@ -51,12 +59,28 @@ class Taking:
         self.waiting: dict[TopicPartition, str] = {}
         self.stopped: dict[TopicPartition, str] = {}
         self._waiting_since: dict[str, float] = {}
+        self._promised: dict[TopicPartition, float] = {}
         self._wanting = asyncio.Event()
 
     def want(self, partitions: Iterable[TopicPartition]) -> None:
         """To be acquired."""
         self.waiting |= dict.fromkeys(partitions, "")
         self._wanting.set()
+
+    def await_release(self, partitions: Iterable[TopicPartition]) -> None:
+        """To be acquired once the carriers that were told to leave them have; or, should one of
+        them not do so, PROMISED_SECONDS from now."""
+        wanted = list(partitions)
+        self._promised |= dict.fromkeys(wanted, time.monotonic() + PROMISED_SECONDS)
+        self.want(wanted)
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Not wanted any more."""
+        for partition in partitions:
+            self.waiting.pop(partition, None)
+            self.stopped.pop(partition, None)
+            self._promised.pop(partition, None)
+            self._scribe.parked.pop(partition, None)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
         """It was carried, and has been parked."""
@@ -71,6 +95,9 @@ class Taking:
             # epoch's end.
             await self._wanting.wait()
             await self._take()
+            if self._promised:
+                await asyncio.sleep(PROMISED_ASK_SECONDS)
+                continue
             # Others may have been parked meanwhile.
             if not (self.waiting or self.stopped):
                 self._wanting.clear()
@@ -80,7 +107,9 @@ class Taking:
                 await asyncio.gather(*(end.try_refresh() for end in self._ends))
 
     async def _take(self) -> None:
-        acquired = await self._takeover.acquire(self.waiting.keys() | self.stopped.keys())
+        asked = self.waiting.keys() | self.stopped.keys()
+        held = await self._still_held(asked & self._promised.keys())
+        acquired = await self._takeover.acquire(asked - held)
         for partition, one in acquired.taken.items():
             lane = Lane(partition, one.entry)
             lane.source_leader, lane.target_leader = one.source_leader, one.target_leader
@@ -93,9 +122,34 @@ class Taking:
             is_told = partition in self._scribe.parked or self.stopped.get(partition) == reason
             if not is_told:
                 self._say_parked(partition, reason)
-        self.waiting = acquired.waiting
-        self.stopped = acquired.parked | self._scribe.shown_parked()
+        # What was wanted or forgotten meanwhile was not asked for.
+        new = {each: "" for each in self.waiting if each not in asked}
+        gone = asked - self.waiting.keys() - self.stopped.keys()
+        left = {**dict.fromkeys(held, ""), **acquired.waiting, **new}
+        self.waiting = {each: reason for each, reason in left.items() if each not in gone}
+        parked = acquired.parked | self._scribe.shown_parked()
+        self.stopped = {each: reason for each, reason in parked.items() if each not in gone}
         self._say_waiting(time.monotonic())
+
+    async def _still_held(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
+        """Those that have not been left yet, and shall not be taken from whoever holds them."""
+        now = time.monotonic()
+        for partition in [each for each in partitions if self._promised[each] < now]:
+            del self._promised[partition]
+        waited = [each for each in partitions if each in self._promised]
+        if not waited:
+            return set()
+        entries = await self._ledger.read(waited)
+        held = {
+            each
+            for each in waited
+            if each in entries
+            and entries[each].custody is Custody.HELD
+            and not entries[each].parked
+        }
+        for partition in set(waited) - held:
+            self._promised.pop(partition, None)
+        return held
 
     def _say_waiting(self, now: float) -> None:
         """Each reason once, when it has lasted."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from balancer.plan import Plan, bins
+from balancer.plan import CarrierId, Plan, bins
 from replicator.config.topology import Appliance, Route
 from replicator.daemon.aside import aside
 from replicator.driver.adoption import Adoption
@@ -18,6 +18,7 @@ from replicator.driver.planner import Planner
 from replicator.driver.showing import Showing
 from replicator.kafka import trouble
 from replicator.kafka.cluster import Answered, Cluster, Fenced
+from replicator.ledger.course import Course, busy, continued
 from replicator.ledger.word import Driver, OtherTerm, read_word
 from replicator.placements.book import Book
 from replicator.placements.following import Following
@@ -67,6 +68,8 @@ class Office:
         self._count_slots: Callable[[], int] = lambda: 1
         self._last_version = 0
         self._posting: Posting | None = None
+        self._course = Course(0)
+        self._running: frozenset[CarrierId] = frozenset()
         self._showing = Showing(appliance, region)
         self._book = Book()
         self._heard = asyncio.Event()
@@ -193,28 +196,52 @@ class Office:
         planned = self._planner.plan(wanted, slots, before, self._book, now_ms)
         plan = planned.plan
         limits = self._topics.limits
+        posting = Posting(plan, slots, self._driver.term, limits)
         if self._posting and plan.version == before.version:
             posted = len(bins(plan, self._posting.slots)), self._posting.limits
             if posted == (len(bins(plan, slots)), limits):
                 self._showing.show(planned, slots)
                 return
-            plan = plan.renewed()
-        await self._post(Posting(plan, slots, self._driver.term, limits))
-        self._showing.show(replace(planned, plan=plan), slots)
+            await self._post(replace(posting, plan=plan.renewed()))
+        elif course := self._goes_on(posting):
+            await self._post(posting, course)
+        else:
+            await self._post(posting)
+        self._showing.show(replace(planned, plan=self._posted.plan), slots)
 
-    async def _post(self, posting: Posting) -> None:
-        """Posted first and said then: carriers that end for it find it."""
+    def _goes_on(self, posting: Posting) -> Course | None:
+        """How carriers come to the plan while their epoch runs; None: it takes a new one."""
+        before = self._posting
+        if before is None or before.slots != posting.slots or before.limits != posting.limits:
+            return None
+        return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
+
+    async def _post(self, posting: Posting, course: Course | None = None) -> None:
+        """Posted first and said then: carriers that end for it find it.
+
+        Args:
+            course: along which the carriers that run come to it; without it their epoch ends.
+        """
+        busy_now = busy(posting.plan)
+        self._running = self._running & busy_now if course else busy_now
+        self._course = course or Course(posting.plan.version)
         self._posting = posting
         self._postings.write(posting)
-        await self._driver.say(posting.plan.version, stop=posting.stop)
+        await self._driver.say(posting.plan.version, stop=posting.stop, course=self._course)
         log.info(
-            "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s",
+            "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s epoch=%s",
             posting.plan.version,
             posting.plan.partitions,
             len(posting.plan.loads),
             posting.slots,
             posting.stop,
+            "goes-on" if course else "new",
         )
+
+    @property
+    def _posted(self) -> Posting:
+        assert self._posting is not None
+        return self._posting
 
     async def _keep_checking(self) -> None:
         said_at = time.monotonic()
@@ -224,5 +251,5 @@ class Office:
             if word and word.term != self._driver.term:
                 raise OtherTerm(f"it has {word.term}, this one had {self._driver.term}")
             if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
-                await self._driver.say(self._posting.plan.version)
+                await self._driver.say(self._posting.plan.version, course=self._course)
                 said_at = time.monotonic()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.kafka.cluster import Cluster, Commit
+from replicator.ledger.course import Course
 from replicator.ledger.writer import PLAN_TOPIC, Offsets, Writer
 
 
@@ -34,11 +35,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What the driver said last. A carrier of another term or an older plan ends its epoch."""
+    """What the driver said last. A carrier of another term ends its epoch, and so does one of a
+    plan older than the course; the others follow the course."""
 
     term: Term
     plan_version: int
     stop: bool
+    course: Course
 
 
 def driver_id(target: str) -> str:
@@ -52,7 +55,10 @@ async def read_word(cluster: Cluster, target: str) -> Word | None:
     if commit is None:
         return None
     said = json.loads(commit.metadata)
-    return Word(Term(said["pid"], said["epoch"]), commit.offset, said["stop"])
+    version = commit.offset
+    # A driver of before the course said neither; then its plan's version is where it begins.
+    course = Course.decode(said.get("since", version), said.get("course", ""))
+    return Word(Term(said["pid"], said["epoch"]), version, said["stop"], course)
 
 
 class Driver:
@@ -72,9 +78,22 @@ class Driver:
     def term(self) -> Term:
         return Term(self._writer.producer_id, self._writer.epoch)
 
-    async def say(self, plan_version: int, *, stop: bool = False) -> None:
-        """Returns once it can be heard; every carrier hears it within word_poll_seconds."""
-        said = {"pid": self.term.producer_id, "epoch": self.term.epoch, "stop": stop}
+    async def say(
+        self, plan_version: int, *, stop: bool = False, course: Course | None = None
+    ) -> None:
+        """Returns once it can be heard; every carrier hears it within word_poll_seconds.
+
+        Args:
+            course: from an older plan to this one; without it this plan takes a new epoch.
+        """
+        followed = course or Course(plan_version)
+        said = {
+            "pid": self.term.producer_id,
+            "epoch": self.term.epoch,
+            "stop": stop,
+            "since": followed.since,
+            "course": followed.encode(),
+        }
         offsets = [(PLAN_TOPIC, 0, plan_version, json.dumps(said, separators=(",", ":")))]
         # Only drivers write it, and a newer one fences this one.
         await self._writer.commit({driver_id(self._target): offsets}, lambda *_: True)

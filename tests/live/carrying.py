@@ -138,6 +138,19 @@ class Carrying(Office):
         self.begin(carriers=carriers)
         return receipts
 
+    def move(self, where: Mapping[tuple[str, TopicPartition], int]) -> None:
+        """By route's name and partition, another carrier of the epoch that runs."""
+        self._follow(where)
+
+    @property
+    def running(self) -> list[Future[list[Receipt]]]:
+        """The carriers of the plan, by number."""
+        return list(self._running)
+
+    def forget(self, carrier: Future[list[Receipt]]) -> None:
+        """One that was ended on purpose."""
+        self._running.remove(carrier)
+
     def overtake(self) -> list[Receipt]:
         """A newer plan whose carriers begin while those of the old one, under the same ids, still
         write: what those had to leave."""

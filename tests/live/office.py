@@ -14,6 +14,7 @@ from replicator.config.topology import Appliance
 from replicator.driver.adoption import merged
 from replicator.driver.own_topics import make_own_topics
 from replicator.kafka.cluster import Cluster
+from replicator.ledger.course import Course
 from replicator.ledger.entry import Entry
 from replicator.ledger.ledger import Ledger, virgin
 from replicator.ledger.word import Driver
@@ -43,6 +44,8 @@ class Office:
         self.routes, self.appliance = regions.routes, appliance
         self.topics: dict[str, int] = {}
         self.plan_version = 0
+        self._since = 0
+        self._moved: dict[tuple[str, TopicPartition], int] = {}
         self._regions, self._home = regions, regions.home
         self._limits = tuple((max_message_bytes or {}).items())
         self._loop = LoopThread()
@@ -93,9 +96,21 @@ class Office:
         ledger = self._ledgers[name or next(iter(self.routes))]
         return self._await(ledger.read(self._places()))
 
+    def _follow(self, where: Mapping[tuple[str, TopicPartition], int]) -> None:
+        """The next plan, which carriers come to while their epoch goes on.
+
+        Args:
+            where: by route's name and partition, the carrier that has it now.
+        """
+        self._moved |= {(self.routes[name].key, place): at for (name, place), at in where.items()}
+        self.plan_version += 1
+        course = Course(self._since, dict(self._moved), dict(self._limits))
+        self._await(self._driver.say(self.plan_version, course=course))
+
     def _plan(self, carriers: int) -> list[Assignment]:
         """The next plan, announced: so many carriers of every route share all that was adopted."""
         self.plan_version += 1
+        self._since, self._moved = self.plan_version, {}
         self._await(self._driver.say(self.plan_version))
         places = self._places()
         return [

@@ -1,0 +1,124 @@
+"""Following: what a carrier has under the plan of now, which may change while its epoch runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import MutableMapping
+
+from replicator.carrier.assignment import Assignment
+from replicator.carrier.lanes import Lanes
+from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.scribe import Scribe
+from replicator.carrier.taking import Taking
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.word import Word
+from replicator.ledger.writer import Writer
+
+log = logging.getLogger(__name__)
+
+LEAVING_TICK_SECONDS = 0.002
+TICK_SECONDS = 0.05
+
+
+class Following:
+    """Leaves and receives partitions as the driver's word has it.
+
+    Args:
+        ends: both clusters, which are to know the topics that are received.
+        limits: by topic, the largest batch that the target takes; added to.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        *,
+        writer: Writer,
+        ends: tuple[Cluster, Cluster],
+        lanes: Lanes,
+        taking: Taking,
+        scribe: Scribe,
+        book: ReceiptBook,
+        limits: MutableMapping[str, int],
+    ):
+        self.own = frozenset(assignment.partitions)
+        """The carrier's partitions now, whether or not it has come to hold them."""
+        self._assignment = assignment
+        self._writer = writer
+        self._ends = ends
+        self._lanes = lanes
+        self._taking = taking
+        self._scribe = scribe
+        self._book = book
+        self._limits = limits
+        self._plan_version = assignment.plan_version
+        self._is_over = False
+
+    @property
+    def free_id(self) -> str:
+        """The transactional id under which what was released waits for its next carrier."""
+        return f"{self._writer.transactional_id}.free"
+
+    @property
+    def topics(self) -> set[str]:
+        return {partition.topic for partition in self.own}
+
+    def begin(self) -> None:
+        """Everything is wanted; what others are only about to leave is awaited."""
+        assigned = self.own.intersection(self._assignment.partitions)
+        self._taking.want(assigned)
+        self._taking.await_release(self.own - assigned)
+
+    def heed(self, word: Word) -> None:
+        """A word of our driver about a plan that goes on in this epoch."""
+        if word.plan_version <= self._plan_version:
+            return  # what we began with is later, or this was heard already
+        self._plan_version = word.plan_version
+        number = self._assignment.number
+        moved = word.course.of_route(self._assignment.route.key)
+        kept = {each for each in self._assignment.partitions if moved.get(each, number) == number}
+        own = frozenset(kept | {each for each, carrier in moved.items() if carrier == number})
+        left, received = self.own - own, own - self.own
+        self.own = own
+        if not left and not received:
+            return
+        log.info(
+            "event=course route=%s carrier=%d plan=%d leaves=%d receives=%d",
+            *self._book.who,
+            word.plan_version,
+            len(left),
+            len(received),
+        )
+        self._limits.update(word.course.limits)
+        for end in self._ends:
+            end.watch({each.topic for each in received})
+        self._taking.forget(left)
+        # What settles here is taken again once it is left.
+        self._taking.await_release(each for each in received if each not in self._lanes)
+
+    def stop(self) -> None:
+        """Nothing more is left by itself: everything is released together. What is just being
+        released may not be cut short: it would be released once more, over its next carrier."""
+        self._is_over = True
+
+    async def run(self) -> None:
+        """Until cancelled: leaves what another carrier has by now, each partition as soon as all
+        of it that may have landed is acknowledged; the others go on meanwhile."""
+        while True:
+            if self._is_over:
+                await asyncio.sleep(TICK_SECONDS)
+                continue
+            # One that is to come back while it settles is left first, and then taken again.
+            leaving = [
+                lane
+                for lane in self._lanes.values()
+                if lane.is_settling or lane.partition not in self.own
+            ]
+            for lane in leaving:
+                lane.settle()
+            if clear := {lane.partition for lane in leaving if lane.is_empty}:
+                done = await self._scribe.release(self.free_id, clear)
+                self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
+                self._book.released(done)
+                self._taking.want(done & self.own)
+            await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
