@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 
 from replicator.carrier.assignment import Assignment
 from replicator.carrier.lanes import Lanes
@@ -27,6 +27,8 @@ class Following:
     Args:
         ends: both clusters, which are to know the topics that are received.
         limits: by topic, the largest batch that the target takes; added to.
+        nothing_left: called once the carrier has no partition any more: it will get none in this
+            epoch, and its Spark task is not to stay for it.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Following:
         scribe: Scribe,
         book: ReceiptBook,
         limits: MutableMapping[str, int],
+        nothing_left: Callable[[], None],
     ):
         self.own = frozenset(assignment.partitions)
         """The carrier's partitions now, whether or not it has come to hold them."""
@@ -51,6 +54,7 @@ class Following:
         self._scribe = scribe
         self._book = book
         self._limits = limits
+        self._nothing_left = nothing_left
         self._plan_version = assignment.plan_version
         self._is_over = False
 
@@ -121,4 +125,6 @@ class Following:
                 self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
                 self._book.released(done)
                 self._taking.want(done & self.own)
+            if not self.own and not self._lanes:
+                self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)

@@ -138,6 +138,7 @@ class Stint:
             scribe=self._scribe,
             book=book,
             limits=self._limits,
+            nothing_left=self._over.set,
         )
         self._publishing: asyncio.Task[None] | None = None
         self._pace = Pace(route.name, assignment.number)

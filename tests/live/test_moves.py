@@ -41,10 +41,12 @@ def held_by(carrying, topic, number):
 def test_a_partition_moves_within_the_epoch_and_the_others_stay(regional, aggregate, carry, topic):
     carrying = carry(regional, aggregate)
     carrying.adopt(topic, PARTITIONS)
-    with load(regional, topic):
+    with load(regional, topic) as sending:
         carrying.begin(carriers=2)
         carrying.until(lambda: len(held_by(carrying, topic, 0)) == 3)
         carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
+        sent = sending.sent
+        carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
         mine = sorted(held_by(carrying, topic, 0))
         writers = {p: (e.producer_id, e.epoch) for p, e in carrying.entries().items()}
         carrying.move({("west", mine[0]): 1})
@@ -52,6 +54,8 @@ def test_a_partition_moves_within_the_epoch_and_the_others_stay(regional, aggreg
         after = {p: (e.producer_id, e.epoch) for p, e in carrying.entries().items()}
         assert {p for p in writers if writers[p] != after[p]} == {mine[0]}, "a writer was fenced"
         assert after[mine[0]] in writers.values(), "its new carrier began anew"
+        sent = sending.sent
+        carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
     carrying.until_carried()
     receipts = carrying.stop()
     assert carrying.assert_exact()
@@ -124,4 +128,7 @@ def test_idle_partitions_move_as_well(regional, aggregate, carry, topic):
     carrying.move({("west", place): 0 for place in places(topic)})
     carrying.until(lambda: held_by(carrying, topic, 0) == set(places(topic)))
     assert time.monotonic() - began < 5, "it was waited for what nobody left"
+    _, other = carrying.running
+    assert until(other.done, 10), "a carrier that has nothing left stays"
+    assert {each.state for each in other.result()} == {"released"}
     carrying.stop()
