@@ -57,6 +57,7 @@ ANSWERS = {
     "replicator.copies.log_follower.LogUnreadable": ExitCode.UNREACHABLE,
     "replicator.balancing.preview.NoDriver": ExitCode.REFUSED,
     "tui.order_checks.OrderRefused": ExitCode.REFUSED,
+    "replicator.carrier.rewind.CannotRewind": ExitCode.REFUSED,
     "tui.order_checks.UnknownStream": ExitCode.USAGE,
     "tui.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.placements.balance_log.Superseded": ExitCode.FENCED,

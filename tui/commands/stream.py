@@ -20,6 +20,7 @@ from tui.balance_options import (
     warn,
 )
 from tui.commands.topic_pause import pause_topic, resume_topic
+from tui.commands.topic_rewind import rewind_topic
 from tui.exit_codes import ExitCode
 from tui.order_giving import give
 from tui.output import config_option, emit, output_option
@@ -222,7 +223,7 @@ def list_(
     return ExitCode.DONE
 
 
-for command in (pause_topic, resume_topic):
+for command in (pause_topic, resume_topic, rewind_topic):
     stream.add_command(command)
 
 

@@ -1,0 +1,151 @@
+"""An operator's word that records of a partition are mirrored once more, from an earlier offset on.
+
+Nothing else in Sluice makes duplicates; here somebody asked for them. The partition has to be
+paused: its entry must be one that waits for its next carrier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance, Route
+from replicator.kafka.cluster import Cluster
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.ledger import Ledger
+from replicator.ledger.writer import Writer
+
+EARLIEST = "earliest"
+Start = int | str
+"""A source offset, EARLIEST, or `@` and milliseconds since 1970."""
+
+
+class CannotRewind(Exception):
+    """Nothing was changed; the text says why, and what to do first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """One partition's.
+
+    Args:
+        was_at, goes_on_at: source offsets: what lies between is mirrored again.
+    """
+
+    partition: TopicPartition
+    was_at: int
+    goes_on_at: int
+
+
+class Rewind:
+    """Looks where partitions would go on, and has them go on there."""
+
+    def __init__(self, appliance: Appliance, route: Route):
+        self._timeout_ms = appliance.replicator.transaction_timeout_ms
+        self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
+        self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
+        self._ledger = Ledger(self._target, route)
+
+    async def open(self, topic: str) -> None:
+        """Raises Unreachable."""
+        await asyncio.gather(self._source.open([topic]), self._target.open([topic]))
+
+    async def close(self) -> None:
+        await asyncio.gather(self._source.close(), self._target.close())
+
+    @property
+    def trouble(self) -> str:
+        """What does not answer just now."""
+        found = filter(None, (self._source.trouble, self._target.trouble))
+        return "; ".join(found) or "no answer yet"
+
+    async def partitions(self, topic: str, numbers: Collection[int]) -> list[TopicPartition]:
+        """Those of the topic that were ever mirrored, or of them these.
+
+        Raises CannotRewind where one of these, or all, never were.
+        """
+        adopted = await self._ledger.witnessed(topic)
+        unknown = [str(number) for number in numbers if number >= adopted]
+        if not adopted or unknown:
+            which = f"partitions {', '.join(unknown)} of " if adopted else ""
+            raise CannotRewind(f"{which}topic {topic}: never mirrored on {self._ledger.route}")
+        return [TopicPartition(topic, number) for number in sorted(numbers) or range(adopted)]
+
+    async def look(self, partitions: Collection[TopicPartition], to: Start) -> list[Rewound]:
+        """What would be mirrored again.
+
+        Raises CannotRewind where a partition is not paused, or would not go back.
+        """
+        entries = await self._ledger.read(partitions)
+        return [await self._rewound(each, entries.get(each), to) for each in partitions]
+
+    async def rewind(self, partitions: Collection[TopicPartition], to: Start) -> list[Rewound]:
+        """They go on there as soon as they are carried again.
+
+        Raises CannotRewind: those before it in order are rewound, and no others; or Fenced: a
+        carrier has just taken it.
+        """
+        await self.look(partitions, to)
+        return [await self._rewind(each, to) for each in partitions]
+
+    async def _rewind(self, partition: TopicPartition, to: Start) -> Rewound:
+        found = (await self._ledger.read([partition])).get(partition)
+        self._check(partition, found)
+        assert found is not None
+        holder = await Writer(self._target, found.transactional_id, self._timeout_ms).open()
+        # Only now can nobody else replace it.
+        entry = (await self._ledger.read_as_holder(holder, [partition])).get(partition)
+        rewound = await self._rewound(partition, entry, to)
+        assert entry is not None
+        earlier = replace(
+            entry,
+            source_offset=rewound.goes_on_at,
+            target_offset=await self._target.log_end(*partition),
+            source_epoch=-1,
+            gaps=(),
+            # Where a record landed last is what the offset map says from now on.
+            losses=entry.losses + 1,
+        )
+        await self._ledger.replace(holder, {partition: entry}, {partition: earlier})
+        return rewound
+
+    async def _rewound(self, partition: TopicPartition, entry: Entry | None, to: Start) -> Rewound:
+        self._check(partition, entry)
+        assert entry is not None
+        start = await self._source.log_start(*partition)
+        if to == EARLIEST:
+            offset = start
+        elif isinstance(to, str):
+            offset = await self._source.offset_at(*partition, int(to.removeprefix("@")))
+        else:
+            offset = to
+        if offset < start:
+            raise CannotRewind(
+                f"{_shown(partition)}: the source has nothing before offset {start}; nothing was "
+                "changed"
+            )
+        if offset > entry.source_offset:
+            raise CannotRewind(
+                f"{_shown(partition)}: it is at source offset {entry.source_offset}, and {offset} "
+                "lies behind that: what is between would never be mirrored; nothing was changed"
+            )
+        return Rewound(partition, entry.source_offset, offset)
+
+    def _check(self, partition: TopicPartition, entry: Entry | None) -> None:
+        if entry is None:
+            raise CannotRewind(f"{_shown(partition)}: the ledger has no entry; see accept-loss")
+        if entry.parked:
+            raise CannotRewind(f"{_shown(partition)}: it is parked ({entry.parked}); accept-loss")
+        if entry.custody is Custody.VIRGIN:
+            raise CannotRewind(f"{_shown(partition)}: nothing of it was mirrored yet")
+        if entry.custody is Custody.HELD:
+            raise CannotRewind(
+                f"{_shown(partition)}: a carrier has it; pause it first (sluice stream "
+                "pause-topic), and resume it afterwards; nothing was changed"
+            )
+
+
+def _shown(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"

@@ -1,0 +1,110 @@
+"""Claims about rewinding: what was asked for is mirrored again, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from balancer.plan import TopicPartition
+from deploy.lab.traffic import PLAIN, records, send
+from replicator.carrier.rewind import EARLIEST, CannotRewind, Rewind
+from tests.live.stage import make_on_both
+
+COUNT = 200
+
+
+@pytest.fixture
+def carrying(regional, aggregate, carry):
+    return carry(regional, aggregate)
+
+
+@pytest.fixture
+def topic(regional, aggregate, carrying):
+    name = f"rewind-{id(carrying):x}"
+    make_on_both(regional, aggregate, name, 2)
+    carrying.adopt(name, 2)
+    return name
+
+
+def fill(regional, topic, origin):
+    send(regional, topic, records(COUNT, partitions=2, origin=origin), PLAIN)
+
+
+def asked(carrying, topic, what, numbers=(0,), to=0):
+    """`look` or `rewind`, as the command asks."""
+
+    async def ask():
+        (route,) = carrying.routes.values()
+        rewind = Rewind(carrying.appliance, route)
+        await rewind.open(topic)
+        try:
+            partitions = await rewind.partitions(topic, numbers)
+            return await getattr(rewind, what)(partitions, to)
+        finally:
+            await rewind.close()
+
+    return asyncio.run(ask())
+
+
+def size(cluster, topic, number):
+    from confluent_kafka import Consumer
+    from confluent_kafka import TopicPartition as Place
+
+    consumer = Consumer({**cluster.librdkafka_options(), "group.id": "ends"})
+    try:
+        return consumer.get_watermark_offsets(Place(topic, number))[1]
+    finally:
+        consumer.close()
+
+
+def test_records_from_there_on_are_mirrored_once_more_and_what_follows_once(
+    carrying, topic, regional, aggregate
+):
+    fill(regional, topic, "first")
+    carrying.carry_all()
+    place = TopicPartition(topic, 0)
+    position = carrying.entries()[place].source_offset
+    before = size(aggregate, topic, 0), size(aggregate, topic, 1)
+    (shown,) = asked(carrying, topic, "look", to=position - 30)
+    assert (shown.was_at, shown.goes_on_at) == (position, position - 30)
+    assert carrying.entries()[place].source_offset == position, "looking changes nothing"
+    asked(carrying, topic, "rewind", to=position - 30)
+    carrying.carry_all()
+    assert (size(aggregate, topic, 0), size(aggregate, topic, 1)) == (before[0] + 30, before[1])
+    fill(regional, topic, "second")
+    carrying.carry_all()
+    assert size(aggregate, topic, 0) == before[0] + 30 + size(regional, topic, 0) - position
+    (found, _) = carrying.maps("west")
+    (again,) = [it for key, it in found.items() if (key.topic, key.partition) == place]
+    assert again.target_of(position - 1) >= before[0], "the map says where it landed last"
+
+
+def test_all_of_it_again_and_only_of_the_partition_that_was_asked_for(
+    carrying, topic, regional, aggregate
+):
+    fill(regional, topic, "first")
+    carrying.carry_all()
+    before = size(aggregate, topic, 0), size(aggregate, topic, 1)
+    asked(carrying, topic, "rewind", numbers=(1,), to=EARLIEST)
+    carrying.carry_all()
+    assert (size(aggregate, topic, 0), size(aggregate, topic, 1)) == (before[0], 2 * before[1])
+
+
+def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(
+    carrying, topic, regional
+):
+    with pytest.raises(CannotRewind, match="nothing of it was mirrored yet"):
+        asked(carrying, topic, "rewind")
+    fill(regional, topic, "first")
+    carrying.begin()
+    carrying.until_carried()
+    with pytest.raises(CannotRewind, match="pause it first"):
+        asked(carrying, topic, "rewind")
+    carrying.stop()
+    with pytest.raises(CannotRewind, match="never be mirrored"):
+        asked(carrying, topic, "rewind", to=10**6)
+    with pytest.raises(CannotRewind, match="partitions 7 of"):
+        asked(carrying, topic, "look", numbers=(7,))
+    carrying.carry_all()
+    assert carrying.assert_exact() == COUNT

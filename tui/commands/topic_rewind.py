@@ -1,0 +1,123 @@
+"""sluice stream rewind-topic: records of a paused topic are mirrored once more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tui.balance_options import one_chosen, one_route_option, region_option
+from tui.exit_codes import ExitCode
+from tui.output import config_option, emit, output_option, table
+
+if TYPE_CHECKING:
+    from replicator.carrier.rewind import Rewind, Rewound, Start
+
+
+@click.command("rewind-topic")
+@click.argument("topic")
+@config_option
+@region_option
+@one_route_option
+@click.option(
+    "--partition", "numbers", type=click.IntRange(min=0), multiple=True, help="Only this one."
+)
+@click.option(
+    "--to",
+    required=True,
+    metavar="WHERE",
+    help="A source offset, `earliest`, an instant (2026-11-22T03:00:00Z) or how long ago (10m).",
+)
+@click.option("--yes", is_flag=True, help="Rewind. Without it nothing is changed.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    help="Seconds until it gives up on clusters that do not answer.",
+)
+@output_option
+def rewind_topic(
+    topic: str,
+    config: str,
+    region: str | None,
+    route_name: str,
+    numbers: Sequence[int],
+    to: str,
+    yes: bool,
+    timeout: float,
+    output: str,
+) -> int:
+    """Mirror records of TOPIC again, from an earlier offset on. It makes duplicates.
+
+    The topic, or these partitions, must be paused (pause-topic); resume-topic lets them go on.
+    Without --yes it shows what would be mirrored again. Ends with 4 where a partition cannot be
+    rewound, and says why.
+    """
+    from replicator.audit.window import BadWindow
+    from replicator.carrier.rewind import Rewind
+    from replicator.config.topology import load
+
+    try:
+        start = started(to)
+    except BadWindow as error:
+        raise click.UsageError(f"--to: {error}") from None
+    appliance = load(config)
+    _, route = one_chosen(appliance, region, route_name)
+    found = asyncio.run(
+        _within(timeout, Rewind(appliance, route), topic, frozenset(numbers), start, yes)
+    )
+    emit(output, [_values(each, yes) for each in found], lambda: _text(found, yes))
+    return ExitCode.DONE
+
+
+def started(to: str) -> Start:
+    """Where --to means; raises BadWindow on what is none of its forms."""
+    from replicator.audit.window import instant
+    from replicator.carrier.rewind import EARLIEST
+
+    if to.isdigit():
+        return int(to)
+    return EARLIEST if to == EARLIEST else f"@{instant(to, time.time_ns() // 1_000_000)}"
+
+
+async def _within(
+    seconds: float, rewind: Rewind, topic: str, numbers: frozenset[int], to: Start, yes: bool
+) -> list[Rewound]:
+    from replicator.kafka.brokers import Unreachable
+
+    try:
+        async with asyncio.timeout(seconds):
+            await rewind.open(topic)
+            partitions = await rewind.partitions(topic, numbers)
+            ask = rewind.rewind if yes else rewind.look
+            return await ask(partitions, to)
+    except TimeoutError:
+        raise Unreachable(
+            f"given up after {seconds:g} s: {rewind.trouble}; look again without --yes"
+        ) from None
+    finally:
+        await rewind.close()
+
+
+def _values(each: Rewound, is_done: bool) -> dict[str, Any]:
+    return {
+        **each.partition._asdict(),
+        "was_at_source_offset": each.was_at,
+        "goes_on_at_source_offset": each.goes_on_at,
+        "offsets_again": each.was_at - each.goes_on_at,
+        "is_done": is_done,
+    }
+
+
+def _text(found: Sequence[Rewound], is_done: bool) -> str:
+    rows = [
+        (*each.partition, each.was_at, each.goes_on_at, each.was_at - each.goes_on_at)
+        for each in found
+    ]
+    heads = ("TOPIC", "PARTITION", "WAS AT", "GOES ON AT", "OFFSETS AGAIN")
+    last = "Rewound: resume it." if is_done else "Nothing was changed. To do it, say --yes."
+    return f"{table(heads, rows)}\n{last}"
