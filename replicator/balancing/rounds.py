@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from balancer.demand.load_model import Factors
 from balancer.plan import Plan, TopicPartition
+from replicator.balancing.calibration import Calibration
+from replicator.balancing.route_settings import OPENED, UNOPENED
 from replicator.balancing.source_watch import SourceWatch
 from replicator.balancing.stream_round import Outcome, Scene, StreamRound, label
 from replicator.config.topology import Appliance, Route
@@ -43,6 +46,8 @@ class Rounds:
         self._board = Board(url, region)
         self._report_stores = {route: OffsetStore(url, route.key) for route in self._routes}
         self._watches = {route: SourceWatch(appliance, route) for route in self._routes}
+        self._calibrations = {route: Calibration() for route in self._routes}
+        self._observed_at: dict[Route, float] = {}
         self._streams: dict[tuple[Route, str], StreamRound] = {}
         self._statuses: dict[tuple[Route, str], RoundStatus] = {}
         self._book: Book | None = None
@@ -129,19 +134,31 @@ class Rounds:
             return {}
         return {TopicPartition(topic, number): it for (_, topic, number), it in found.items()}
 
+    def _costs(
+        self, route: Route, reports: Iterable[PartitionReport], now: float
+    ) -> tuple[Factors, Factors]:
+        calibration = self._calibrations[route]
+        seconds = now - self._observed_at.get(route, now)
+        self._observed_at[route] = now
+        if seconds > 0:
+            calibration.observe(reports, now, seconds)
+        return calibration.factors(UNOPENED, OPENED)
+
     # -- what follows
 
     async def _round(self, route: Route, book: Book, in_force: InForce, write: Write) -> None:
         now_ms = time.time_ns() // 1_000_000
         watch = self._watches[route]
+        reports = await self._reports(route)
         scene = Scene(
             now_ms=now_ms,
             book=book,
             in_force=in_force,
             rates=watch.rates(now_ms),
             fresh=watch.fresh(now_ms),
-            reports=await self._reports(route),
+            reports=reports,
             degraded=watch.degraded(now_ms),
+            measured=self._costs(route, reports.values(), now_ms / 1000),
         )
         names = {DEFAULT_STREAM, *(each.name for each in book.streams(route.key, now_ms))}
         for gone in {key for key in self._streams if key[0] == route and key[1] not in names}:

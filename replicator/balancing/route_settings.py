@@ -29,7 +29,13 @@ class StreamSettings:
 
 
 def settings_of(
-    settings: BalanceSettings, route: Route, stream: Stream | None, *, slots: int, partitions: int
+    settings: BalanceSettings,
+    route: Route,
+    stream: Stream | None,
+    *,
+    slots: int,
+    partitions: int,
+    measured: tuple[Factors, Factors] = (UNOPENED, OPENED),
 ) -> StreamSettings:
     """The stream's.
 
@@ -37,6 +43,8 @@ def settings_of(
         stream: None: the route's default one.
         slots: Spark's task slots, which carriers_max = 0 means.
         partitions: how many the stream has.
+        measured: what batches cost that are carried as they are, and those that are opened; counts
+            where no capacity is configured.
     """
     of_route = settings.routes.get(route.name, RouteBalance())
 
@@ -52,7 +60,7 @@ def settings_of(
     carriers_min = int(one("carriers_min"))
     carriers_max = int(one("carriers_max")) or max(slots, carriers_min)
     capacity = one("capacity_mib_per_second") * MIB
-    factors = (Factors.of_capacity(capacity),) * 2 if capacity else (UNOPENED, OPENED)
+    factors = (Factors.of_capacity(capacity),) * 2 if capacity else measured
     return StreamSettings(
         Limits(
             carriers_min=min(carriers_min, carriers_max),

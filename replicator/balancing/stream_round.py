@@ -13,9 +13,10 @@ from balancer.decision.placement import Placement
 from balancer.decision.placing import Scope
 from balancer.decision.round import Decision, Orders, RoundView, decide
 from balancer.decision.standing import Standing
+from balancer.demand.load_model import Factors
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
-from replicator.balancing.route_settings import settings_of
+from replicator.balancing.route_settings import OPENED, UNOPENED, settings_of
 from replicator.balancing.shares import Known, ShareMemory
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.topology import Route
@@ -54,6 +55,7 @@ class Scene:
         fresh: those that were looked at lately.
         reports: of the carriers, of this route.
         degraded: why nothing of the rates is to be believed.
+        measured: what carrying costs, of batches carried as they are and of those opened.
     """
 
     now_ms: int
@@ -63,6 +65,7 @@ class Scene:
     fresh: Set[TopicPartition] = frozenset()
     reports: Mapping[TopicPartition, PartitionReport] = field(default_factory=dict)
     degraded: str | None = None
+    measured: tuple[Factors, Factors] = (UNOPENED, OPENED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class StreamRound:
             stream,
             slots=scene.in_force.slots,
             partitions=len(partitions),
+            measured=scene.measured,
         )
         known = self._memory.known(partitions, scene.rates, scene.fresh, scene.reports, of.model)
         if scene.degraded and standing is None:
