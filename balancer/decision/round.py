@@ -160,20 +160,26 @@ def _alerts(
     standing: Standing,
     frozen_for: str | None,
 ) -> tuple[Alert, ...]:
-    name, shares = view.route, found.route.shares
-    counts = Counter(standing.where.values())
+    name, shares, first = view.route, found.route.shares, view.first_carrier
+    counts = Counter({first + at: n for at, n in Counter(standing.where.values()).items()})
+    pins = {each: first + at for each, at in found.impossible.items()}
+    excluded = {first + at: why for at, why in view.orders.excluded.items()}
     given = [
         *alerts.degraded(name, view.degraded),
         *alerts.frozen(name, frozen_for, standing.freeze.seconds(view.now_ms)),
         *alerts.executors_fewer(name, view.slots, len(counts)),
         *alerts.lagging(name, standing.lag.lagging(rules, view.now_ms), view.lag_seconds),
         *alerts.doubted(name, view.doubts, shares),
-        *alerts.pins_impossible(name, found.impossible, view.orders.excluded),
+        *alerts.pins_impossible(name, pins, excluded),
         *alerts.homeless(name, counts, limits.partitions_max),
     ]
     if view.degraded is None:
         by_carrier = loads(standing.where, shares, standing.carriers)
-        overloaded = {at: load for at, load in by_carrier.items() if load > 1 and counts[at] > 1}
+        overloaded = {
+            first + at: load
+            for at, load in by_carrier.items()
+            if load > 1 and counts[first + at] > 1
+        }
         given += alerts.hot_partitions(name, shares, limits.threshold)
         given += alerts.resize(name, found.wanted, overloaded)
     return tuple(given)

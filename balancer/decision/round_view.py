@@ -58,3 +58,4 @@ class RoundView:
     degraded: str | None = None
     withdrawn: Set[TopicPartition] = frozenset()
     doubts: Mapping[TopicPartition, str] = field(default_factory=dict)
+    first_carrier: int = 0

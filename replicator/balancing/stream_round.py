@@ -123,14 +123,18 @@ class StreamRound:
             measured=scene.measured,
         )
         known = self._memory.known(partitions, scene.rates, scene.fresh, scene.reports, of.model)
-        if scene.degraded and standing is None:
-            # The driver places by count as well, and nothing has to move for that.
-            return Outcome(self._told(scene, partitions, known, None, first))
         order = scene.book.by_hand(route, self._stream, now_ms)
         if order and order.id in self._answered:
             # The answer is written, and only not read yet.
             order = None
         generation = standing.generation if standing else 0
+        if scene.degraded and standing is None:
+            # The driver places by count as well, and nothing has to move for that.
+            status = self._told(scene, partitions, known, None, first)
+            if order is None:
+                return Outcome(status)
+            answer = self._answer(order, f"nothing is known of loads: {scene.degraded}", now_ms)
+            return Outcome(status, records=(answer,), taken_back=(key_of(order),))
         is_stale = order is not None and order.generation != generation
         by_hand = asked or (order.scope if order and not is_stale else None)
         view = self._view(scene, partitions, known, standing, first, by_hand)
@@ -141,7 +145,13 @@ class StreamRound:
             records.append(self._placed(decision.standing, first, now_ms))
         taken_back: tuple[bytes, ...] = ()
         if order:
-            records.append(self._answer(order, decision, is_stale, generation, now_ms))
+            refused = (
+                f"it was given upon generation {order.generation}, and by now there is "
+                f"{generation}: look at the plan again"
+            )
+            moves = len(decision.placement.moves) if decision.placement and not is_stale else 0
+            done = decision.standing.generation, moves
+            records.append(self._answer(order, refused if is_stale else None, now_ms, *done))
             taken_back = (key_of(order),)
         return Outcome(
             status,
@@ -217,6 +227,7 @@ class StreamRound:
             degraded=scene.degraded,
             withdrawn={TopicPartition(*each) for each in paused} | elsewhere,
             doubts=known.doubts,
+            first_carrier=first,
         )
 
     def _silent(self, scene: Scene, first: int) -> Set[int]:
@@ -253,22 +264,17 @@ class StreamRound:
         )
 
     def _answer(
-        self, order: ByHand, decision: Decision, is_stale: bool, generation: int, now_ms: int
+        self, order: ByHand, refused: str | None, now_ms: int, generation: int = 0, moves: int = 0
     ) -> Answer:
-        refused = (
-            f"it was given upon generation {order.generation}, and by now there is {generation}: "
-            "look at the plan again"
-        )
-        placement = decision.placement
         return Answer(
             route=self._route.key,
             stream=self._stream,
             at_ms=now_ms,
             who=self._who,
             id=order.id,
-            refused=refused if is_stale else None,
-            generation=decision.standing.generation,
-            moves=len(placement.moves) if placement and not is_stale else 0,
+            refused=refused,
+            generation=generation,
+            moves=moves,
         )
 
     def _told(

@@ -166,6 +166,20 @@ def test_an_order_upon_another_generation_is_refused_and_changes_nothing():
     assert "generation 7" in answer.refused and answer.generation == 1
 
 
+def test_an_order_while_nothing_is_known_of_loads_is_refused_with_the_reason():
+    book = book_of(order(0))
+    outcome = stream_round().round(scene(book, rates={}, fresh=set(), degraded="not looked at"))
+    (answer,) = outcome.records
+    assert "not looked at" in answer.refused and outcome.taken_back == (key_of(order(0)),)
+
+
+def test_alerts_of_a_stream_name_carriers_by_the_numbers_that_people_see():
+    own = Stream(**SAID, name="own", topics=("orders",), first_carrier=3000)
+    pin = Pin(**SAID, topic="orders", partition=0, carrier=3007)
+    alerts = stream_round("own").round(scene(book_of(own, pin))).status.alerts
+    assert any("no carrier 3007" in each.text for each in alerts)
+
+
 def test_a_preview_is_what_an_order_by_hand_would_do():
     book = book_of(placed_by(stream_round().round(scene())))
     heavy = {**rates(), PARTITIONS[0]: Rate(3 * MIB, 1)}
