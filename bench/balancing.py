@@ -5,8 +5,8 @@ python -m bench.balancing
 As in LinkedIn's comparison both mirrors carry the same skewed topics from the same source, each to
 a target of its own: the control (region west) has no balancer, the candidate (region east) has one.
 What each carrier carried is read off the targets' logs; `sluice audit` says that both have it all.
-Then partitions are moved under the same load, again and again, by excluding a carrier and including
-it again, and a reader of the target takes the time of every record.
+Then a third of the partitions is moved under the same load, again and again, and a reader of the
+target takes the time of every record.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ import asyncio
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from statistics import fmean, median, pstdev
 from typing import Any
 
 import click
 import numpy as np
-from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import NewTopic
 
 from balancer.plan import Plan, TopicPartition
 from bench.machine import described, load_average
+from deploy.lab.arrivals import Arrivals
 from deploy.lab.daemons import SLUICE, Daemons
-from deploy.lab.kafka import CHECKOUT, KafkaCluster
+from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import Lab
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
@@ -40,7 +38,7 @@ from replicator.kafka.cluster import Cluster
 from replicator.placements.balance_log import BalanceLog
 from replicator.placements.board import Board
 from replicator.placements.in_force import InForce
-from replicator.placements.records import Exclusion, Placed, key_of
+from replicator.placements.records import Pin, Placed, key_of
 from replicator.traffic.log_sampler import LogSampler
 from replicator.traffic.look import Look
 
@@ -157,62 +155,28 @@ def _deviation(amounts: Mapping[int, int]) -> float:
     return round(pstdev(values) / fmean(values), 4)
 
 
-class Reader:
-    """Takes the time of every record of a target, in a thread, while the `with` block runs."""
-
-    def __init__(self, cluster: KafkaCluster) -> None:
-        self.seen: list[tuple[float, float, str, int]] = []
-        """Arrived and sent, unix seconds; topic and partition."""
-        self._consumer = Consumer(
-            {**cluster.librdkafka_options(), "group.id": "reader", "fetch.wait.max.ms": 5}
-        )
-        self._consumer.assign([self._end(each) for each in rates()])
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Reader:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._consumer.close()
-
-    def _end(self, each: TopicPartition) -> Place:
-        _, end = self._consumer.get_watermark_offsets(Place(*each))
-        return Place(*each, end)
-
-    def _run(self) -> None:
-        while not self._over.is_set():
-            for message in self._consumer.consume(1000, 0.05):
-                if message.error() is None:
-                    value = message.value()
-                    assert isinstance(value, bytes)
-                    sent = float(value[:17])
-                    where = str(message.topic()), int(message.partition() or 0)
-                    self.seen.append((time.time(), sent, *where))
-
-
-def moved(site: Site, reader: Reader, rounds: int) -> list[dict[str, float]]:
-    """Excludes a carrier and includes it again; what readers of the target had of it."""
+def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
+    """Pins some partitions to other carriers, again and again; what readers had of it."""
     found = []
     for number in range(rounds):
         before = site.placed()
         assert before
-        order = Exclusion(
-            route=f"west.{CANDIDATE}",
-            at_ms=int(time.time() * 1000),
-            who="bench",
-            carrier=before.carriers[0],
-            why="bench",
-        )
-        if number % 2 == 0:
-            site.log().write([order])
-        else:
-            excluded = site.log().read().excluded(order.route, order.at_ms)
-            again = [order.model_copy(update={"carrier": carrier}) for carrier in excluded]
-            site.log().write([], [key_of(each) for each in again])
+        at_ms = int(time.time() * 1000)
+        chosen = sorted(before.where)[number % 3 :: 3]
+        pins = [
+            Pin(
+                route=f"west.{CANDIDATE}",
+                at_ms=at_ms,
+                who="bench",
+                topic=place.topic,
+                partition=place.partition,
+                carrier=(before.where[place] + 1) % CARRIERS,
+            )
+            for place in chosen
+        ]
+        old = site.log().read().of(Pin, f"west.{CANDIDATE}", at_ms)
+        new = {key_of(pin) for pin in pins}
+        site.log().write(pins, [key_of(pin) for pin in old if key_of(pin) not in new])
 
         def is_placed(generation: int = before.generation) -> bool:
             placed = site.placed()
@@ -224,34 +188,23 @@ def moved(site: Site, reader: Reader, rounds: int) -> list[dict[str, float]]:
         assert placed
         time.sleep(MOVES_SECONDS)
         gone = {p for p, carrier in placed.where.items() if before.where.get(p) != carrier}
-        found.append(_felt(reader.seen, placed.at_ms / 1000, gone))
+        found.append(_felt(reader, placed.at_ms / 1000, gone))
     return found
 
 
-def _felt(
-    seen: Sequence[tuple[float, float, str, int]], decided: float, gone: set[TopicPartition]
-) -> dict[str, float]:
-    near = [row for row in seen if decided - 10 < row[1] < decided + 10]
-    arrivals: dict[TopicPartition, list[float]] = defaultdict(list)
-    for arrived, _, topic, partition in near:
-        arrivals[TopicPartition(topic, partition)].append(arrived)
-    ends, silences = [], []
-    for place in gone:
-        times = np.sort(np.array(arrivals[place]))
-        times = times[times > decided - 1]
-        gap = int(np.argmax(np.diff(times)))
-        silences.append(float(times[gap + 1] - times[gap]))
-        ends.append(float(times[gap + 1]) - decided)
-    all_of_it = [float(np.diff(np.sort(np.array(times))).max()) for times in arrivals.values()]
-    late = [arrived - sent for arrived, sent, *_ in near if sent > decided - 1]
-    calm = [arrived - sent for arrived, sent, *_ in near if sent <= decided - 1]
+def _felt(reader: Arrivals, decided: float, gone: Collection[TopicPartition]) -> dict[str, float]:
+    silences = reader.silences(decided - 1, decided + 10)
+    of_moved = [silences[place] for place in gone]
+    lasted = max(at for _, at in of_moved) - decided
+    calm = reader.latencies(decided - 10, decided - 1)
+    late = reader.latencies(decided - 1, decided + 10)
     return {
         "partitions moved": len(gone),
-        "decision to first record of the last, s": round(max(ends), 2),
-        "longest silence of one that moved, s": round(max(silences), 2),
-        "longest silence of any, s": round(max(all_of_it), 2),
-        "p99 before, ms": round(float(np.percentile(calm, 99)) * 1000, 1),
-        "p99 of the 10 s since, ms": round(float(np.percentile(late, 99)) * 1000, 1),
+        "decision to first record of the last, s": round(lasted, 2),
+        "longest silence of one that moved, s": round(max(of_moved)[0], 2),
+        "longest silence of any, s": round(max(silences.values())[0], 2),
+        "p99 of 10 s before, ms": round(float(np.percentile(calm, 99)) * 1000, 1),
+        "p99 of 10 s since, ms": round(float(np.percentile(late, 99)) * 1000, 1),
         "latest record, ms": round(max(late) * 1000, 1),
     }
 
@@ -298,7 +251,7 @@ def compare(lab: Lab, seconds: float, rounds: int) -> dict[str, object]:
             print(json.dumps(spreads, indent=2), file=sys.stderr)
             # The other mirror would be measured with it.
             daemons.end(CONTROL)
-            with Reader(lab.regions[CANDIDATE].aggregate) as reader:
+            with Arrivals(lab.regions[CANDIDATE].aggregate, rates()) as reader:
                 time.sleep(MOVES_SECONDS)
                 felt = moved(site, reader, rounds)
         finally:

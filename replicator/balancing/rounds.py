@@ -94,7 +94,10 @@ class Rounds:
         self._decided_upon = upon
         self._round_at = now + self._settings.round_seconds
         for route in self._routes:
-            await self._round(route, self._book, self._in_force, write)
+            if self._watches[route].is_loaded:
+                await self._round(route, self._book, self._in_force, write)
+            else:
+                self._decided_upon = None
         await self._show()
 
     async def close(self) -> None:

@@ -62,6 +62,8 @@ class SourceWatch:
         self._densities: Densities = {}
         self._looked_at_ms: int | None = None
         self._is_first = self._is_open = False
+        self.is_loaded = False
+        """What was seen before this one's time is known; before that, no rates are to be asked."""
         self._troubles: dict[str, str] = {}
         self._wants = asyncio.Event()
 
@@ -102,6 +104,7 @@ class SourceWatch:
             await aside(self._read, now_ms)
         except StoreUnreachable as error:
             self._say("history", str(error))
+        self.is_loaded = True
 
     async def keep(self) -> None:
         """Until cancelled."""

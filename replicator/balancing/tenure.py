@@ -17,6 +17,11 @@ from replicator.topics.admin_error import AdminError
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
+SUCCESSOR_LOOKS, SUCCESSOR_LOOK_SECONDS = 10, 1.0
+
+
+class TimedOut(AdminError):
+    """What was to be written is not; ask again, after looking at what the log says."""
 
 
 class Tenure:
@@ -49,6 +54,15 @@ class Tenure:
             Superseded: a newer balancer acts.
             AdminError, LogUnreadable: it may not be written; what the log says then counts.
         """
+        try:
+            await self._write(records, taken_back)
+        except Superseded:
+            await self._confirm_successor()
+            raise TimedOut(
+                self._name, "a transaction of ours timed out, and no newer balancer speaks"
+            ) from None
+
+    async def _write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes]) -> None:
         async with self._writing:
             if self._publisher is None:
                 await self._take_again()
@@ -57,8 +71,9 @@ class Tenure:
             writing = aside(self._publisher.publish, tuple(records), tuple(taken_back))
             try:
                 await asyncio.shield(writing)
-            except AdminError:
-                # It is not known any more what its transactions came to.
+            except (AdminError, Superseded):
+                # It is not known any more what its transactions came to. And a transaction of our
+                # own that timed out looks like a newer balancer.
                 self._publisher = None
                 raise
 
@@ -84,11 +99,24 @@ class Tenure:
 
     async def _take_again(self) -> None:
         """But not from a newer balancer, which may have come meanwhile."""
+        if successor := await self._successor():
+            raise Superseded(successor)
+        await self._open()
+
+    async def _confirm_successor(self) -> None:
+        """Raises Superseded once a newer balancer has spoken; it does so as soon as it is there."""
+        for _ in range(SUCCESSOR_LOOKS):
+            if successor := await self._successor():
+                raise Superseded(successor)
+            await asyncio.sleep(SUCCESSOR_LOOK_SECONDS)
+
+    async def _successor(self) -> str | None:
+        """Whose lease is in force, if it is not ours."""
         book = await aside(self._log.read)
         lease = book.lease(self._region)
-        if lease and lease.who != self._who:
-            raise Superseded(f"{self._name}: {lease.who} acts since {lease.since_ms} ms")
-        await self._open()
+        if lease is None or lease.who == self._who:
+            return None
+        return f"{self._name}: {lease.who} acts since {lease.since_ms} ms"
 
     async def _open(self) -> None:
         publisher = Publisher(self._name, self._cluster, self._region)

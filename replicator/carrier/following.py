@@ -17,7 +17,7 @@ from replicator.ledger.writer import Writer
 
 log = logging.getLogger(__name__)
 
-LEAVING_TICK_SECONDS = 0.002
+LEAVING_TICK_SECONDS = 0.005
 TICK_SECONDS = 0.05
 
 
@@ -68,10 +68,12 @@ class Following:
         return {partition.topic for partition in self.own}
 
     def begin(self) -> None:
-        """Everything is wanted; what others are only about to leave is awaited."""
-        assigned = self.own.intersection(self._assignment.partitions)
-        self._taking.want(assigned)
+        """Everything is wanted; what others are only about to leave is awaited. What is to be left,
+        and a stint before this one still holds, is taken to be released."""
+        assigned = frozenset(self._assignment.partitions)
+        self._taking.want(self.own & assigned)
         self._taking.await_release(self.own - assigned)
+        self._taking.reclaim(assigned - self.own)
 
     def heed(self, word: Word) -> None:
         """A word of our driver about a plan that goes on in this epoch."""
@@ -125,6 +127,6 @@ class Following:
                 self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
                 self._book.released(done)
                 self._taking.want(done & self.own)
-            if not self.own and not self._lanes:
+            if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)

@@ -18,7 +18,7 @@ from collections.abc import (
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
-from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster
+from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster, StartOver
 from replicator.ledger.entry import Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss
@@ -132,13 +132,16 @@ class Scribe:
                     lane.last_stated = statement.entry
             return bool(done)
 
-    async def park(self, lane: Lane, loss: Loss) -> None:
+    async def park(self, lane: Lane, loss: Loss) -> bool:
         """Stop a lane for good; the others go on. What is in flight may still land: the entry
-        stays HELD, so whoever goes on reads the tail."""
+        stays HELD, so whoever goes on reads the tail.
+
+        Returns: whether it was ours to stop.
+        """
         async with self._lock:
             # Released meanwhile, it is no longer ours to write of.
             if self._lanes.get(lane.partition) is not lane:
-                return
+                return False
             # First: what lands while runs are told is left to whoever reads the tail.
             entry = lane.statement().entry
             await self._tell([lane])
@@ -146,6 +149,7 @@ class Scribe:
             self._writer.left_at(lane.partition, lane.entry.sequence)
             self.parked[lane.partition] = loss
             await self._commit({lane.partition: entry.park(loss)}, self._ledger.commit)
+            return True
 
     async def release(
         self, transactional_id: str, only: Collection[TopicPartition] | None = None
@@ -154,6 +158,10 @@ class Scribe:
 
         Args:
             only: of these, where not all are to be released.
+
+        Raises:
+            StartOver: of these some may have been released, and some not: another carrier may have
+                them already, so it may not be tried again.
         """
         async with self._lock:
             # First: a lane that becomes empty while runs are told has landed some that were not.
@@ -167,6 +175,8 @@ class Scribe:
             entries = {lane.partition: lane.released(transactional_id) for lane in lanes}
             await self.tell()
             done = await self._commit(entries, self._ledger.release)
+            if only is not None and len(done) < len(entries):
+                raise StartOver(f"{transactional_id}: the target took only a part of a release")
             for lane in lanes:
                 if lane.partition in done:
                     self._writer.left_at(lane.partition, lane.entry.sequence)

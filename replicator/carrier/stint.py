@@ -51,6 +51,7 @@ TARGET_WATCH_SECONDS = 1.0
 RELEASE_SECONDS = 3.0
 CLOSE_SECONDS = 2.0
 METADATA_SECONDS = 30.0
+PROMISE_SPARE_SECONDS = 5.0
 MOVE_UP_SECONDS = 60.0
 MOVE_UP_PATIENCE_SECONDS = 5.0
 
@@ -128,6 +129,8 @@ class Stint:
             scribe=self._scribe,
             book=book,
             taken=self._taken,
+            own_id=lambda: self._writer.transactional_id,
+            promise_seconds=settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
         )
         self._following = Following(
             assignment,
@@ -397,8 +400,10 @@ class Stint:
 
     async def _park(self, lane: Lane, loss: Loss) -> None:
         self._book.note([lane], {}, {})
-        await self._scribe.park(lane, loss)
-        self._taking.stop(lane.partition, str(loss))
+        if await self._scribe.park(lane, loss) and lane.partition in self._following.own:
+            self._taking.stop(lane.partition, str(loss))
+        else:
+            self._scribe.parked.pop(lane.partition, None)
 
     async def _look_around(self) -> None:
         """Metadata is read again after errors; this is for changes that cause none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable, Collection, Iterable
 from math import inf
@@ -14,16 +15,17 @@ from replicator.carrier.lanes import Lanes
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
 from replicator.kafka.cluster import Cluster
-from replicator.ledger.entry import Custody
+from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.takeover import Takeover
+from replicator.ledger.writer import base_id
 
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 1.0
-PROMISED_ASK_SECONDS = 0.05
-PROMISED_SECONDS = 6.0
-"""Longer than a carrier takes that drains what it was told to leave; then it is taken from it."""
+PROMISED_ASK_SECONDS = (0.02, 0.08)
+"""At random between these: takers of what one carrier released shall not all come at once."""
+REFRESH_SECONDS = 0.5
 WAITED_LONG_SECONDS = 5.0
 
 
@@ -36,6 +38,9 @@ class Taking:
         ends: both clusters, asked for fresh metadata while something waits.
         lanes: get what is taken.
         taken: called when they got some.
+        own_id: of the writer. What is held under it nobody else will release.
+        promise_seconds: so long it is waited for what another carrier was told to leave. Longer
+            than a living one takes for a batch that the target does not acknowledge.
     """
 
     def __init__(
@@ -48,6 +53,8 @@ class Taking:
         scribe: Scribe,
         book: ReceiptBook,
         taken: Callable[[], None],
+        own_id: Callable[[], str],
+        promise_seconds: float,
     ):
         self._takeover = takeover
         self._ledger = ledger
@@ -56,10 +63,16 @@ class Taking:
         self._scribe = scribe
         self._book = book
         self._taken = taken
+        self._own_id = own_id
+        self._promise_seconds = promise_seconds
         self.waiting: dict[TopicPartition, str] = {}
         self.stopped: dict[TopicPartition, str] = {}
         self._waiting_since: dict[str, float] = {}
         self._promised: dict[TopicPartition, float] = {}
+        self._reclaimed: set[TopicPartition] = set()
+        self.is_taking = False
+        """Something may have been committed that is not known to be held yet."""
+        self._refreshed_at = 0.0
         self._wanting = asyncio.Event()
 
     def want(self, partitions: Iterable[TopicPartition]) -> None:
@@ -69,9 +82,16 @@ class Taking:
 
     def await_release(self, partitions: Iterable[TopicPartition]) -> None:
         """To be acquired once the carriers that were told to leave them have; or, should one of
-        them not do so, PROMISED_SECONDS from now."""
+        them not do so in time, from it."""
         wanted = list(partitions)
-        self._promised |= dict.fromkeys(wanted, time.monotonic() + PROMISED_SECONDS)
+        self._promised |= dict.fromkeys(wanted, time.monotonic() + self._promise_seconds)
+        self.want(wanted)
+
+    def reclaim(self, partitions: Iterable[TopicPartition]) -> None:
+        """To be acquired as long as they are held under our own id, by a writer before this one:
+        another carrier waits for them, and only we can release them."""
+        wanted = list(partitions)
+        self._reclaimed |= set(wanted)
         self.want(wanted)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
@@ -80,6 +100,7 @@ class Taking:
             self.waiting.pop(partition, None)
             self.stopped.pop(partition, None)
             self._promised.pop(partition, None)
+            self._reclaimed.discard(partition)
             self._scribe.parked.pop(partition, None)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
@@ -94,9 +115,13 @@ class Taking:
             # What is parked is asked for again too: an operator's word shall not wait for the
             # epoch's end.
             await self._wanting.wait()
+            self.is_taking = True
             await self._take()
+            self.is_taking = False
             if self._promised:
-                await asyncio.sleep(PROMISED_ASK_SECONDS)
+                if any(self.waiting.values()):
+                    await self._refresh()
+                await asyncio.sleep(random.uniform(*PROMISED_ASK_SECONDS))
                 continue
             # Others may have been parked meanwhile.
             if not (self.waiting or self.stopped):
@@ -108,9 +133,12 @@ class Taking:
 
     async def _take(self) -> None:
         asked = self.waiting.keys() | self.stopped.keys()
-        held = await self._still_held(asked & self._promised.keys())
+        held = await self._held_by_others(asked & (self._promised.keys() | self._reclaimed))
+        self.forget(held & self._reclaimed)
         acquired = await self._takeover.acquire(asked - held)
         for partition, one in acquired.taken.items():
+            self._promised.pop(partition, None)
+            self._reclaimed.discard(partition)
             lane = Lane(partition, one.entry)
             lane.source_leader, lane.target_leader = one.source_leader, one.target_leader
             self._lanes[partition] = lane
@@ -131,25 +159,29 @@ class Taking:
         self.stopped = {each: reason for each, reason in parked.items() if each not in gone}
         self._say_waiting(time.monotonic())
 
-    async def _still_held(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
+    async def _held_by_others(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
         """Those that have not been left yet, and shall not be taken from whoever holds them."""
         now = time.monotonic()
-        for partition in [each for each in partitions if self._promised[each] < now]:
+        for partition in [each for each in partitions if self._promised.get(each, now) < now]:
             del self._promised[partition]
-        waited = [each for each in partitions if each in self._promised]
-        if not waited:
+        asked = [each for each in partitions if each in self._promised or each in self._reclaimed]
+        if not asked:
             return set()
-        entries = await self._ledger.read(waited)
-        held = {
-            each
-            for each in waited
-            if each in entries
-            and entries[each].custody is Custody.HELD
-            and not entries[each].parked
-        }
-        for partition in set(waited) - held:
+        entries = await self._ledger.read(asked)
+        held = {each for each in asked if each in entries and self._is_of_another(entries[each])}
+        for partition in set(asked) - held:
             self._promised.pop(partition, None)
         return held
+
+    def _is_of_another(self, entry: Entry) -> bool:
+        is_held = entry.custody is Custody.HELD and not entry.parked
+        return is_held and base_id(entry.transactional_id) != base_id(self._own_id())
+
+    async def _refresh(self) -> None:
+        """Metadata: what waits may be of topics that were not known here."""
+        if time.monotonic() - self._refreshed_at > REFRESH_SECONDS:
+            self._refreshed_at = time.monotonic()
+            await asyncio.gather(*(end.try_refresh() for end in self._ends))
 
     def _say_waiting(self, now: float) -> None:
         """Each reason once, when it has lasted."""

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
 HEAR_SECONDS = 0.2
-HEAR_FIRST_SECONDS = 5.0
+HEAR_FIRST_SECONDS = 15.0
 # Brokers forget ids and commits that are not used for a week.
 SAY_AGAIN_SECONDS = 3600.0
 # A driver that takes office adopts what is new before it speaks.
@@ -68,6 +68,7 @@ class Office:
         self._count_slots: Callable[[], int] = lambda: 1
         self._last_version = 0
         self._posting: Posting | None = None
+        self._is_said = False
         self._course = Course(0)
         self._running: frozenset[CarrierId] = frozenset()
         self._showing = Showing(appliance, region)
@@ -200,6 +201,8 @@ class Office:
         if self._posting and plan.version == before.version:
             posted = len(bins(plan, self._posting.slots)), self._posting.limits
             if posted == (len(bins(plan, slots)), limits):
+                if not self._is_said:
+                    await self._say()
                 self._showing.show(planned, slots)
                 return
             await self._post(replace(posting, plan=plan.renewed()))
@@ -227,7 +230,7 @@ class Office:
         self._course = course or Course(posting.plan.version)
         self._posting = posting
         self._postings.write(posting)
-        await self._driver.say(posting.plan.version, stop=posting.stop, course=self._course)
+        await self._say()
         log.info(
             "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s epoch=%s",
             posting.plan.version,
@@ -237,6 +240,12 @@ class Office:
             posting.stop,
             "goes-on" if course else "new",
         )
+
+    async def _say(self) -> None:
+        """What is posted; where it fails, it is said again when topics are looked at again."""
+        posting, self._is_said = self._posted, False
+        await self._driver.say(posting.plan.version, stop=posting.stop, course=self._course)
+        self._is_said = True
 
     @property
     def _posted(self) -> Posting:

@@ -79,7 +79,10 @@ class Planner:
                     count = counts[route] if name == DEFAULT_STREAM else 1
                     numbers = range(first[name], first[name] + count)
                     found = _by_count(route, wanted, numbers, previous)
-                loads |= {CarrierId(route, number): load for number, load in found.items()}
+                for number, load in found.items():
+                    carrier = CarrierId(route, number)
+                    # Two streams that were made at once may have been given the same numbers.
+                    loads[carrier] = tuple(sorted((*loads.get(carrier, ()), *load)))
             carried = {each for some in streams.values() for each in some}
             paused[route] = tuple(sorted(set(partitions) - carried))
         plan = previous if loads == dict(previous.loads) else Plan(previous.version + 1, loads)

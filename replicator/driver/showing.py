@@ -31,7 +31,10 @@ class Showing:
     def show(self, planned: Planned, slots: int) -> None:
         """What is carried from now on. Returns at once."""
         paused = tuple((route, some) for route, some in sorted(planned.paused.items()) if some)
-        self._shown = InForce(planned.plan, slots, time.time(), planned.generations, paused)
+        before = self._shown
+        is_same = before is not None and before.plan.version == planned.plan.version
+        posted_at = before.posted_at if before and is_same else time.time()
+        self._shown = InForce(planned.plan, slots, posted_at, planned.generations, paused)
         self._changed.set()
 
     async def keep(self) -> None:

@@ -42,6 +42,11 @@ SHOWN_SECONDS = 0.5
 SHOWN_PAUSE_SECONDS = 0.002
 
 
+def base_id(transactional_id: str) -> str:
+    """The carrier's own, whatever turn of it the id is: see Writer.rotated."""
+    return transactional_id.partition("~")[0]
+
+
 class Writer:
     """The newest holder of a transactional id, until another one opens it.
 

@@ -11,6 +11,7 @@ from replicator.copies.followed import Portion
 from replicator.copies.log_follower import LogUnreadable
 from replicator.placements.balance_log import BalanceFollower, BalanceLog, Told
 from replicator.placements.book import Book
+from replicator.placements.records import Lease
 from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class Following:
     Args:
         name: of the cluster, for people.
         heard: called in the thread with the book, once it was read to its end and at every change
-            from then on.
+            from then on, but for leases: these come all the time, and change nothing.
     """
 
     def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[Book], None]) -> None:
@@ -65,7 +66,8 @@ class Following:
                 book = book.after(told) if told else book
                 was_whole = is_whole
                 is_whole = is_whole or any(each.caught_up_ms for each in portions.values())
-                if is_whole and (told or not was_whole) and book != self._last:
+                is_news = any(not isinstance(record, Lease) for _, record in told)
+                if is_whole and (is_news or not was_whole) and book != self._last:
                     self._last = book
                     self._heard(book)
                 if self._over.is_set():

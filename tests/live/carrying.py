@@ -20,6 +20,7 @@ from replicator.carrier.assignment import Assignment
 from replicator.carrier.carrier import carry
 from replicator.carrier.receipts import Receipt
 from replicator.ledger.entry import Custody
+from replicator.ledger.writer import Writer
 from replicator.offsets.offset_map import OffsetMap
 from tests.live.both_ends import assert_same, maps, stable_ends
 from tests.live.carrier_process import begin_as_told
@@ -141,6 +142,11 @@ class Carrying(Office):
     def move(self, where: Mapping[tuple[str, TopicPartition], int]) -> None:
         """By route's name and partition, another carrier of the epoch that runs."""
         self._follow(where)
+
+    def fence(self, number: int) -> None:
+        """What another carrier under the same number does: the one that runs begins anew."""
+        (route,) = self.routes.values()
+        self._await(Writer(self._cluster, f"sluice.{route.key}.{number}").open())
 
     @property
     def running(self) -> list[Future[list[Receipt]]]:

@@ -132,3 +132,24 @@ def test_idle_partitions_move_as_well(regional, aggregate, carry, topic):
     assert until(other.done, 10), "a carrier that has nothing left stays"
     assert {each.state for each in other.result()} == {"released"}
     carrying.stop()
+
+
+def test_a_carrier_that_begins_anew_has_what_it_received_at_once(regional, aggregate, carry, topic):
+    carrying = carry(regional, aggregate)
+    carrying.adopt(topic, PARTITIONS)
+    with load(regional, topic):
+        carrying.begin(carriers=2)
+        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
+        carrying.until(lambda: len(held_by(carrying, topic, 0)) == 3)
+        place = min(held_by(carrying, topic, 0))
+        carrying.move({("west", place): 1})
+        carrying.until(lambda: place in held_by(carrying, topic, 1))
+        before = carrying.entries()[place]
+        carrying.fence(1)
+        began = time.monotonic()
+        carrying.until(lambda: carrying.entries()[place].epoch > before.epoch)
+        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 4)
+        assert time.monotonic() - began < 10, "it waited for itself to leave it"
+    carrying.until_carried()
+    carrying.stop()
+    assert carrying.assert_exact()

@@ -202,3 +202,10 @@ def test_a_paused_streams_topics_are_carried_by_nobody():
     found = Planner(1).plan(wish, 2, Plan(), book_of(stream(is_paused=True)), NOW)
     assert found.plan.partitions == 6
     assert found.paused[ROUTE] == (TopicPartition("own-1", 0),)
+
+
+def test_streams_that_were_given_the_same_carriers_share_them_and_nothing_is_left_out():
+    own = [TopicPartition("aa-1", 0), TopicPartition("bb-1", 0)]
+    book = book_of(stream("aa", 1000, ("aa.*",)), stream("bb", 1000, ("bb.*",)))
+    plan = planned({ROUTE: own}, 1, book=book)
+    assert plan.loads[CarrierId(ROUTE, 1000)] == tuple(own)

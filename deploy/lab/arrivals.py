@@ -1,0 +1,87 @@
+"""When each record of a SkewedLoad arrived where it was mirrored to, as a reader there sees it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from confluent_kafka import Consumer, TopicPartition
+
+from deploy.lab.kafka import KafkaCluster
+
+Place = tuple[str, int]
+
+
+class Arrival(NamedTuple):
+    """One record; unix seconds."""
+
+    arrived: float
+    sent: float
+    place: Place
+
+
+class Arrivals:
+    """Reads in a thread while the `with` block runs, from the ends that the logs have then.
+
+    Args:
+        places: topics and partitions.
+    """
+
+    def __init__(self, cluster: KafkaCluster, places: Iterable[Place]) -> None:
+        self.seen: list[Arrival] = []
+        self._consumer = Consumer(
+            {**cluster.librdkafka_options(), "group.id": "arrivals", "fetch.wait.max.ms": 5}
+        )
+        self._consumer.assign([self._end(*place) for place in places])
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def silences(self, begin: float, end: float) -> dict[Place, tuple[float, float]]:
+        """By partition, the longest time between two records that were sent then: how long, and
+        when it ended."""
+        arrived: dict[Place, list[float]] = defaultdict(list)
+        for each in list(self.seen):
+            if begin < each.sent < end:
+                arrived[each.place].append(each.arrived)
+        found = {}
+        for place, times in arrived.items():
+            times.sort()
+            gaps = [(after - before, after) for before, after in pairwise(times)]
+            found[place] = max(gaps, default=(0.0, times[0]))
+        return found
+
+    def latencies(self, begin: float, end: float) -> list[float]:
+        """Seconds that each record took that was sent then."""
+        return [each.arrived - each.sent for each in list(self.seen) if begin < each.sent < end]
+
+    def _end(self, topic: str, partition: int) -> TopicPartition:
+        _, end = self._consumer.get_watermark_offsets(TopicPartition(topic, partition))
+        return TopicPartition(topic, partition, end)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            for message in self._consumer.consume(1000, 0.05):
+                if message.error() is None:
+                    value = message.value()
+                    assert isinstance(value, bytes)
+                    place = str(message.topic()), int(message.partition() or 0)
+                    self.seen.append(Arrival(time.time(), float(value[:17]), place))

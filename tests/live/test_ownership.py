@@ -1,0 +1,91 @@
+"""Claims about who owns partitions while everything that decides it is killed: each has one writer
+at a time, and none stands still for longer than is said here."""
+
+import signal
+import time
+
+import pytest
+
+from deploy.lab.arrivals import Arrivals
+from deploy.lab.dump import compare_topic
+from deploy.lab.skewed_load import SkewedLoad
+from deploy.lab.wait import until
+from replicator.placements.records import Pin
+from tests.live.balance_daemon import balancers  # noqa: F401
+from tests.live.replicate_daemon import region  # noqa: F401
+
+pytestmark = pytest.mark.timeout(900)
+# ruff: noqa: F811
+
+PARTITIONS = 8
+STILL_SECONDS_MAX = {"balancer": 10.0, "moves": 10.0, "worker": 60.0, "driver": 200.0}
+"""A driver takes most of its time for Spark to start. Tests run beside others on a busy machine;
+docs/balance.md says what it is on a quiet one."""
+
+
+def test_kills_of_balancer_driver_and_workers_leave_one_writer_and_no_partition_for_long(
+    balancers, regional, aggregate, make_topic
+):
+    where = balancers.region
+    topic = make_topic(regional, partitions=PARTITIONS, name=where.topics)
+    driver = where.start()
+    balancer = balancers.start()
+    rates = {number: 6000.0 * (1 + number % 3) for number in range(PARTITIONS)}
+    places = [(topic, number) for number in range(PARTITIONS)]
+    still: dict[str, float] = {}
+    with SkewedLoad(regional, topic, rates, 200):
+        balancers.until_followed(balancers.until_placed(1).generation)
+        with Arrivals(aggregate, places) as arrivals:
+
+            def endure(what, act, seconds):
+                """What was the longest that a partition stood still."""
+                began = time.time()
+                act()
+                until(lambda: False, seconds)
+                assert until(lambda: is_current(arrivals, places), 180, 0.1), f"{what}: stopped"
+                silences = arrivals.silences(began - 1, time.time())
+                still[what] = max(still.get(what, 0.0), max(silences.values())[0])
+
+            for _ in range(2):
+                endure("balancer", balancer.kill, 4)
+                balancer = balancers.start()
+                balancers.hear(balancer, "event=lease")
+                endure("moves", lambda: pin_elsewhere(balancers), 6)
+                endure("worker", lambda: driver.workers()[0].kill(), 4)
+            driver.signal(signal.SIGKILL)
+            began = time.time()
+            assert driver.ended() == -signal.SIGKILL
+            driver = where.start()
+            assert until(lambda: is_current(arrivals, places, began), 180, 0.1)
+            still["driver"] = max(arrivals.silences(began - 1, time.time()).values())[0]
+    assert until(lambda: is_exact(regional, aggregate, topic), 60, 0.5)
+    assert all(still[what] < most for what, most in STILL_SECONDS_MAX.items()), still
+    print(still)
+
+
+def is_current(arrivals, places, since=0.0):
+    """Every partition's newest record is of now."""
+    newest = {each.place: each.sent for each in list(arrivals.seen)}
+    now = time.time()
+    return all(newest.get(place, 0.0) > max(now - 1.0, since) for place in places)
+
+
+def pin_elsewhere(balancers):
+    """Some partitions, each to another carrier that runs."""
+    placed = balancers.placed()
+    busy = sorted(set(placed.where.values()))
+    said = {"route": balancers.route_key, "at_ms": int(time.time() * 1000), "who": "test"}
+    moved = [p for p in sorted(placed.where) if p.partition % 2]
+    carriers = {p: busy[(busy.index(placed.where[p]) + 1) % len(busy)] for p in moved}
+    balancers.log.write(
+        [
+            Pin(**said, topic=p.topic, partition=p.partition, carrier=carrier)
+            for p, carrier in carriers.items()
+        ]
+    )
+    balancers.until_followed(balancers.until_placed(placed.generation + 1).generation)
+
+
+def is_exact(regional, aggregate, topic):
+    verdicts = compare_topic({"route": regional}, aggregate, topic).values()
+    return all(each.is_right for each in verdicts)
