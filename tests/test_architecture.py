@@ -14,7 +14,7 @@ PROSE_COLUMN = 41
 ONLY_LIVE = """
     replicator/audit/: log_reading target_audit
     replicator/balancing/: daemon preview rounds source_watch tenure
-    replicator/carrier/: accept_loss assignment following lanes stint taking target_watch
+    replicator/carrier/: accept_loss assignment following lanes senders stint taking target_watch
     replicator/driver/: office own_topics showing
     replicator/placements/: balance_log board following
     replicator/copies/: commit_follower log_ends log_follower runs_follower

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from balancer.demand.load_model import Factors
-from balancer.plan import Plan, TopicPartition
+from balancer.plan import TopicPartition
 from replicator.balancing.calibration import Calibration
 from replicator.balancing.route_settings import OPENED, UNOPENED
 from replicator.balancing.source_watch import SourceWatch
@@ -119,7 +119,7 @@ class Rounds:
         if found is None or found is self._in_force:
             return
         self._in_force = found
-        self._partitions = {route: _partitions(found, route) for route in self._routes}
+        self._partitions = {route: found.partitions(route.key) for route in self._routes}
         for route, watch in self._watches.items():
             watch.want(self._partitions[route])
 
@@ -217,13 +217,3 @@ class Rounds:
             await aside(self._board.show_rounds, list(self._statuses.values()))
         except StoreUnreachable as error:
             log.warning("event=not-shown %s", error)
-
-
-def _partitions(in_force: InForce, route: Route) -> frozenset[TopicPartition]:
-    """All that is carried of a route, and what is paused."""
-    plan: Plan = in_force.plan
-    carried = {
-        each for carrier, load in plan.loads.items() if carrier.route == route.key for each in load
-    }
-    paused = dict(in_force.paused).get(route.key, ())
-    return frozenset(carried | {TopicPartition(*each) for each in paused})

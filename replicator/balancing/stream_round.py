@@ -171,14 +171,7 @@ class StreamRound:
     def _partitions(self, scene: Scene) -> Set[TopicPartition]:
         """What is to be carried of the stream, as the driver sees it."""
         route = self._route.key
-        carried = {
-            each
-            for carrier, load in scene.in_force.plan.loads.items()
-            if carrier.route == route
-            for each in load
-        }
-        paused = dict(scene.in_force.paused).get(route, ())
-        all_of_it = carried | {TopicPartition(*each) for each in paused}
+        all_of_it = scene.in_force.partitions(route)
         split = scene.book.split(route, sorted(all_of_it), scene.now_ms)
         return frozenset(split.get(self._stream, ()))
 
@@ -193,7 +186,6 @@ class StreamRound:
     ) -> RoundView:
         book, route, now_ms = scene.book, self._route.key, scene.now_ms
         own = range(first, first + CARRIERS_MAX)
-        paused = dict(scene.in_force.paused).get(route, ())
         split = book.split(route, sorted(standing.where) if standing else (), now_ms)
         elsewhere = set(standing.where if standing else ()) - set(split.get(self._stream, ()))
         return RoundView(
@@ -225,7 +217,7 @@ class StreamRound:
             slots=scene.in_force.slots,
             silent=self._silent(scene, first),
             degraded=scene.degraded,
-            withdrawn={TopicPartition(*each) for each in paused} | elsewhere,
+            withdrawn=scene.in_force.resting(route) | elsewhere,
             doubts=known.doubts,
             first_carrier=first,
         )

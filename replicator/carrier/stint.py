@@ -27,6 +27,7 @@ from replicator.carrier.reader import Reader
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
 from replicator.carrier.sender import Sender
+from replicator.carrier.senders import Senders
 from replicator.carrier.taking import Taking
 from replicator.carrier.target_watch import TargetWatch
 from replicator.config.topology import Appliance
@@ -67,9 +68,7 @@ class Stint:
         self._lanes = Lanes()
         self._over = asyncio.Event()
         self._uncovered = asyncio.Event()
-        self._took = asyncio.Event()
         self._limits = dict(assignment.max_message_bytes)
-        self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         route, client_id = assignment.route, assignment.transactional_id
         self._source, self._target = (
             Cluster(
@@ -105,6 +104,7 @@ class Stint:
             publisher=self._publisher,
             feed=self._feed,
         )
+        self._senders = Senders(self._target, self._lanes, self._sender)
         self._reader = Reader(
             source=self._source,
             lanes=self._lanes,
@@ -192,7 +192,7 @@ class Stint:
         self._following.begin()
         filling = _started(self._taking.run(), self._reader.run())
         emptying = _started(
-            self._keep_senders(),
+            self._senders.run(),
             self._keep_ledger(),
             self._following.run(),
             self._every(
@@ -216,10 +216,7 @@ class Stint:
         finally:
             for task in (ending, *tasks):
                 task.cancel()
-            senders = [task for _, task in self._senders.values()]
-            for task in senders:
-                task.cancel()
-            await asyncio.gather(ending, *tasks, *senders, return_exceptions=True)
+            await asyncio.gather(ending, *tasks, self._senders.end(), return_exceptions=True)
 
     async def _drain(
         self, filling: Sequence[asyncio.Task[None]], emptying: Sequence[asyncio.Task[None]]
@@ -277,32 +274,6 @@ class Stint:
             await asyncio.sleep(seconds)
             await act()
 
-    async def _keep_senders(self) -> None:
-        """One sender for each broker that leads something of ours."""
-        while True:
-            leaders = (self._target.leader(*partition) for partition in self._lanes)
-            for node in {leader.node for leader in leaders if leader} - self._senders.keys():
-                sender = Sender(
-                    node,
-                    target=self._target,
-                    lanes=self._lanes,
-                    producer_id=self._writer.producer_id,
-                    window=self._settings.window,
-                    timeout_ms=self._settings.request_timeout_ms // 2,
-                    prove=self._prove,
-                    uncovered=self._uncovered.set,
-                    park=self._park,
-                    shipped=self._pace.shipped,
-                )
-                self._senders[node] = sender, asyncio.create_task(sender.run())
-            for _, task in self._senders.values():
-                if task.done():
-                    task.result()
-            self._took.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LEDGER_TICK_SECONDS):
-                    await self._took.wait()
-
     async def _keep_ledger(self) -> None:
         """Commit entries: at once where a gap waits to be covered, else now and then."""
         bytes_max = self._settings.ledger_mib << 20
@@ -327,10 +298,10 @@ class Stint:
                 self._pace.bytes_since_commit = 0
                 last = now
                 await self._scribe.commit(lanes, even_unchanged=renew)
-                self._wake()
+                self._senders.wake()
             elif waiting:
                 await self._scribe.commit(waiting)
-                self._wake()
+                self._senders.wake()
 
     async def _move_up(self, lanes: list[Lane]) -> None:
         """Idle lanes of a busy target partition: a takeover need not read what others appended."""
@@ -377,13 +348,23 @@ class Stint:
 
     # -- what the parts ask of each other
 
-    def _wake(self) -> None:
-        for sender, _ in self._senders.values():
-            sender.wake.set()
-
     def _taken(self) -> None:
         self._reader.changed.set()
-        self._took.set()
+        self._senders.took.set()
+
+    def _sender(self, node: int) -> Sender:
+        return Sender(
+            node,
+            target=self._target,
+            lanes=self._lanes,
+            producer_id=self._writer.producer_id,
+            window=self._settings.window,
+            timeout_ms=self._settings.request_timeout_ms // 2,
+            prove=self._prove,
+            uncovered=self._uncovered.set,
+            park=self._park,
+            shipped=self._pace.shipped,
+        )
 
     def _rule_of(self, topic: str) -> PackingRule:
         return PackingRule(
@@ -393,7 +374,7 @@ class Stint:
 
     def _filled(self, lanes: list[Lane]) -> None:
         self._lanes.stir(lanes)
-        self._wake()
+        self._senders.wake()
 
     async def _prove(self, lanes: list[Lane]) -> bool:
         return await self._scribe.commit(lanes, even_unchanged=True)

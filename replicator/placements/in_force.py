@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from balancer.plan import Plan
+from balancer.plan import Plan, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,20 @@ class InForce:
     posted_at: float
     generations: tuple[tuple[str, str, int], ...] = ()
     paused: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+
+    def partitions(self, route: str) -> frozenset[TopicPartition]:
+        """All that is carried of a route, by its key, and what of it is paused."""
+        carried = {
+            each
+            for carrier, load in self.plan.loads.items()
+            if carrier.route == route
+            for each in load
+        }
+        return frozenset(carried | self.resting(route))
+
+    def resting(self, route: str) -> frozenset[TopicPartition]:
+        """What is paused of a route."""
+        return frozenset(TopicPartition(*each) for each in dict(self.paused).get(route, ()))
 
     def to_json(self) -> str:
         return json.dumps(

@@ -1,148 +1,32 @@
-"""`sluice balance` and `sluice stream` on real servers; tests play the balancer and the driver."""
+"""`sluice balance` on real servers; tests play the balancer and the driver."""
 
 from __future__ import annotations
 
-import json
 import threading
-import time
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from balancer.plan import CarrierId, Plan, TopicPartition
-from deploy.lab.kafka import KafkaCluster
+from balancer.plan import TopicPartition
 from deploy.lab.process import free_port
-from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.config.topology import load
-from replicator.placements.balance_log import BalanceLog, Publisher
-from replicator.placements.board import Board
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import Answer, ByHand, Lease, Placed, by_carrier, key_of
-from replicator.placements.round_status import RoundStatus
-from tests.live.failover_command import Sluice
+from replicator.placements.records import Answer, ByHand, key_of
+from tests.live.played_balance import (  # noqa: F401
+    ORDERS,
+    PATIENCE_SECONDS,
+    PAYMENTS,
+    REASON,
+    Ask,
+    Balanced,
+    ask,
+    balanced,
+    now_ms,
+    values,
+)
 from tui.exit_codes import ExitCode
 
-PATIENCE_SECONDS = 60.0
-REASON = ("--reason", "because")
-ORDERS = tuple(TopicPartition("orders", number) for number in range(3))
-PAYMENTS = (TopicPartition("payments", 0),)
-
-
-class Balanced:
-    """A region of a new name on the shared aggregate cluster, with one route into it."""
-
-    def __init__(self, directory: Path, aggregate: KafkaCluster, redis: RedisServer) -> None:
-        self.region = f"east-{uuid.uuid4().hex[:8]}"
-        self.route, self.key = f"west>{self.region}", f"west.{self.region}"
-        self.redis = redis
-        self.config = directory / "appliance.toml"
-        self._bootstrap = aggregate.bootstrap
-        self.configure()
-        appliance = load(self.config)
-        self._cluster = appliance.region(self.region).aggregate
-        self.log = BalanceLog("aggregate", self._cluster)
-
-    def configure(self, aggregate: str | None = None, redis: str | None = None) -> None:
-        """With another address of its aggregate, or of its Redis."""
-        nowhere = [f'["127.0.0.1:{number}"]' for number in (1, 2, 3)]
-        bootstrap = json.dumps((aggregate or self._bootstrap).split(","))
-        self.config.write_text(
-            f'routes = ["{self.route}"]\n'
-            f'[regions.west]\nredis = "{self.redis.url}"\n'
-            f"regional.bootstrap = {nowhere[0]}\naggregate.bootstrap = {nowhere[1]}\n"
-            f'[regions.{self.region}]\nredis = "{redis or self.redis.url}"\n'
-            f"regional.bootstrap = {nowhere[2]}\naggregate.bootstrap = {bootstrap}\n"
-        )
-
-    def book(self) -> Book:
-        return self.log.read()
-
-    def said(self, **more: Any) -> dict[str, Any]:
-        return {"route": self.key, "at_ms": now_ms(), "who": "balancer", **more}
-
-    def placed(self, generation: int = 3, moved: bool = False) -> Placed:
-        carriers = (1, 0, 1, 1) if moved else (0, 0, 1, 1)
-        return Placed(
-            **self.said(stream="default", generation=generation),
-            carriers=(0, 1),
-            topics=by_carrier(zip((*ORDERS, *PAYMENTS), carriers, strict=True)),
-        )
-
-    def lease(self) -> Lease:
-        return Lease(route=self.region, at_ms=now_ms(), who="balancer pid 1", since_ms=now_ms())
-
-    def publish(self, *records: Any, taken_back: tuple[bytes, ...] = ()) -> None:
-        """As a balancer does."""
-        self.log.make_topic()
-        publisher = Publisher("aggregate", self._cluster, self.region)
-        publisher.open()
-        publisher.publish(records, taken_back)
-
-    def show_driver(self, *generations: tuple[str, int]) -> None:
-        """As a driver does."""
-        loads = {
-            CarrierId(self.key, 0): ORDERS[:2],
-            CarrierId(self.key, 1): (ORDERS[2], *PAYMENTS),
-        }
-        followed = tuple((self.key, stream, number) for stream, number in generations)
-        with closing(Board(self.redis.url, self.region)) as board:
-            board.show_plan(InForce(Plan(5, loads), 4, time.time(), followed))
-
-    def show_round(self, generation: int) -> None:
-        told = RoundStatus(
-            route=self.key,
-            stream="default",
-            at_ms=now_ms(),
-            generation=generation,
-            partitions=4,
-            loads={0: 0.5, 1: 0.25},
-            counts={0: 2, 1: 2},
-            bound=0.4,
-        )
-        with closing(Board(self.redis.url, self.region)) as board:
-            board.show_rounds([told])
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-@pytest.fixture
-def balanced(tmp_path: Path, aggregate: KafkaCluster, redis: RedisServer) -> Balanced:
-    return Balanced(tmp_path, aggregate, redis)
-
-
-Ask = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def ask(sluice: Sluice, balanced: Balanced) -> Ask:
-    """`ask("balance", "show")`: of that region; its exit code, stdout and stderr."""
-
-    def ask(group: str, command: str, *arguments: str) -> tuple[int, str, str]:
-        where = ("--config", str(balanced.config), "--region", balanced.region)
-        return sluice(group, command, *where, *arguments)
-
-    return ask
-
-
-@pytest.fixture
-def values(ask: Ask) -> Callable[..., Any]:
-    """The same, as values; the command has to end well."""
-
-    def values(*arguments: str, code: int = 0) -> Any:
-        ended, out, err = ask(*arguments, "-o", "json")
-        assert ended == code, (out, err)
-        return json.loads(out)
-
-    return values
-
+# ruff: noqa: F811
 
 # Orders
 
@@ -331,82 +215,3 @@ def test_without_a_balancer_the_order_stays_and_the_result_is_unknown(balanced, 
     assert "no balancer acts" in err
     order = balanced.book().by_hand(balanced.key, "default", now_ms())
     assert order is not None and order.scope.value == "full"
-
-
-# Streams
-
-
-def test_a_stream_is_made_changed_paused_and_deleted_with_all_that_is_said_of_it(
-    balanced, ask, values
-):
-    balanced.show_driver()
-    route = ("--route", balanced.route)
-    create = ("stream", "create", "money", *route, *REASON, "--topics", "pay.*")
-    values(*create, "--threshold", "0.5", "--carriers-max", "2")
-    assert ask(*create)[0] == ExitCode.REFUSED
-    money, default = values("stream", "list")["streams"]
-    assert (money["matching"], default["matching"]) == ({"payments": 1}, {"orders": 3})
-    assert money["limits"] == {"threshold": 0.5, "carriers_max": 2}
-    assert money["first_carrier"] == 1000
-
-    change = ("stream", "change", "money", *route)
-    values(*change, "--topics", "orders", "--unset", "threshold", "--carriers-min", "2")
-    money, default = values("stream", "list")["streams"]
-    assert (money["matching"], default["matching"]) == ({"orders": 3}, {"payments": 1})
-    assert money["limits"] == {"carriers_min": 2, "carriers_max": 2}
-    assert money["why"] == "because"
-    assert ask(*change, "--carriers-min", "3")[0] == ExitCode.USAGE
-
-    values("stream", "pause", "money", *route, *REASON)
-    assert values("stream", "list")["streams"][0]["is_paused"] is True
-    assert balanced.book().split(balanced.key, ORDERS, now_ms())["money"] == []
-    assert "is paused already" in ask("stream", "pause", "money", *route, *REASON)[1]
-    values("stream", "resume", "money", *route)
-    assert len(balanced.book().split(balanced.key, ORDERS, now_ms())["money"]) == 3
-
-    values("balance", "pause", "--stream", "money", *REASON)
-    mine = Placed(**balanced.said(stream="money", generation=1), carriers=(1000,), topics={})
-    balanced.publish(mine)
-    values("stream", "delete", "money", *route)
-    assert not [it for it in balanced.book().records.values() if it.route == balanced.key]
-    code, _, err = ask("stream", "delete", "money", *route)
-    assert code == ExitCode.USAGE and "known: default" in err
-
-
-def test_a_stream_that_makes_a_pin_void_says_so(balanced, ask, values):
-    route = ("--route", balanced.route)
-    balanced.show_driver()
-    values("balance", "pin", "payments", "0", *route, "--carrier", "1", *REASON)
-    code, _, err = ask("stream", "create", "money", *route, *REASON, "--topics", "pay.*")
-    assert code == ExitCode.DONE and "payments-0 is pinned to carrier 1" in err
-
-
-def test_streams_are_listed_while_redis_is_away(balanced, ask, values):
-    route = ("--route", balanced.route)
-    balanced.configure(redis=f"redis://127.0.0.1:{free_port()}/0")
-    values("stream", "create", "money", *route, *REASON, "--topics", "pay.*")
-    (money, _) = values("stream", "list")["streams"]
-    assert (money["topics"], money["matching"]) == (["pay.*"], None)
-    assert "Redis" in ask("stream", "list")[2]
-
-
-def test_a_topic_and_one_partition_rest_until_they_are_told_to_go_on(balanced, ask, values):
-    balanced.show_driver()
-    route = ("--route", balanced.route)
-    pause, resume = (
-        ("stream", "pause-topic", "orders", *route),
-        ("stream", "resume-topic", "orders"),
-    )
-    values(*pause, "--partition", "1", *REASON)
-
-    def carried() -> list[int]:
-        split = balanced.book().split(balanced.key, ORDERS, now_ms())
-        return [each.partition for each in split["default"]]
-
-    assert carried() == [0, 2]
-    values(*pause, *REASON, "--for", "1h")
-    assert carried() == []
-    assert ask(*resume, *route, "--partition", "1")[0] == ExitCode.REFUSED
-    assert len(values(*resume, *route)["taken_back"]) == 2
-    assert carried() == [0, 1, 2]
-    assert "carries no topic gold" in ask("stream", "pause-topic", "gold", *route, *REASON)[2]

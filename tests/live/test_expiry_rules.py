@@ -74,7 +74,7 @@ def test_the_first_batch_travels_alone(
         hand.start().until_landed(stage.place, stage.send(100))
         stage.until_forgotten(hand)
         hand.freeze()
-        ((sender, _),) = hand.stint._senders.values()
+        ((sender, _),) = hand.stint._senders.running.values()
         send = sender._connection.send
         sender._connection.send = lambda request: sending(send, request)
         stage.send(200, Shape(batch_records=100))
@@ -159,7 +159,7 @@ def test_a_new_connection_is_preceded_by_a_proof(
         monkeypatch.setattr("replicator.carrier.stint.Stint._prove", prove)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
-    ((sender, _),) = zombie.stint._senders.values()
+    ((sender, _),) = zombie.stint._senders.running.values()
     frozen_and_fenced(stage, zombie)
     zombie.cut(sender._connection)
     zombie.thaw()

@@ -19,8 +19,7 @@ pytestmark = pytest.mark.timeout(900)
 
 PARTITIONS = 8
 STILL_SECONDS_MAX = {"balancer": 10.0, "moves": 10.0, "worker": 60.0, "driver": 200.0}
-"""A driver takes most of its time for Spark to start. Tests run beside others on a busy machine;
-docs/balance.md says what it is on a quiet one."""
+"""A driver takes most of its time for Spark to start. Tests run beside others on busy machines."""
 
 
 def test_kills_of_balancer_driver_and_workers_leave_one_writer_and_no_partition_for_long(

@@ -68,7 +68,7 @@ def a_stint(seconds: float) -> Stint:
     ("loop", "event"),
     [
         (lambda stint: stint._keep_ledger(), lambda stint: stint._uncovered),
-        (lambda stint: stint._keep_senders(), lambda stint: stint._took),
+        (lambda stint: stint._senders.run(), lambda stint: stint._senders.took),
         (lambda stint: stint._reader.run(), lambda stint: stint._reader.changed),
     ],
     ids=["ledger", "senders", "reader"],
