@@ -29,7 +29,7 @@ from balancer.plan import Plan, TopicPartition
 from bench.machine import described, load_average
 from deploy.lab.arrivals import Arrivals
 from deploy.lab.daemons import SLUICE, Daemons
-from deploy.lab.kafka import CHECKOUT
+from deploy.lab.kafka import CHECKOUT, KafkaCluster
 from deploy.lab.lab import Lab
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
@@ -62,9 +62,9 @@ carriers_max = {CARRIERS}
 sample_seconds = 3.0
 round_seconds = 5.0
 cool_down_seconds = 0.0
-slack = 0.02
 """
 PATIENCE_SECONDS = 180.0
+REST_SECONDS_MAX = 400.0
 MOVES_SECONDS = 20.0
 
 
@@ -75,6 +75,23 @@ def rates() -> dict[TopicPartition, float]:
     shares = weights / weights.sum() * BYTES_PER_SECOND
     order = np.random.default_rng(7).permutation(len(places))
     return {places[at]: float(share) for at, share in zip(order, shares, strict=True)}
+
+
+def skewed_loads(cluster: KafkaCluster) -> list[SkewedLoad]:
+    """By topic, its load; the topics are made."""
+    names = sorted({place.topic for place in rates()})
+    admin = cluster.admin()
+    for future in admin.create_topics([NewTopic(name, PARTITIONS) for name in names]).values():
+        future.result(30)
+    return [
+        SkewedLoad(
+            cluster,
+            name,
+            {place.partition: rate for place, rate in rates().items() if place.topic == name},
+            RECORD_BYTES,
+        )
+        for name in names
+    ]
 
 
 class Site:
@@ -100,9 +117,9 @@ class Site:
         return shown.plan
 
     def is_settled(self) -> bool:
-        """The balancer has moved nothing for six rounds, and the driver follows it."""
+        """The balancer has moved nothing for twelve rounds, and the driver follows it."""
         placed, shown = self.placed(), self.board(CANDIDATE)
-        if not placed or not shown or time.time() * 1000 - placed.at_ms < 30_000:
+        if not placed or not shown or time.time() * 1000 - placed.at_ms < 60_000:
             return False
         return any(generation == placed.generation for *_, generation in shown.generations)
 
@@ -122,15 +139,19 @@ class Site:
 
 
 def carried(site: Site, seconds: float) -> dict[str, object]:
-    """By mirror, what each carrier carried in the time: bytes and records."""
-    plans = {region: site.plan(region) for region in (CONTROL, CANDIDATE)}
-    before = {region: site.looked(region) for region in plans}
-    time.sleep(seconds)
-    after = {region: site.looked(region) for region in plans}
-    for region, plan in plans.items():
-        if site.plan(region) != plan:
-            raise RuntimeError(f"{region}: partitions moved meanwhile; measure again")
-    return {region: _spread(plan, before[region], after[region]) for region, plan in plans.items()}
+    """By mirror, what each carrier carried in a time in which none moved: bytes and records."""
+    while True:
+        if not until(site.is_settled, REST_SECONDS_MAX, 1.0):
+            raise RuntimeError("partitions do not come to rest")
+        plans = {region: site.plan(region) for region in (CONTROL, CANDIDATE)}
+        before = {region: site.looked(region) for region in plans}
+        time.sleep(seconds)
+        after = {region: site.looked(region) for region in plans}
+        if all(site.plan(region) == plan for region, plan in plans.items()):
+            return {
+                region: _spread(plan, before[region], after[region])
+                for region, plan in plans.items()
+            }
 
 
 def _spread(plan: Plan, before: Look, after: Look) -> dict[str, object]:
@@ -189,6 +210,7 @@ def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
         time.sleep(MOVES_SECONDS)
         gone = {p for p, carrier in placed.where.items() if before.where.get(p) != carrier}
         found.append(_felt(reader, placed.at_ms / 1000, gone))
+        print(json.dumps(found[-1]), file=sys.stderr)
     return found
 
 
@@ -209,6 +231,19 @@ def _felt(reader: Arrivals, decided: float, gone: Collection[TopicPartition]) ->
     }
 
 
+def _lag_records(lab: Lab) -> int | None:
+    """Of both mirrors; None where it is not known."""
+    command = [str(SLUICE), "status", "--config", str(lab.configuration), "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None
+    routes = json.loads(done.stdout)["routes"]
+    mirrors = {f"west>{region}" for region in (CONTROL, CANDIDATE)}
+    topics = [topic for each in routes if each["route"] in mirrors for topic in each["topics"]]
+    lags = [topic["lag_records"] for topic in topics]
+    return None if None in lags else sum(lags)
+
+
 def audited(lab: Lab) -> dict[str, Any]:
     """By route, what `sluice audit` says of all that was sent."""
     command = [str(SLUICE), "audit", "--config", str(lab.configuration), "--since", "1h"]
@@ -224,29 +259,13 @@ def audited(lab: Lab) -> dict[str, Any]:
 
 
 def compare(lab: Lab, seconds: float, rounds: int) -> dict[str, object]:
-    west = lab.regions["west"].regional
-    admin = west.admin()
-    names = sorted({place.topic for place in rates()})
-    for future in admin.create_topics([NewTopic(name, PARTITIONS) for name in names]).values():
-        future.result(30)
-    site = Site(lab)
-    loads = [
-        SkewedLoad(
-            west,
-            name,
-            {place.partition: rate for place, rate in rates().items() if place.topic == name},
-            RECORD_BYTES,
-        )
-        for name in names
-    ]
+    site, loads = Site(lab), skewed_loads(lab.regions["west"].regional)
     with Daemons(lab) as daemons:
         daemons.start(CONTROL, "replicate")
         daemons.start(CANDIDATE, "replicate", "balance")
         for each in loads:
             each.__enter__()
         try:
-            if not until(site.is_settled, PATIENCE_SECONDS, 1.0):
-                raise RuntimeError(f"partitions do not come to rest; see {daemons.logs}")
             spreads = carried(site, seconds)
             print(json.dumps(spreads, indent=2), file=sys.stderr)
             # The other mirror would be measured with it.
@@ -258,7 +277,7 @@ def compare(lab: Lab, seconds: float, rounds: int) -> dict[str, object]:
             for each in loads:
                 each.stop()
         daemons.start(CONTROL, "replicate")
-        if not until(lambda: daemons.lag_records() == 0, PATIENCE_SECONDS, 1.0):
+        if not until(lambda: _lag_records(lab) == 0, PATIENCE_SECONDS, 1.0):
             raise RuntimeError(f"a lag stays; see {daemons.logs}")
         verdicts = audited(lab)
         daemons.end()

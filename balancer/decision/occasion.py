@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from balancer.decision.balance import is_balanced
 from balancer.decision.cap import capped
@@ -17,6 +17,10 @@ from balancer.decision.round_view import RoundView
 from balancer.decision.rules import Rules
 from balancer.decision.standing import Standing
 from balancer.decision.triggers import ANSWERS, BY_HAND, Trigger, widest
+
+RELIEF = 0.5
+"""What has drifted is relieved to so much of the slack: left at its edge it would be above it again
+soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,9 @@ def occasion(
         return Occasion(_in_order(found), answer, 0, off_peak_day)
     sticky = _sticky(view, route, limits, rules)
     reasons = {move.reason for move in sticky.moves} if sticky else set()
+    if Reason.TOO_MANY in reasons:
+        changes.append(Trigger.TOO_MANY)
+        found.append(Trigger.TOO_MANY)
     drifting = _standing(view).drifting_rounds + 1 if Reason.RELIEVES in reasons else 0
     if reasons & {Reason.HOT, Reason.MAKES_ROOM}:
         found.append(Trigger.HOT)
@@ -75,6 +82,8 @@ def occasion(
         full = housed(place(route, limits, Scope.FULL), route)
         if day is not None and is_worth_it(full, route):
             found.append(Trigger.OFF_PEAK)
+    if Trigger.DRIFT in found:
+        sticky = _sticky(view, route, replace(limits, slack=limits.slack * RELIEF), rules)
     answer = (sticky or forced(route, limits)) if found else None
     if full and widest(found) is Scope.FULL:
         answer = capped(full, route, _moves_max(view, rules))

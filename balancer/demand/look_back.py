@@ -176,7 +176,8 @@ class _Hour:
         ends_ms = self._ends_ms[rows] - (now_ms - self._length_ms)
         passed_ms = np.minimum(self._lengths_ms[rows], ends_ms).clip(0)
         whole_ms = passed_ms.sum(axis=1)
-        pair = np.array([_quantiles(rates[rows], passed_ms, whole_ms) for rates in self._rates])
+        told_of = (whole_ms / self._length_ms).clip(max=1)
+        pair = np.array([_expected(rates[rows], passed_ms, told_of) for rates in self._rates])
         return pair, whole_ms > 0
 
     def clear(self, rows: Numbers) -> None:
@@ -198,9 +199,17 @@ class _Hour:
             self._rates[kind] = np.pad(self._rates[kind], more)
 
 
+def _expected(rates: Rates, passed_ms: Numbers, told_of: Rates) -> Rates:
+    """window.sustained, row by row."""
+    whole_ms = passed_ms.sum(axis=1)
+    means = (rates * passed_ms).sum(axis=1) / np.maximum(whole_ms, 1)
+    found: Rates = means + told_of * (_quantiles(rates, passed_ms, whole_ms) - means)
+    return found
+
+
 def _quantiles(rates: Rates, passed_ms: Numbers, whole_ms: Numbers) -> Rates:
-    """window.sustained, row by row. A slot without time cannot be the one that is found: the time
-    up to it is that of the slot before."""
+    """A slot without time cannot be the one that is found: the time up to it is that of the slot
+    before."""
     order = rates.argsort(axis=1)
     passed = np.take_along_axis(passed_ms, order, axis=1).cumsum(axis=1)
     at = (100 * passed >= PERCENT * whole_ms[:, None]).argmax(axis=1)

@@ -10,7 +10,9 @@ import numpy as np
 
 PERCENT = 95
 """So many hundredths of the time had a rate no higher. The maximum would be one burst, which a lag
-of seconds absorbs; the mean would be too little for half of the time."""
+of seconds absorbs; the mean would be too little for half of the time. Of a few windows this is no
+more than their maximum, which is noise, and placing by noise moves partitions: the less of the time
+windows tell of, the more their mean counts instead."""
 
 
 class Rate(NamedTuple):
@@ -47,24 +49,34 @@ class Window:
         return Rate(self.bytes / self.seconds, self.records / self.seconds)
 
 
-def sustained(windows: Iterable[Window], begin_ms: int) -> Rate | None:
-    """The rate that was not exceeded for PERCENT of the time since; None: no window ends since.
+def sustained(windows: Iterable[Window], now_ms: int, length_ms: int) -> Rate | None:
+    """The rate that was not exceeded for PERCENT of the time; None: no window ends within it.
 
-    Bytes and records each for themselves: they need not be high at the same time.
+    Where windows tell of a part of the time only, it lies between that rate and their mean: nearer
+    to the mean, the smaller the part. Bytes and records each for themselves: they need not be high
+    at the same time.
 
     Args:
-        windows: in any order, and none over another. One that had begun before counts for what of
-            it lies behind.
+        windows: in any order, and none over another. One that had begun before the time counts for
+            what of it lies within.
+        length_ms: the time is as long, until now.
     """
+    begin_ms = now_ms - length_ms
     recent = [window for window in windows if window.end_ms > begin_ms]
     if not recent:
         return None
     passed_ms = [window.end_ms - max(window.begin_ms, begin_ms) for window in recent]
     rates = [window.rate for window in recent]
     return Rate(
-        _quantile([rate.bytes_per_second for rate in rates], passed_ms),
-        _quantile([rate.records_per_second for rate in rates], passed_ms),
+        _expected([rate.bytes_per_second for rate in rates], passed_ms, length_ms),
+        _expected([rate.records_per_second for rate in rates], passed_ms, length_ms),
     )
+
+
+def _expected(rates: Sequence[float], passed_ms: Sequence[int], length_ms: int) -> float:
+    told_of = min(1.0, sum(passed_ms) / length_ms)
+    mean = float(np.average(rates, weights=passed_ms))
+    return mean + told_of * (_quantile(rates, passed_ms) - mean)
 
 
 def _quantile(rates: Sequence[float], passed_ms: Sequence[int]) -> float:

@@ -15,9 +15,9 @@ def moves_at_least(packing: Packing, limit: float) -> int:
     """The certificate: so many items move in any plan that has no carrier above the limit.
 
     Of each carrier above it, as many as its largest must be to make up for what it has too much.
-    That is little where the largest has nearly all of a load: either it stays, and many small ones
-    go, or another carrier makes room for it. Two carriers could make use of the same room, so this
-    is counted for one of them, where it counts most.
+    That is little where the largest are too large to go anywhere: either they stay, and many small
+    ones go, or another carrier makes room for one of them. Two carriers could make use of the same
+    room, so this is counted for one of them, where it counts most.
 
     Returns: more than there are items, where some carrier's base alone is above the limit.
     """
@@ -27,11 +27,21 @@ def moves_at_least(packing: Packing, limit: float) -> int:
     more = 0
     for carrier, count in needed.items():
         largest = packing.largest(carrier)
-        if_it_stays = _fewest(largest[1:], _over(packing, carrier, limit)) - count
-        if if_it_stays > more:
-            if_it_goes = _room_for(packing, carrier, float(largest[0]), limit, needed)
-            more = max(more, min(if_it_stays, if_it_goes))
+        for some in _too_large(packing, carrier, largest, limit):
+            if_they_stay = _fewest(largest[some:], _over(packing, carrier, limit)) - count
+            if if_they_stay > more:
+                smallest = float(largest[some - 1])
+                if_one_goes = _room_for(packing, carrier, smallest, limit, needed)
+                more = max(more, min(if_they_stay, if_one_goes))
     return sum(needed.values()) + more
+
+
+def _too_large(packing: Packing, carrier: int, largest: Shares, limit: float) -> set[int]:
+    """How many of the largest to ask about: the one that leaves most to be made up for, and all
+    that no other carrier has room for as it is."""
+    others = np.delete(packing.loads, carrier)
+    room = limit * (1 + ROUNDING) - float(others.min(initial=np.inf))
+    return {1, int((largest > room).sum())} & set(range(1, len(largest) + 1))
 
 
 def _room_for(

@@ -34,10 +34,11 @@ class Arrivals:
 
     def __init__(self, cluster: KafkaCluster, places: Iterable[Place]) -> None:
         self.seen: list[Arrival] = []
+        self._places = list(places)
         self._consumer = Consumer(
             {**cluster.librdkafka_options(), "group.id": "arrivals", "fetch.wait.max.ms": 5}
         )
-        self._consumer.assign([self._end(*place) for place in places])
+        self._consumer.assign([self._end(*place) for place in self._places])
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -54,6 +55,13 @@ class Arrivals:
         self._over.set()
         self._thread.join()
         self._consumer.close()
+
+    def is_current(self, since: float = 0.0) -> bool:
+        """Whether of every partition a record was read that was sent within the last second, and
+        not before that time."""
+        newest = {each.place: each.sent for each in list(self.seen)}
+        after = max(time.time() - 1.0, since)
+        return all(newest.get(place, 0.0) > after for place in self._places)
 
     def silences(self, begin: float, end: float) -> dict[Place, tuple[float, float]]:
         """By partition, the longest time between two records that were sent then: how long, and

@@ -126,6 +126,8 @@ def _send_transactions(
     for number in itertools.count(1):
         part = list(itertools.islice(left, shape.transaction_records))
         if not part:
+            # The answer to a commit comes before the markers do; an id is given again after them.
+            Producer({**_producer_options(cluster, shape), **options}).init_transactions(60)
             return committed
         producer.begin_transaction()
         _put(producer, topic, part)

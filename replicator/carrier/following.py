@@ -6,12 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable, MutableMapping
 
+from balancer.plan import TopicPartition
 from replicator.carrier.assignment import Assignment
 from replicator.carrier.lanes import Lanes
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
 from replicator.carrier.taking import Taking
 from replicator.kafka.cluster import Cluster
+from replicator.ledger.ledger import handed_id
 from replicator.ledger.word import Word
 from replicator.ledger.writer import Writer
 
@@ -56,6 +58,7 @@ class Following:
         self._limits = limits
         self._nothing_left = nothing_left
         self._plan_version = assignment.plan_version
+        self._moved: dict[TopicPartition, int] = {}
         self._is_over = False
 
     @property
@@ -68,12 +71,11 @@ class Following:
         return {partition.topic for partition in self.own}
 
     def begin(self) -> None:
-        """Everything is wanted; what others are only about to leave is awaited. What is to be left,
-        and a stint before this one still holds, is taken to be released."""
-        assigned = frozenset(self._assignment.partitions)
-        self._taking.want(self.own & assigned)
-        self._taking.await_release(self.own - assigned)
-        self._taking.reclaim(assigned - self.own)
+        """Everything is wanted; what has been others' since the plan may still be, and is awaited.
+        What is to be left, and a stint before this one still holds, is taken to be released."""
+        self._taking.want(self.own - self._moved.keys())
+        self._taking.await_release(self.own & self._moved.keys())
+        self._taking.reclaim(frozenset(self._assignment.partitions) - self.own)
 
     def heed(self, word: Word) -> None:
         """A word of our driver about a plan that goes on in this epoch."""
@@ -81,7 +83,7 @@ class Following:
             return  # what we began with is later, or this was heard already
         self._plan_version = word.plan_version
         number = self._assignment.number
-        moved = word.course.of_route(self._assignment.route.key)
+        moved = self._moved = word.course.of_route(self._assignment.route.key)
         kept = {each for each in self._assignment.partitions if moved.get(each, number) == number}
         own = frozenset(kept | {each for each, carrier in moved.items() if carrier == number})
         left, received = self.own - own, own - self.own
@@ -123,10 +125,15 @@ class Following:
             for lane in leaving:
                 lane.settle()
             if clear := {lane.partition for lane in leaving if lane.is_empty}:
-                done = await self._scribe.release(self.free_id, clear)
+                done = await self._scribe.hand_over({each: self._id_for(each) for each in clear})
                 self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
                 self._book.released(done)
                 self._taking.want(done & self.own)
             if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
+
+    def _id_for(self, partition: TopicPartition) -> str:
+        """Under which it waits for the carrier that has it now."""
+        carrier = self._moved.get(partition)
+        return self.free_id if carrier is None else handed_id(self._assignment.route, carrier)

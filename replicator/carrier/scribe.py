@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import (
     Awaitable,
     Callable,
-    Collection,
     Iterable,
     Mapping,
     MutableMapping,
@@ -151,37 +150,44 @@ class Scribe:
             await self._commit({lane.partition: entry.park(loss)}, self._ledger.commit)
             return True
 
-    async def release(
-        self, transactional_id: str, only: Collection[TopicPartition] | None = None
-    ) -> set[TopicPartition]:
+    async def release(self, transactional_id: str) -> set[TopicPartition]:
         """Release the lanes that are empty, all in one transaction; the others stay HELD.
 
         Args:
-            only: of these, where not all are to be released.
+            transactional_id: under which they wait for their next carrier.
+        """
+        async with self._lock:
+            return await self._release(dict.fromkeys(self._lanes, transactional_id))
+
+    async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
+        """The same with only some of them, each under an id that its next carrier opens.
 
         Raises:
             StartOver: of these some may have been released, and some not: another carrier may have
                 them already, so it may not be tried again.
         """
         async with self._lock:
-            # First: a lane that becomes empty while runs are told has landed some that were not.
-            lanes = [
-                lane
-                for lane in self._lanes.values()
-                if lane.is_empty and not lane.stopping and (only is None or lane.partition in only)
-            ]
-            if only is not None and not lanes:
-                return set()
-            entries = {lane.partition: lane.released(transactional_id) for lane in lanes}
-            await self.tell()
-            done = await self._commit(entries, self._ledger.release)
-            if only is not None and len(done) < len(entries):
-                raise StartOver(f"{transactional_id}: the target took only a part of a release")
-            for lane in lanes:
-                if lane.partition in done:
-                    self._writer.left_at(lane.partition, lane.entry.sequence)
-                    del self._lanes[lane.partition]
+            asked = {place for place in ids if self._may_be_released(place)}
+            done = await self._release(ids) if asked else set()
+            if len(done) < len(asked):
+                raise StartOver("the target took only a part of a release")
             return done
+
+    async def _release(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
+        # First: a lane that becomes empty while runs are told has landed some that were not.
+        lanes = [self._lanes[place] for place in ids if self._may_be_released(place)]
+        entries = {lane.partition: lane.released(ids[lane.partition]) for lane in lanes}
+        await self.tell()
+        done = await self._commit(entries, self._ledger.release)
+        for lane in lanes:
+            if lane.partition in done:
+                self._writer.left_at(lane.partition, lane.entry.sequence)
+                del self._lanes[lane.partition]
+        return done
+
+    def _may_be_released(self, place: TopicPartition) -> bool:
+        lane = self._lanes.get(place)
+        return lane is not None and lane.is_empty and not lane.stopping
 
     async def _commit(
         self,

@@ -25,6 +25,7 @@ from replicator.carrier.lanes import Lanes
 from replicator.carrier.pace import Pace
 from replicator.carrier.reader import Reader
 from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.releases import Releases
 from replicator.carrier.scribe import Scribe
 from replicator.carrier.sender import Sender
 from replicator.carrier.senders import Senders
@@ -121,16 +122,18 @@ class Stint:
             tell=self._scribe.tell_found,
             timeout_ms=settings.transaction_timeout_ms,
         )
+        releases = Releases(
+            own_id=lambda: self._writer.transactional_id,
+            promise_seconds=settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
+        )
         self._taking = Taking(
             takeover,
-            ledger=ledger,
+            releases=releases,
             ends=(self._source, self._target),
             lanes=self._lanes,
             scribe=self._scribe,
             book=book,
             taken=self._taken,
-            own_id=lambda: self._writer.transactional_id,
-            promise_seconds=settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
         )
         self._following = Following(
             assignment,

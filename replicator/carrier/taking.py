@@ -6,19 +6,18 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
 from replicator.carrier.receipt_book import ReceiptBook
+from replicator.carrier.releases import Releases
 from replicator.carrier.scribe import Scribe
 from replicator.kafka.cluster import Cluster
-from replicator.ledger.entry import Custody, Entry
-from replicator.ledger.ledger import Ledger
+from replicator.ledger.entry import Entry
 from replicator.ledger.takeover import Takeover
-from replicator.ledger.writer import base_id
 
 log = logging.getLogger(__name__)
 
@@ -34,42 +33,33 @@ class Taking:
 
     Args:
         takeover: acquires.
-        ledger: says who holds what another carrier was told to leave.
+        releases: what is not to be acquired yet.
         ends: both clusters, asked for fresh metadata while something waits.
         lanes: get what is taken.
         taken: called when they got some.
-        own_id: of the writer. What is held under it nobody else will release.
-        promise_seconds: so long it is waited for what another carrier was told to leave. Longer
-            than a living one takes for a batch that the target does not acknowledge.
     """
 
     def __init__(
         self,
         takeover: Takeover,
         *,
-        ledger: Ledger,
+        releases: Releases,
         ends: tuple[Cluster, Cluster],
         lanes: Lanes,
         scribe: Scribe,
         book: ReceiptBook,
         taken: Callable[[], None],
-        own_id: Callable[[], str],
-        promise_seconds: float,
     ):
         self._takeover = takeover
-        self._ledger = ledger
+        self._releases = releases
         self._ends = ends
         self._lanes = lanes
         self._scribe = scribe
         self._book = book
         self._taken = taken
-        self._own_id = own_id
-        self._promise_seconds = promise_seconds
         self.waiting: dict[TopicPartition, str] = {}
         self.stopped: dict[TopicPartition, str] = {}
         self._waiting_since: dict[str, float] = {}
-        self._promised: dict[TopicPartition, float] = {}
-        self._reclaimed: set[TopicPartition] = set()
         self.is_taking = False
         """Something may have been committed that is not known to be held yet."""
         self._refreshed_at = 0.0
@@ -84,23 +74,23 @@ class Taking:
         """To be acquired once the carriers that were told to leave them have; or, should one of
         them not do so in time, from it."""
         wanted = list(partitions)
-        self._promised |= dict.fromkeys(wanted, time.monotonic() + self._promise_seconds)
+        self._releases.promise(wanted, time.monotonic())
         self.want(wanted)
 
     def reclaim(self, partitions: Iterable[TopicPartition]) -> None:
         """To be acquired as long as they are held under our own id, by a writer before this one:
         another carrier waits for them, and only we can release them."""
         wanted = list(partitions)
-        self._reclaimed |= set(wanted)
+        self._releases.reclaim(wanted)
         self.want(wanted)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Not wanted any more."""
-        for partition in partitions:
+        unwanted = list(partitions)
+        self._releases.forget(unwanted)
+        for partition in unwanted:
             self.waiting.pop(partition, None)
             self.stopped.pop(partition, None)
-            self._promised.pop(partition, None)
-            self._reclaimed.discard(partition)
             self._scribe.parked.pop(partition, None)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
@@ -118,7 +108,7 @@ class Taking:
             self.is_taking = True
             await self._take()
             self.is_taking = False
-            if self._promised:
+            if self._releases.is_any_promised:
                 if any(self.waiting.values()):
                     await self._refresh()
                 await asyncio.sleep(random.uniform(*PROMISED_ASK_SECONDS))
@@ -133,12 +123,10 @@ class Taking:
 
     async def _take(self) -> None:
         asked = self.waiting.keys() | self.stopped.keys()
-        held = await self._held_by_others(asked & (self._promised.keys() | self._reclaimed))
-        self.forget(held & self._reclaimed)
-        acquired = await self._takeover.acquire(asked - held)
+        acquired = await self._takeover.acquire(asked, self._spared)
+        self.forget(self._releases.lost(acquired.spared))
+        self._releases.forget(acquired.taken)
         for partition, one in acquired.taken.items():
-            self._promised.pop(partition, None)
-            self._reclaimed.discard(partition)
             lane = Lane(partition, one.entry)
             lane.source_leader, lane.target_leader = one.source_leader, one.target_leader
             self._lanes[partition] = lane
@@ -153,29 +141,16 @@ class Taking:
         # What was wanted or forgotten meanwhile was not asked for.
         new = {each: "" for each in self.waiting if each not in asked}
         gone = asked - self.waiting.keys() - self.stopped.keys()
-        left = {**dict.fromkeys(held, ""), **acquired.waiting, **new}
+        left = {**dict.fromkeys(acquired.spared, ""), **acquired.waiting, **new}
         self.waiting = {each: reason for each, reason in left.items() if each not in gone}
         parked = acquired.parked | self._scribe.shown_parked()
         self.stopped = {each: reason for each, reason in parked.items() if each not in gone}
         self._say_waiting(time.monotonic())
 
-    async def _held_by_others(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
-        """Those that have not been left yet, and shall not be taken from whoever holds them."""
-        now = time.monotonic()
-        for partition in [each for each in partitions if self._promised.get(each, now) < now]:
-            del self._promised[partition]
-        asked = [each for each in partitions if each in self._promised or each in self._reclaimed]
-        if not asked:
-            return set()
-        entries = await self._ledger.read(asked)
-        held = {each for each in asked if each in entries and self._is_of_another(entries[each])}
-        for partition in set(asked) - held:
-            self._promised.pop(partition, None)
-        return held
-
-    def _is_of_another(self, entry: Entry) -> bool:
-        is_held = entry.custody is Custody.HELD and not entry.parked
-        return is_held and base_id(entry.transactional_id) != base_id(self._own_id())
+    def _spared(self, entries: Mapping[TopicPartition, Entry]) -> set[TopicPartition]:
+        """What others have still to leave, and what is not wanted any more: it is theirs now."""
+        unwanted = entries.keys() - self.waiting.keys() - self.stopped.keys()
+        return unwanted | self._releases.spared(entries, time.monotonic())
 
     async def _refresh(self) -> None:
         """Metadata: what waits may be of topics that were not known here."""

@@ -35,8 +35,10 @@ class Acquired:
         taken: held now.
         parked: stopped, with the reason; an operator has to say how it goes on.
         waiting: not to be had just now, with the reason; ask again.
+        spared: left to whoever holds them, at the taker's own word.
     """
 
     taken: dict[TopicPartition, Taken] = field(default_factory=dict)
     parked: dict[TopicPartition, str] = field(default_factory=dict)
     waiting: dict[TopicPartition, str] = field(default_factory=dict)
+    spared: set[TopicPartition] = field(default_factory=set)

@@ -46,6 +46,12 @@ def free_id(route: Route) -> str:
     return f"sluice.{route.key}.free"
 
 
+def handed_id(route: Route, carrier: int) -> str:
+    """The one under which entries wait for a certain carrier. Whoever opens an id fences all others
+    that have: of carriers that are handed something at once each opens its own."""
+    return f"sluice.{route.key}.{carrier}.handed"
+
+
 class Ledger:
     """Reads and commits the entries of one route."""
 

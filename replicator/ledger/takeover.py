@@ -53,6 +53,8 @@ STEPPED_OVER = (LossKind.SOURCE_CORRUPT, LossKind.RECORD_TOO_LARGE)
 T = TypeVar("T")
 
 
+Spare = Callable[[Mapping[TopicPartition, Entry]], set[TopicPartition]]
+
 Tell = Callable[[Mapping[TopicPartition, tuple[Entry, Stretch]]], Awaitable[None]]
 """Puts runs on disk; awaited before an entry that passes them is committed."""
 
@@ -90,9 +92,16 @@ class Takeover:
         self._overdue: Counter[str] = Counter()
         self._beaten: Counter[str] = Counter()
 
-    async def acquire(self, partitions: Iterable[TopicPartition]) -> Acquired:
-        """Take all that can be taken; returns when each partition is taken, parked or waiting, and
-        no later than ID_SECONDS after something was taken that waits for something else.
+    async def acquire(
+        self, partitions: Iterable[TopicPartition], spare: Spare = lambda _: set()
+    ) -> Acquired:
+        """Take all that can be taken; returns when each partition is taken, parked, waiting or
+        spared, and no later than ID_SECONDS after something was taken that waits for something
+        else.
+
+        Args:
+            spare: which of these entries are not to be replaced. Asked anew each time that entries
+                are read: what was free may be held by the time it would be taken.
 
         Raises:
             Fenced: this carrier's own writer has a successor.
@@ -100,6 +109,8 @@ class Takeover:
         acquired, todo = Acquired(), set(partitions)
         while todo:
             entries = await self._ledger.read(todo)
+            acquired.spared |= spare(entries)
+            todo -= acquired.spared
             await self._readiness.set_aside(todo, entries, acquired)
             by_id: dict[str, list[TopicPartition]] = {}
             for partition in todo:

@@ -10,16 +10,22 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from redis import Redis
 
+from deploy.lab.clickhouse import PROGRAM, ClickHouseServer
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from tests.live.carrying import Carrying
 from tests.live.failover_command import Sluice
+from tests.live.kept_history import KeptHistory, in_clickhouse, in_redis
 from tests.live.mirrored import Mirrored
 from tests.live.runs import create_runs_topic
 from tests.live.stage import Stage, make_on_both
 from tui.program import run
 
 HERE = Path(__file__).parent
+
+NEVER_KILLED = {"broker.session.timeout.ms": 60_000}
+"""On busy cores a heartbeat may be as late as the lab's few seconds. A broker held to be dead has
+no partitions, and its transactions lose their markers (KAFKA-20734)."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,7 +45,7 @@ def clusters(
     years back, at a moment of their choice.
     """
     directory = tmp_path_factory.mktemp("clusters")
-    keep = {"log.retention.ms": -1}
+    keep = {**NEVER_KILLED, "log.retention.ms": -1}
     pair = (
         KafkaCluster("regional", directory, properties=keep),
         KafkaCluster("aggregate", directory, properties=keep),
@@ -106,6 +112,56 @@ def make_redis(tmp_path: Path) -> Iterator[RedisMaker]:
         server.kill()
 
 
+@pytest.fixture(scope="session")
+def needs_clickhouse() -> None:
+    """Of the systems that deploy/setup.sh knows only Debian 12 has a package of it."""
+    if PROGRAM is None:
+        pytest.skip("no clickhouse-server on this machine")
+
+
+@pytest.fixture(scope="session")
+def shared_clickhouse(
+    needs_clickhouse: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClickHouseServer]:
+    """The shared ClickHouse: use a database of your own."""
+    with ClickHouseServer(tmp_path_factory.mktemp("clickhouse")) as server:
+        yield server
+
+
+@pytest.fixture
+def own_clickhouse(needs_clickhouse: None, tmp_path: Path) -> Iterator[ClickHouseServer]:
+    """A started ClickHouse of your own, yours to stop and kill."""
+    with ClickHouseServer(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def clickhouse_database(shared_clickhouse: ClickHouseServer) -> Iterator[str]:
+    """An empty one in the shared ClickHouse."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with shared_clickhouse.client() as client:
+        client.execute(f"CREATE DATABASE {name}")
+        yield name
+        client.execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(params=["redis", "clickhouse"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> KeptHistory:
+    """Histories in one of the shared servers."""
+    if request.param == "redis":
+        return in_redis(request.getfixturevalue("redis"))
+    database = request.getfixturevalue("clickhouse_database")
+    return in_clickhouse(request.getfixturevalue("shared_clickhouse"), database, tmp_path)
+
+
+@pytest.fixture(params=["redis", "clickhouse"])
+def kept_apart(request: pytest.FixtureRequest, tmp_path: Path) -> KeptHistory:
+    """Histories in a server of your own, yours to stop and kill."""
+    if request.param == "redis":
+        return in_redis(request.getfixturevalue("make_redis")())
+    return in_clickhouse(request.getfixturevalue("own_clickhouse"), "default", tmp_path)
+
+
 class ClusterMaker(Protocol):
     """`make_cluster("name", brokers=3, properties={...}, security="tls")`; see KafkaCluster."""
 
@@ -164,6 +220,7 @@ def route_key(aggregate: KafkaCluster) -> str:
 
 
 FORGETS_PRODUCERS = {
+    **NEVER_KILLED,
     "producer.id.expiration.ms": 1500,
     "producer.id.expiration.check.interval.ms": 200,
 }

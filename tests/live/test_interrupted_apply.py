@@ -97,7 +97,7 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
 
 def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, many):
     regions, plan = many
-    process = applying(regions, "8")
+    process = applying(regions, "15")
     regions.clusters[regions.east].pause()
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == ExitCode.RESULT_UNKNOWN, err

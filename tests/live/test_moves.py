@@ -14,142 +14,155 @@ from tests.live.stage import make_on_both
 PARTITIONS = 6
 
 
+class Moving:
+    """A topic that two carriers share, its load, and who holds what of it."""
+
+    def __init__(self, regional, aggregate, carrying):
+        self.carrying = carrying
+        self._regional = regional
+        self._topic = f"moves-{time.time_ns():x}"
+        self.places = [TopicPartition(self._topic, number) for number in range(PARTITIONS)]
+        make_on_both(regional, aggregate, self._topic, PARTITIONS)
+        carrying.adopt(self._topic, PARTITIONS)
+
+    def load(self):
+        return SkewedLoad(
+            self._regional, self._topic, dict.fromkeys(range(PARTITIONS), 20_000.0), 200
+        )
+
+    def begin(self):
+        """Until each of the two holds its half."""
+        self.carrying.begin(carriers=2)
+        self.carrying.until(lambda: [len(self.held_by(number)) for number in (0, 1)] == [3, 3])
+
+    def held_by(self, number):
+        """Partitions that a carrier holds."""
+        return {
+            place
+            for place, entry in self.carrying.entries().items()
+            if entry.custody == "held" and entry.transactional_id.endswith(f".{number}")
+        }
+
+    def move(self, where):
+        """By partition, its carrier from now on."""
+        self.carrying.move({("west", place): number for place, number in where.items()})
+
+    def until_held(self, where):
+        def is_held():
+            held = {number: self.held_by(number) for number in set(where.values())}
+            return all(place in held[number] for place, number in where.items())
+
+        self.carrying.until(is_held)
+
+    def end(self):
+        """Once all was carried, and exactly that: what the receipts say."""
+        self.carrying.until_carried()
+        receipts = self.carrying.stop()
+        assert self.carrying.assert_exact()
+        return receipts
+
+
 @pytest.fixture
-def topic(regional, aggregate):
-    name = f"moves-{time.time_ns():x}"
-    make_on_both(regional, aggregate, name, PARTITIONS)
-    return name
+def moving(regional, aggregate, carry):
+    return Moving(regional, aggregate, carry(regional, aggregate))
 
 
-def places(topic):
-    return [TopicPartition(topic, number) for number in range(PARTITIONS)]
-
-
-def load(regional, topic):
-    return SkewedLoad(regional, topic, dict.fromkeys(range(PARTITIONS), 20_000.0), 200)
-
-
-def held_by(carrying, topic, number):
-    """Partitions that a carrier holds."""
-    return {
-        place
-        for place, entry in carrying.entries().items()
-        if entry.custody == "held" and entry.transactional_id.endswith(f".{number}")
-    }
-
-
-def test_a_partition_moves_within_the_epoch_and_the_others_stay(regional, aggregate, carry, topic):
-    carrying = carry(regional, aggregate)
-    carrying.adopt(topic, PARTITIONS)
-    with load(regional, topic) as sending:
-        carrying.begin(carriers=2)
-        carrying.until(lambda: len(held_by(carrying, topic, 0)) == 3)
-        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
+def test_a_partition_moves_within_the_epoch_and_the_others_stay(moving):
+    carrying = moving.carrying
+    with moving.load() as sending:
+        moving.begin()
         sent = sending.sent
         carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
-        mine = sorted(held_by(carrying, topic, 0))
+        mine = min(moving.held_by(0))
         writers = {p: (e.producer_id, e.epoch) for p, e in carrying.entries().items()}
-        carrying.move({("west", mine[0]): 1})
-        carrying.until(lambda: mine[0] in held_by(carrying, topic, 1))
+        moving.move({mine: 1})
+        moving.until_held({mine: 1})
         after = {p: (e.producer_id, e.epoch) for p, e in carrying.entries().items()}
-        assert {p for p in writers if writers[p] != after[p]} == {mine[0]}, "a writer was fenced"
-        assert after[mine[0]] in writers.values(), "its new carrier began anew"
+        assert {p for p in writers if writers[p] != after[p]} == {mine}, "a writer was fenced"
+        assert after[mine] in writers.values(), "its new carrier began anew"
         sent = sending.sent
         carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
-    carrying.until_carried()
-    receipts = carrying.stop()
-    assert carrying.assert_exact()
-    of_moved = [each for each in receipts if each.partition == mine[0].partition]
+    of_moved = [each for each in moving.end() if each.partition == mine.partition]
     assert [each.state for each in of_moved] == ["released", "released"]
     assert all(each.records for each in of_moved)
 
 
-def test_partitions_that_go_to_and_fro_without_rest_stay_exact(regional, aggregate, carry, topic):
-    carrying = carry(regional, aggregate)
-    carrying.adopt(topic, PARTITIONS)
-    with load(regional, topic):
-        carrying.begin(carriers=2)
-        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
+def test_partitions_that_go_to_and_fro_without_rest_stay_exact(moving):
+    with moving.load():
+        moving.begin()
         for number in range(25):
             # The next one comes while some of the last are still under way.
-            carrying.move(
-                {("west", place): (place.partition + number) % 2 for place in places(topic)}
-            )
+            where = {place: (place.partition + number) % 2 for place in moving.places}
+            moving.move(where)
             time.sleep(0.3 * (number % 3))
-        carrying.until(
-            lambda: all(p in held_by(carrying, topic, p.partition % 2) for p in places(topic))
-        )
-    carrying.until_carried()
-    carrying.stop()
-    assert carrying.assert_exact()
-    writers = {(e.transactional_id.removesuffix(".free")) for e in carrying.entries().values()}
-    assert len(writers) == 2
+        moving.until_held(where)
+    moving.end()
+    entries = moving.carrying.entries().values()
+    assert len({entry.transactional_id.removesuffix(".free") for entry in entries}) == 2
 
 
-def test_what_a_dead_carrier_does_not_leave_is_taken_from_it(regional, aggregate, carry, topic):
-    carrying = carry(regional, aggregate)
-    carrying.adopt(topic, PARTITIONS)
-    with load(regional, topic):
-        carrying.begin(carriers=2)
-        carrying.until(lambda: len(held_by(carrying, topic, 0)) == 3)
-        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
+def test_carriers_that_exchange_what_they_are_only_about_to_take_do_not_fence_each_other(
+    moving, caplog
+):
+    carriers = 3
+    with moving.load():
+        moving.carrying.begin(carriers=carriers)
+        for number in range(1, 6):
+            where = {place: (place.partition + number) % carriers for place in moving.places}
+            moving.move(where)
+        moving.until_held(where)
+    moving.end()
+    assert "event=start-over" not in caplog.text
+
+
+def test_what_a_dead_carrier_does_not_leave_is_taken_from_it(moving):
+    carrying = moving.carrying
+    with moving.load():
+        moving.begin()
         dead, living = carrying.running
         dead.cancel()
         assert until(dead.done, 30)
         carrying.forget(dead)
-        carrying.move({("west", place): 1 for place in places(topic)})
-        carrying.until(lambda: held_by(carrying, topic, 1) == set(places(topic)))
+        moving.move(dict.fromkeys(moving.places, 1))
+        moving.until_held(dict.fromkeys(moving.places, 1))
         assert not living.done()
-    carrying.until_carried()
-    carrying.stop()
-    assert carrying.assert_exact()
+    moving.end()
 
 
-def test_moves_go_on_while_epochs_end(regional, aggregate, carry, topic):
-    carrying = carry(regional, aggregate)
-    carrying.adopt(topic, PARTITIONS)
-    with load(regional, topic):
+def test_moves_go_on_while_epochs_end(moving):
+    carrying = moving.carrying
+    with moving.load():
         carrying.begin(carriers=2)
         for number in range(4):
-            carrying.until(lambda: len(held_by(carrying, topic, 0)) > 0)
-            carrying.move({("west", place): number % 2 for place in places(topic)[:3]})
+            carrying.until(lambda: moving.held_by(0))
+            moving.move(dict.fromkeys(moving.places[:3], number % 2))
             carrying.next_plan(carriers=2)
-    carrying.until_carried()
-    carrying.stop()
-    assert carrying.assert_exact()
+    moving.end()
 
 
-def test_idle_partitions_move_as_well(regional, aggregate, carry, topic):
-    carrying = carry(regional, aggregate)
-    carrying.adopt(topic, PARTITIONS)
-    carrying.begin(carriers=2)
-    carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
+def test_idle_partitions_move_as_well(moving):
+    moving.begin()
     began = time.monotonic()
-    carrying.move({("west", place): 0 for place in places(topic)})
-    carrying.until(lambda: held_by(carrying, topic, 0) == set(places(topic)))
+    moving.move(dict.fromkeys(moving.places, 0))
+    moving.until_held(dict.fromkeys(moving.places, 0))
     assert time.monotonic() - began < 5, "it was waited for what nobody left"
-    _, other = carrying.running
+    _, other = moving.carrying.running
     assert until(other.done, 10), "a carrier that has nothing left stays"
     assert {each.state for each in other.result()} == {"released"}
-    carrying.stop()
+    moving.carrying.stop()
 
 
-def test_a_carrier_that_begins_anew_has_what_it_received_at_once(regional, aggregate, carry, topic):
-    carrying = carry(regional, aggregate)
-    carrying.adopt(topic, PARTITIONS)
-    with load(regional, topic):
-        carrying.begin(carriers=2)
-        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 3)
-        carrying.until(lambda: len(held_by(carrying, topic, 0)) == 3)
-        place = min(held_by(carrying, topic, 0))
-        carrying.move({("west", place): 1})
-        carrying.until(lambda: place in held_by(carrying, topic, 1))
+def test_a_carrier_that_begins_anew_has_what_it_received_at_once(moving):
+    carrying = moving.carrying
+    with moving.load():
+        moving.begin()
+        place = min(moving.held_by(0))
+        moving.move({place: 1})
+        moving.until_held({place: 1})
         before = carrying.entries()[place]
         carrying.fence(1)
         began = time.monotonic()
         carrying.until(lambda: carrying.entries()[place].epoch > before.epoch)
-        carrying.until(lambda: len(held_by(carrying, topic, 1)) == 4)
+        carrying.until(lambda: len(moving.held_by(1)) == 4)
         assert time.monotonic() - began < 10, "it waited for itself to leave it"
-    carrying.until_carried()
-    carrying.stop()
-    assert carrying.assert_exact()
+    moving.end()

@@ -18,11 +18,17 @@ pytestmark = pytest.mark.timeout(900)
 # ruff: noqa: F811
 
 PARTITIONS = 8
-STILL_SECONDS_MAX = {"balancer": 10.0, "moves": 10.0, "worker": 60.0, "driver": 200.0}
+STILL_SECONDS_MAX = {
+    "balancer": 10.0,
+    "moves": 10.0,
+    "worker": 60.0,
+    "executor": 120.0,
+    "driver": 200.0,
+}
 """A driver takes most of its time for Spark to start. Tests run beside others on busy machines."""
 
 
-def test_kills_of_balancer_driver_and_workers_leave_one_writer_and_no_partition_for_long(
+def test_kills_of_balancer_driver_workers_and_executors_leave_one_writer_and_no_partition_for_long(
     balancers, regional, aggregate, make_topic
 ):
     where = balancers.region
@@ -41,7 +47,7 @@ def test_kills_of_balancer_driver_and_workers_leave_one_writer_and_no_partition_
                 began = time.time()
                 act()
                 until(lambda: False, seconds)
-                assert until(lambda: is_current(arrivals, places), 180, 0.1), f"{what}: stopped"
+                assert until(arrivals.is_current, 180, 0.1), f"{what}: stopped"
                 silences = arrivals.silences(began - 1, time.time())
                 still[what] = max(still.get(what, 0.0), max(silences.values())[0])
 
@@ -54,19 +60,18 @@ def test_kills_of_balancer_driver_and_workers_leave_one_writer_and_no_partition_
             driver.signal(signal.SIGKILL)
             began = time.time()
             assert driver.ended() == -signal.SIGKILL
-            driver = where.start()
-            assert until(lambda: is_current(arrivals, places, began), 180, 0.1)
+            driver = where.start(master="local-cluster[2,1,1024]")
+            assert until(lambda: arrivals.is_current(began), 180, 0.1)
             still["driver"] = max(arrivals.silences(began - 1, time.time()).values())[0]
+            endure("executor", lambda: executors(driver)[0].kill(), 4)
+            endure("moves", lambda: pin_elsewhere(balancers), 6)
     assert until(lambda: is_exact(regional, aggregate, topic), 60, 0.5)
     assert all(still[what] < most for what, most in STILL_SECONDS_MAX.items()), still
     print(still)
 
 
-def is_current(arrivals, places, since=0.0):
-    """Every partition's newest record is of now."""
-    newest = {each.place: each.sent for each in list(arrivals.seen)}
-    now = time.time()
-    return all(newest.get(place, 0.0) > max(now - 1.0, since) for place in places)
+def executors(driver):
+    return [p for p in driver.family() if "CoarseGrainedExecutorBackend" in " ".join(p.cmdline())]
 
 
 def pin_elsewhere(balancers):

@@ -56,12 +56,12 @@ def test_a_rate_is_what_the_windows_of_the_last_hour_sustained(told, later_ms, f
         windows.setdefault(place, []).append(window)
         back.add({place: window})
     now_ms = max(ends.values(), default=NOON) + later_ms
-    since = now_ms - fine_seconds * 1000
-    expected = {place: sustained(some, since) for place, some in windows.items()}
+    length_ms = fine_seconds * 1000
+    expected = {place: sustained(some, now_ms, length_ms) for place, some in windows.items()}
     found = back.rates(now_ms)
     for place, rate in expected.items():
         if rate is not None:
-            assert found[place] == rate
+            assert found[place] == pytest.approx(rate)
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), min_size=1, max_size=70))
@@ -78,9 +78,9 @@ def test_partitions_that_are_looked_at_together_are_told_apart(table):
     for number in range(4):
         place = TopicPartition("t", number)
         mine = [look[place] for look in windows if place in look]
-        expected = sustained(mine, now_ms - HOUR_MS)
+        expected = sustained(mine, now_ms, HOUR_MS)
         if expected:
-            assert back.rates(now_ms)[place] == expected
+            assert back.rates(now_ms)[place] == pytest.approx(expected)
         else:
             assert bool(mine) == (place in back.rates(now_ms))
 
@@ -88,7 +88,8 @@ def test_partitions_that_are_looked_at_together_are_told_apart(table):
 def test_a_window_that_is_told_again_or_lies_over_another_is_left_out():
     windows = [minute(0, 1), minute(1, 1), minute(2, 100)]
     back = filled(*windows, *windows, minute(1, 9, length=3))
-    assert back.rates(NOON + 4 * MINUTE)[A] == sustained(windows, NOON)
+    now_ms = NOON + 4 * MINUTE
+    assert back.rates(now_ms)[A] == pytest.approx(sustained(windows, now_ms, HOUR_MS))
     assert back.newest_ms(A) == NOON + 3 * MINUTE
 
 

@@ -37,3 +37,9 @@ def test_a_large_item_goes_only_where_others_make_room():
     shares = np.array([10.0, 1, 1, 1, *[2.5] * 12])
     where = np.array([0, 0, 0, 0, *np.repeat([1, 2, 3], 4)])
     assert moves_at_least(Packing(shares, where, np.zeros(4)), 11.3) == 2
+
+
+def test_several_large_items_may_be_too_large_for_any_room():
+    shares = np.array([10.0, 10, 10, 0.5, 0.5, 0.5, *[7.25] * 12])
+    where = np.array([0] * 6 + [*np.repeat([1, 2, 3], 4)])
+    assert moves_at_least(Packing(shares, where, np.zeros(4)), 30.4) == 3

@@ -285,6 +285,25 @@ async def test_takers_of_one_id_get_out_of_each_others_way_in_time(monkeypatch):
     assert pauses == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 3.2])
 
 
+async def test_what_another_was_quicker_to_take_is_spared_where_it_is_not_to_be_taken_from_it(
+    monkeypatch,
+):
+    free = replace(HELD, custody=Custody.RELEASED, transactional_id="sluice.west.east.99.handed")
+    book = Book({ONE: free})
+
+    class Late(Pen):
+        async def open(self):
+            book[ONE] = HELD
+            return self
+
+    def held(entries):
+        return {place for place, entry in entries.items() if entry.custody is Custody.HELD}
+
+    taker = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), End(TARGET, 0, 100), Late)
+    acquired = await taker.acquire([ONE], held)
+    assert (acquired.spared, acquired.taken, book) == ({ONE}, {}, {ONE: HELD})
+
+
 # -- a coordinator that is cut off from its peers
 
 

@@ -1,0 +1,113 @@
+"""How long partitions stand still when what places or carries them is killed.
+
+python -m bench.standstill
+
+The load of bench.balancing runs from west to east, and a reader of the target takes the time of
+every record. Then the balancer, a worker process of Spark's, and the driver with all that it
+started are killed in turns; the balancer and the driver are started again at once, as systemd
+would.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import ExitStack
+from statistics import median
+
+import click
+import psutil
+
+from bench.balancing import (
+    CANDIDATE,
+    FILE,
+    PATIENCE_SECONDS,
+    REST_SECONDS_MAX,
+    SETTINGS,
+    Site,
+    rates,
+    skewed_loads,
+)
+from bench.machine import described, load_average
+from deploy.lab.arrivals import Arrivals
+from deploy.lab.daemons import Command, Daemons
+from deploy.lab.kafka import CHECKOUT
+from deploy.lab.lab import Lab
+from deploy.lab.wait import until
+
+DIRECTORY = CHECKOUT / ".lab" / "bench-standstill"
+CALM_SECONDS = 10.0
+WORKER = re.compile(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
+
+
+def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:
+    """By what was killed, of each kill the longest time without a record of any partition."""
+    found: dict[str, list[float]] = defaultdict(list)
+    with Daemons(lab) as daemons, ExitStack() as loads:
+        daemons.start(CANDIDATE, "replicate", "balance")
+        for load in skewed_loads(lab.regions["west"].regional):
+            loads.enter_context(load)
+        if not until(Site(lab).is_settled, REST_SECONDS_MAX, 1.0):
+            raise RuntimeError(f"partitions do not come to rest; see {daemons.logs}")
+        kills: dict[str, Callable[[], None]] = {
+            "balancer": lambda: _again(daemons, "balance"),
+            "worker": lambda: _kill_worker(daemons),
+            "driver and all it started": lambda: _again(daemons, "replicate"),
+        }
+        with Arrivals(lab.regions[CANDIDATE].aggregate, rates()) as reader:
+            for _ in range(rounds):
+                for what, kill in kills.items():
+                    if not until(reader.is_current, PATIENCE_SECONDS, 0.1):
+                        raise RuntimeError(f"something stands still; see {daemons.logs}")
+                    time.sleep(CALM_SECONDS)
+                    began = time.time()
+                    kill()
+                    time.sleep(CALM_SECONDS)
+                    if not until(reader.is_current, PATIENCE_SECONDS, 0.1):
+                        raise RuntimeError(f"it does not go on; see {daemons.logs}")
+                    silences = reader.silences(began - 1, time.time())
+                    found[what].append(round(max(silences.values())[0], 2))
+                    print(what, found[what], file=sys.stderr)
+        loads.close()
+        daemons.end()
+    return found
+
+
+def _again(daemons: Daemons, command: Command) -> None:
+    daemons.kill(CANDIDATE, command)
+    daemons.start(CANDIDATE, command)
+
+
+def _kill_worker(daemons: Daemons) -> None:
+    """One that carries."""
+    log = daemons.log(CANDIDATE, "replicate").read_text()
+    alive = [pid for pid in map(int, WORKER.findall(log)) if psutil.pid_exists(pid)]
+    psutil.Process(alive[-1]).kill()
+
+
+@click.command()
+@click.option("--rounds", default=3, show_default=True, help="How often each is killed.")
+def main(rounds: int) -> None:
+    """Writes `standing still` in bench/results/balancer.json."""
+    busy = load_average()
+    with Lab(DIRECTORY, settings=SETTINGS) as lab:
+        found = standing_still(lab, rounds)
+    whole = json.loads(FILE.read_text()) if FILE.exists() else {}
+    whole["standing still"] = {
+        "machine": described(),
+        "load average at the start": round(busy, 1),
+        "longest time without a record of any partition, s": {
+            what: {"median": median(times), "worst": max(times), "kills": len(times)}
+            for what, times in found.items()
+        },
+    }
+    FILE.write_text(json.dumps(whole, indent=2) + "\n")
+    print(json.dumps(whole["standing still"], indent=2))
+
+
+if __name__ == "__main__":
+    main()

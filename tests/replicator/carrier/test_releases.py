@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.carrier.releases import Releases
+from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.loss import Loss, LossKind
+
+ONE = TopicPartition("flights", 1)
+OURS, OTHERS = "sluice.west.east.3", "sluice.west.east.4"
+FREE = Entry(
+    custody=Custody.RELEASED,
+    source_offset=10,
+    target_offset=10,
+    producer_id=1,
+    epoch=0,
+    sequence=0,
+    transactional_id="sluice.west.east.3.handed",
+)
+HELD_BY_US = replace(FREE, custody=Custody.HELD, transactional_id=OURS)
+HELD_BEFORE_A_ROTATION = replace(HELD_BY_US, transactional_id=f"{OURS}~1")
+HELD_BY_OTHERS = replace(HELD_BY_US, transactional_id=OTHERS)
+PARKED = replace(HELD_BY_OTHERS, parked=Loss(LossKind.SOURCE_DELETED, 1, 2))
+VIRGIN = replace(FREE, custody=Custody.VIRGIN, transactional_id="sluice.west.east.free")
+NOBODYS = [FREE, VIRGIN, PARKED]
+
+
+@pytest.fixture
+def releases():
+    return Releases(lambda: OURS, promise_seconds=20)
+
+
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BY_OTHERS])
+def test_what_was_never_promised_may_be_taken_from_anybody(releases, entry):
+    assert releases.spared({ONE: entry}, 0) == set()
+
+
+def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time_is_over(releases):
+    releases.promise([ONE], 100)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
+    assert releases.lost({ONE}) == set()
+    assert releases.spared({ONE: FREE}, 119) == set()
+    # Another was quicker to take it.
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
+    assert releases.is_any_promised
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 121) == set()
+    assert not releases.is_any_promised
+
+
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION])
+def test_what_is_promised_and_nobody_elses_is_taken_at_once(releases, entry):
+    releases.promise([ONE], 100)
+    assert releases.spared({ONE: entry}, 100) == set()
+
+
+@pytest.mark.parametrize("entry", [HELD_BY_US, HELD_BEFORE_A_ROTATION])
+def test_what_we_held_before_is_reclaimed(releases, entry):
+    releases.reclaim([ONE])
+    assert releases.spared({ONE: entry}, 0) == set()
+
+
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_OTHERS])
+def test_what_we_do_not_hold_any_more_is_not_reclaimed_from_those_it_was_handed_to(releases, entry):
+    releases.reclaim([ONE])
+    assert releases.spared({ONE: entry}, 0) == {ONE}
+    assert releases.lost({ONE}) == {ONE}
+
+
+def test_what_comes_back_to_us_is_awaited_and_not_lost(releases):
+    releases.reclaim([ONE])
+    releases.promise([ONE], 0)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 1) == {ONE}
+    assert releases.lost({ONE}) == set()
+
+
+def test_what_nobody_wants_any_more_is_forgotten(releases):
+    releases.promise([ONE], 0)
+    releases.reclaim([ONE])
+    releases.forget([ONE])
+    assert not releases.is_any_promised
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 0) == set()
