@@ -16,33 +16,43 @@ has_python() {
     python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
+# Only root's PATH leads to it. Of Debian and Ubuntu with such a Python, only Debian 12 has a package;
+# elsewhere its tests are left out.
+has_clickhouse() { PATH="$PATH:/usr/sbin" command -v clickhouse-server >/dev/null; }
+is_debian_12() { grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release; }
+
 missing_packages() {
     has_java || echo default-jre-headless
     has_python || echo python3-venv
     command -v mvn >/dev/null || echo maven
     command -v redis-server >/dev/null || echo redis-server
+    has_clickhouse || ! is_debian_12 || echo clickhouse-server
     command -v setpriv >/dev/null || echo util-linux
 }
 
-# The lab starts Redis by itself. Debian's package would start a service, now and at every boot: the
-# policy below keeps apt from starting it (an operator's own policy stays), then it is disabled.
+# The lab starts its servers by itself. Their packages would start services, now and at every boot: the
+# policy below keeps apt from starting them (an operator's own policy stays), then they are disabled.
 POLICY=/usr/sbin/policy-rc.d
+SERVICES=(redis-server clickhouse-server)
 
 apt_install() {
-    local wants_redis=no
-    case " $* " in *" redis-server "*) wants_redis=yes ;; esac
-    if [ "$wants_redis" = yes ] && ! [ -e "$POLICY" ]; then
+    local service wanted=()
+    for service in "${SERVICES[@]}"; do
+        case " $* " in *" $service "*) wanted+=("$service") ;; esac
+    done
+    if [ "${#wanted[@]}" -gt 0 ] && ! [ -e "$POLICY" ]; then
         trap '"${as_root[@]}" rm -f "$POLICY"' EXIT
-        printf '%s\n' '#!/bin/sh' '# Of deploy/setup.sh of Sluice, while it installs Redis.' \
-            'case "$*" in *redis*) exit 101 ;; esac' | "${as_root[@]}" tee "$POLICY" >/dev/null
+        printf '%s\n' '#!/bin/sh' '# Of deploy/setup.sh of Sluice, while it installs servers.' \
+            'case "$*" in *redis*|*clickhouse*) exit 101 ;; esac' \
+            | "${as_root[@]}" tee "$POLICY" >/dev/null
         "${as_root[@]}" chmod 755 "$POLICY"
     fi
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends "$@"
-    if [ "$wants_redis" = yes ]; then
-        "${as_root[@]}" update-rc.d redis-server disable >/dev/null \
-            || say "the service redis-server could not be disabled; it may start at the next boot"
-    fi
+    for service in "${wanted[@]}"; do
+        "${as_root[@]}" update-rc.d "$service" disable >/dev/null \
+            || say "the service $service could not be disabled; it may start at the next boot"
+    done
 }
 
 install_packages() {

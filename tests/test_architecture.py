@@ -13,7 +13,7 @@ PROSE_COLUMN = 41
 
 ONLY_LIVE = """
     replicator/audit/: log_reading target_audit
-    replicator/balancing/: daemon preview rounds source_watch tenure
+    replicator/balancing/: daemon preview rounds tenure
     replicator/carrier/: accept_loss assignment following lanes senders stint taking target_watch
     replicator/driver/: office own_topics showing
     replicator/placements/: balance_log board following
@@ -28,7 +28,7 @@ ONLY_LIVE = """
     replicator/spark/: session stream
     replicator/survey/: source_facts target_logs
     replicator/topics/: admin_connection
-    tui/: balance_desk by_hand order_giving probe
+    tui/: balance_desk by_hand probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats, which tests/live
 drives together. Whoever writes such a file takes its module off."""

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tui.output import Command, output_option
+
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route
+
+SERVER_SECONDS = 15.0
+"""How long a command waits for each server, unless told otherwise."""
 
 
 def _some_text(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -51,10 +56,20 @@ for_option = click.option(
 server_timeout_option = click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
-    default=15.0,
+    default=SERVER_SECONDS,
     show_default=True,
     help="Seconds per server.",
 )
+
+
+def reason_options(command: Command) -> Command:
+    """--reason and --for: of orders that may end by themselves."""
+    return reason_option(for_option(command))
+
+
+def answer_options(command: Command) -> Command:
+    """--timeout and --output: of whatever asks servers."""
+    return server_timeout_option(output_option(command))
 
 
 def chosen(
@@ -78,11 +93,7 @@ def chosen(
     return region, routes
 
 
-def one_chosen(appliance: Appliance, region: str | None, route_name: str) -> tuple[str, Route]:
-    """The region, and the one route that is named; raises as `chosen` does."""
-    name, (route,) = chosen(appliance, region, route_name)
-    return name, route
-
-
-def warn(text: str) -> None:
-    click.echo(f"sluice: {text}", err=True)
+def warn(*texts: str) -> None:
+    """A line for each, on stderr."""
+    for text in texts:
+        click.echo(f"sluice: {text}", err=True)

@@ -14,6 +14,7 @@ LIMITS = {
     "carriers_min": (int, "It has so many carriers at least ..."),
     "carriers_max": (int, "... and so many at most; 0: as many as Spark has task slots."),
     "partitions_max": (int, "Of each carrier."),
+    "memory_mib": (int, "Of each carrier: no more partitions than that is enough for; 0: no cap."),
     "lag_seconds_max": (float, "A partition that is further behind brings partitions to move."),
 }
 

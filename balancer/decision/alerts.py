@@ -8,6 +8,7 @@ from enum import StrEnum
 from statistics import median
 
 from balancer.decision.carriers_wanted import Wanted
+from balancer.decision.limits import Limits
 from balancer.decision.loads import Shares, Where
 from balancer.plan import TopicPartition
 
@@ -173,15 +174,16 @@ def pins_impossible(route: str, pins: Where, excluded: Mapping[int, str]) -> lis
     return [Alert(AlertName.PIN_IMPOSSIBLE, route, text, evidence)]
 
 
-def homeless(route: str, counts: Mapping[int, int], partitions_max: int) -> list[Alert]:
+def homeless(route: str, counts: Mapping[int, int], limits: Limits) -> list[Alert]:
     """Where carriers hold more partitions than they may, since no other has room."""
-    full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > partitions_max}
+    most, setting = limits.partitions_max, limits.room_setting
+    full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > most}
     if not full:
         return []
-    surplus = sum(full.values()) - len(full) * partitions_max
+    surplus = sum(full.values()) - len(full) * most
     text = (
-        f"{surplus} partitions are on carriers that have {partitions_max} without them: raise "
-        "carriers_max or partitions_max"
+        f"{surplus} partitions are on carriers that have {most} without them, which is all that "
+        f"{setting} allows: raise carriers_max or {setting}"
     )
     return [Alert(AlertName.HOMELESS, route, text, full)]
 

@@ -14,6 +14,7 @@ class Limits:
         carriers_min, carriers_max: never fewer, never more.
         threshold: how much of a carrier's time is planned; the rest is for bursts.
         partitions_max: for each carrier.
+        room_setting: the setting that partitions_max follows from, by its name.
         slack: how far above the least possible the heaviest carrier may be, as a part of it, before
             a sticky plan moves anything.
         idle: while no carrier has more than this of its time, none is worth relieving.
@@ -26,6 +27,7 @@ class Limits:
     carriers_max: int = 1000
     threshold: float = 0.7
     partitions_max: int = 10_000
+    room_setting: str = "partitions_max"
     slack: float = 0.05
     idle: float = 0.0
     calm_rounds: int = 3

@@ -171,7 +171,7 @@ def _alerts(
         *alerts.lagging(name, standing.lag.lagging(rules, view.now_ms), view.lag_seconds),
         *alerts.doubted(name, view.doubts, shares),
         *alerts.pins_impossible(name, pins, excluded),
-        *alerts.homeless(name, counts, limits.partitions_max),
+        *alerts.homeless(name, counts, limits),
     ]
     if view.degraded is None:
         by_carrier = loads(standing.where, shares, standing.carriers)

@@ -19,6 +19,7 @@ class Trigger(StrEnum):
     CARRIERS_GONE = "a carrier that has partitions is gone or excluded"
     CARRIERS_CHANGED = "more or fewer carriers are wanted"
     PINS_CHANGED = "a partition is not where it is pinned"
+    TOO_MANY = "a carrier has more partitions than it may, and another has room"
     HOT = "a hot partition shares its carrier"
     DRIFT = "a carrier has more than the slack allows, for some rounds"
     LAG = "partitions have been behind for long"
@@ -50,6 +51,7 @@ ANSWERS: Mapping[Trigger, Answer] = MappingProxyType(
         Trigger.CARRIERS_GONE: Answer(Scope.STICKY, is_forced=True),
         Trigger.CARRIERS_CHANGED: Answer(Scope.STICKY, is_forced=False),
         Trigger.PINS_CHANGED: Answer(Scope.STICKY, is_forced=True),
+        Trigger.TOO_MANY: Answer(Scope.STICKY, is_forced=True),
         Trigger.HOT: Answer(Scope.STICKY, is_forced=False),
         Trigger.DRIFT: Answer(Scope.STICKY, is_forced=False),
         Trigger.LAG: Answer(Scope.STICKY, is_forced=False),

@@ -1,7 +1,7 @@
 """Every partition's share, whatever is known of it; and what of it is not to be believed.
 
-Known of a partition itself, or else as much as its topic's others have on average, or else what a
-partition is taken for of which nothing is known.
+Measured of a partition itself, or else what a file tells of it, or else as much as its topic's
+others have on average, or else what a partition is taken for of which nothing is known.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Basis(StrEnum):
     """Where a share comes from."""
 
     MEASURED = "measured"
+    FILE = "file"
     TOPIC = "topic"
     DEFAULT = "default"
 
@@ -52,6 +53,7 @@ class Believed:
 
 def demands(
     measured: Mapping[TopicPartition, float],
+    told: Mapping[TopicPartition, float],
     partitions: Iterable[TopicPartition],
     default_share: float,
 ) -> dict[TopicPartition, Demand]:
@@ -59,15 +61,18 @@ def demands(
 
     Args:
         measured: what is believed of them.
+        told: the same by a file; counts for those that were not measured.
     """
     shares_of: dict[str, list[float]] = {}
-    for place, share in measured.items():
+    for place, share in {**told, **measured}.items():
         shares_of.setdefault(place.topic, []).append(share)
     means = {topic: math.fsum(shares) / len(shares) for topic, shares in shares_of.items()}
 
     def demand(place: TopicPartition) -> Demand:
         if place in measured:
             return Demand(measured[place], Basis.MEASURED)
+        if place in told:
+            return Demand(told[place], Basis.FILE)
         if place.topic in means:
             return Demand(means[place.topic], Basis.TOPIC)
         return Demand(default_share, Basis.DEFAULT)

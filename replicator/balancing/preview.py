@@ -10,6 +10,7 @@ from balancer.decision.placing import Scope
 from balancer.plan import TopicPartition
 from replicator.balancing.source_watch import SourceWatch
 from replicator.balancing.stream_round import Outcome, Scene, StreamRound
+from replicator.balancing.throughput_watch import ThroughputWatch
 from replicator.config.topology import Appliance, Route
 from replicator.offsets.offset_store import OffsetStore
 from replicator.placements.balance_log import BalanceLog
@@ -91,6 +92,8 @@ async def _scene(appliance: Appliance, route: Route, book: Book, in_force: InFor
     with OffsetStore(appliance.region(route.target).redis_url(), route.key) as store:
         reports = store.reports()
     await watch.close()
+    file = ThroughputWatch(appliance.balance.throughput_file, route.source)
+    topics = {each.topic for each in in_force.partitions(route.key)}
     return Scene(
         now_ms=now_ms,
         book=book,
@@ -99,4 +102,5 @@ async def _scene(appliance: Appliance, route: Route, book: Book, in_force: InFor
         fresh=watch.fresh(now_ms),
         reports={TopicPartition(topic, number): it for (_, topic, number), it in reports.items()},
         degraded=watch.degraded(now_ms),
+        throughput=file.throughput(topics),
     )

@@ -14,6 +14,7 @@ from replicator.balancing.calibration import Calibration
 from replicator.balancing.route_settings import OPENED, UNOPENED
 from replicator.balancing.source_watch import SourceWatch
 from replicator.balancing.stream_round import Outcome, Scene, StreamRound, label
+from replicator.balancing.throughput_watch import ThroughputWatch
 from replicator.config.topology import Appliance, Route
 from replicator.copies.log_follower import LogUnreadable
 from replicator.daemon.aside import aside
@@ -46,6 +47,10 @@ class Rounds:
         self._board = Board(url, region)
         self._report_stores = {route: OffsetStore(url, route.key) for route in self._routes}
         self._watches = {route: SourceWatch(appliance, route) for route in self._routes}
+        self._files = {
+            route: ThroughputWatch(self._settings.throughput_file, route.source)
+            for route in self._routes
+        }
         self._calibrations = {route: Calibration() for route in self._routes}
         self._observed_at: dict[Route, float] = {}
         self._streams: dict[tuple[Route, str], StreamRound] = {}
@@ -153,6 +158,8 @@ class Rounds:
         now_ms = time.time_ns() // 1_000_000
         watch = self._watches[route]
         reports = await self._reports(route)
+        topics = {each.topic for each in self._partitions[route]}
+        throughput = await aside(self._files[route].throughput, topics)
         scene = Scene(
             now_ms=now_ms,
             book=book,
@@ -162,6 +169,7 @@ class Rounds:
             reports=reports,
             degraded=watch.degraded(now_ms),
             measured=self._costs(route, reports.values(), now_ms / 1000),
+            throughput=throughput,
         )
         names = {DEFAULT_STREAM, *(each.name for each in book.streams(route.key, now_ms))}
         for gone in {key for key in self._streams if key[0] == route and key[1] not in names}:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from balancer.decision.limits import Limits
 from balancer.decision.rules import Rules
+from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.load_model import Factors, LoadModel
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
 from replicator.config.topology import Route
@@ -59,6 +60,10 @@ def settings_of(
 
     carriers_min = int(one("carriers_min"))
     carriers_max = int(one("carriers_max")) or max(slots, carriers_min)
+    partitions_max, setting = int(one("partitions_max")), "partitions_max"
+    memory = int(one("memory_mib")) * MIB
+    if memory and (by_memory := max(1, partitions_within(memory))) < partitions_max:
+        partitions_max, setting = by_memory, "memory_mib"
     capacity = one("capacity_mib_per_second") * MIB
     factors = (Factors.of_capacity(capacity),) * 2 if capacity else measured
     return StreamSettings(
@@ -66,7 +71,8 @@ def settings_of(
             carriers_min=min(carriers_min, carriers_max),
             carriers_max=min(carriers_max, CARRIERS_MAX),
             threshold=float(one("threshold")),
-            partitions_max=int(one("partitions_max")),
+            partitions_max=partitions_max,
+            room_setting=setting,
             slack=settings.slack,
             idle=settings.idle,
             calm_rounds=settings.calm_rounds,

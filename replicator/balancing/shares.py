@@ -1,4 +1,7 @@
-"""What partitions take of a carrier's time: their sources' traffic, and what they are behind."""
+"""What partitions take of a carrier's time: their sources' traffic, and what they are behind.
+
+Traffic is what was looked at; of what never was, what a file says.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass, field
 
 from balancer.demand.demand import believed, demands
 from balancer.demand.load_model import LoadModel
+from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
 from replicator.offsets.reports import PartitionReport
@@ -46,26 +50,30 @@ class ShareMemory:
         fresh: Set[TopicPartition],
         reports: Mapping[TopicPartition, PartitionReport],
         model: LoadModel,
+        throughput: Throughput | None = None,
     ) -> Known:
         """The shares of now.
 
         Args:
             rates: to be expected, of the partitions of which anything was ever seen.
             fresh: those that were looked at lately.
+            throughput: what a file says; counts for those that are not in `rates`, and is no look.
         """
+        throughput = throughput or Throughput()
         new = {
-            each: share_of(rates[each], reports.get(each), model)
+            each: share_of(rate, reports.get(each), model)
             for each in partitions
-            if each in rates
+            if (rate := rates.get(each) or throughput.rate(each))
         }
-        looked = believed(new, self._seen, self._held)
-        self._seen, self._held = new, looked.shares
-        default = model.share(RATE_DEFAULT)
-        found = demands(looked.shares, sorted(partitions), default)
+        found = believed(new, self._seen, self._held)
+        self._seen, self._held = new, found.shares
+        measured = {each: share for each, share in found.shares.items() if each in rates}
+        told = {each: share for each, share in found.shares.items() if each not in rates}
+        wanted = demands(measured, told, sorted(partitions), model.share(RATE_DEFAULT))
         return Known(
-            {each: demand.share for each, demand in found.items()},
-            looked.shares.keys() & fresh,
-            looked.doubts,
+            {each: demand.share for each, demand in wanted.items()},
+            measured.keys() & fresh,
+            found.doubts,
         )
 
 

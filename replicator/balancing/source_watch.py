@@ -1,4 +1,4 @@
-"""What a route's source takes in, as looked at here and as kept in Redis."""
+"""What a route's source takes in, as looked at here and as kept in its history."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from replicator.daemon.aside import aside
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Cluster
 from replicator.offsets.offset_store import StoreUnreachable
+from replicator.traffic.chosen_history import chosen_history
 from replicator.traffic.growth import Densities, densities, windows
 from replicator.traffic.log_sampler import LogSampler
 from replicator.traffic.look import Look
 from replicator.traffic.traffic_history import TrafficHistory
-from replicator.traffic.traffic_store import TrafficStore
 
 log = logging.getLogger(__name__)
 
+FINE_MS = 4_800_000
+"""An hour, the ten minutes before it that may have no sums yet, and those that go on."""
 DAY_MS = 95_400_000
 REST = 4.0
 """After a look so many times as long as it took: with 100 000 partitions its answers take seconds
@@ -36,7 +38,7 @@ class SourceWatch:
     """Looks at the source's logs again and again.
 
     Args:
-        history: where windows are kept over restarts.
+        history: where windows are kept over restarts; None: the one that the settings name.
     """
 
     def __init__(
@@ -53,9 +55,7 @@ class SourceWatch:
             idle_seconds=appliance.replicator.connections_idle_seconds,
         )
         self._sampler = LogSampler(self._cluster)
-        self._history: TrafficHistory = history or TrafficStore(
-            appliance.region(route.target).redis_url(), route.source
-        )
+        self._history = history or chosen_history(appliance, route)
         self._look_back = LookBack()
         self._wanted: frozenset[TopicPartition] = frozenset()
         self._last: Look | None = None
@@ -127,7 +127,7 @@ class SourceWatch:
         # Sums first: the hour's own windows are told more exactly, and come last.
         for told in self._history.coarse(now_ms - DAY_MS, now_ms):
             self._look_back.add_coarse(told)
-        for told in self._history.fine(now_ms - DAY_MS, now_ms):
+        for told in self._history.fine(now_ms - FINE_MS, now_ms):
             self._look_back.add(told)
             self._looked_at_ms = int(told.ends_ms.max())
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from balancer.decision.placement import Placement
 from balancer.decision.placing import Scope
 from balancer.decision.round import Decision, Orders, RoundView, decide
 from balancer.decision.standing import Standing
+from balancer.demand.demand import measured_part
 from balancer.demand.load_model import Factors
+from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
 from replicator.balancing.route_settings import OPENED, UNOPENED, settings_of
@@ -56,6 +58,7 @@ class Scene:
         reports: of the carriers, of this route.
         degraded: why nothing of the rates is to be believed.
         measured: what carrying costs, of batches carried as they are and of those opened.
+        throughput: what a file says of the source's partitions.
     """
 
     now_ms: int
@@ -66,6 +69,24 @@ class Scene:
     reports: Mapping[TopicPartition, PartitionReport] = field(default_factory=dict)
     degraded: str | None = None
     measured: tuple[Factors, Factors] = (UNOPENED, OPENED)
+    throughput: Throughput = field(default_factory=Throughput)
+
+    def by_file(self, partitions: Set[TopicPartition], part_min: float) -> Scene:
+        """Where looks are not to be believed: the scene with what the file says in their place, if
+        it tells of that part of the partitions at least.
+
+        None of them is looked at by that: what guards against too little being measured still does.
+        """
+        if self.degraded is None:
+            return self
+        told = {each for each in partitions if self.throughput.rate(each)}
+        if not told:
+            return self
+        if measured_part(told, partitions) < part_min:
+            few = f"throughput_file tells of {len(told)} of {len(partitions)} partitions"
+            return replace(self, degraded=f"{self.degraded}; {few}")
+        older = {each: rate for each, rate in self.rates.items() if each not in told}
+        return replace(self, rates=older, degraded=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +143,10 @@ class StreamRound:
             partitions=len(partitions),
             measured=scene.measured,
         )
-        known = self._memory.known(partitions, scene.rates, scene.fresh, scene.reports, of.model)
+        scene = scene.by_file(partitions, of.rules.measured_part_min)
+        known = self._memory.known(
+            partitions, scene.rates, scene.fresh, scene.reports, of.model, scene.throughput
+        )
         order = scene.book.by_hand(route, self._stream, now_ms)
         if order and order.id in self._answered:
             # The answer is written, and only not read yet.

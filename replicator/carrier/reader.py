@@ -27,6 +27,8 @@ from replicator.ledger.loss import Loss, LossKind
 LANE_BYTES_MAX = 4 << 20
 CARRIER_BYTES_MAX = 192 << 20
 RESPONSE_BYTES_MAX = 8 << 20
+RESPONSES_BYTES_MAX = 64 << 20
+"""Of all brokers together, which are asked at the same time: they come on top of a full carrier."""
 WAIT_MS = 100
 SHORT_WAIT_MS = 5
 """While some lane has no room: its room may come before records do."""
@@ -107,7 +109,7 @@ class Reader:
                 session=(changes.session_id, changes.epoch),
                 forgotten=changes.forgotten,
                 wait_ms=WAIT_MS if is_all else SHORT_WAIT_MS,
-                bytes_max=RESPONSE_BYTES_MAX,
+                bytes_max=min(RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX // len(self._brokers)),
                 read_committed=True,
             )
             try:

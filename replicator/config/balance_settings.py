@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from replicator.config.settings import Float, Int, Table, raise_if_any
+from replicator.config.clickhouse_address import ClickHouseAddress
+from replicator.config.security import ReadableFile, SecretFile
+from replicator.config.settings import Float, Int, OwnedPath, Table, raise_if_any
 
+MEMORY_MIB_MIN = 768
+"""Less is not enough for a carrier, however few partitions it has (carrier_memory.py)."""
 DAILY = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 
 
@@ -19,12 +23,26 @@ def daily_window(text: str) -> str:
     return text
 
 
+def memory_of_a_carrier(mib: int) -> int:
+    if 0 < mib < MEMORY_MIB_MIN:
+        raise ValueError(f"a carrier takes up to {MEMORY_MIB_MIN} MiB: give as much, or 0")
+    return mib
+
+
+def clickhouse_address(value: Any) -> Any:
+    if isinstance(value, ClickHouseAddress):
+        return value
+    return ClickHouseAddress.parse(value if isinstance(value, str) else "")
+
+
 Capacity = Annotated[Float, Field(ge=0, le=1_000_000)]
 Threshold = Annotated[Float, Field(ge=0.05, le=1)]
 Carriers = Annotated[Int, Field(ge=1, le=1000)]
 CarriersMax = Annotated[Int, Field(ge=0, le=1000)]
 PartitionsMax = Annotated[Int, Field(ge=1, le=1_000_000)]
+MemoryMib = Annotated[Int, Field(ge=0, le=1 << 20), AfterValidator(memory_of_a_carrier)]
 LagSeconds = Annotated[Float, Field(ge=0.1, le=86400)]
+ClickHouse = Annotated[ClickHouseAddress, BeforeValidator(clickhouse_address)]
 
 
 class RouteBalance(Table):
@@ -35,6 +53,7 @@ class RouteBalance(Table):
     carriers_min: Carriers | None = None
     carriers_max: CarriersMax | None = None
     partitions_max: PartitionsMax | None = None
+    memory_mib: MemoryMib | None = None
     lag_seconds_max: LagSeconds | None = None
 
 
@@ -51,6 +70,8 @@ class BalanceSettings(Table):
     """... and at most so many; 0 = Spark's task slots."""
     partitions_max: PartitionsMax = 10_000
     """Of each carrier."""
+    memory_mib: MemoryMib = 0
+    """Of each carrier: it gets no more partitions than it needs so much memory for; 0 = no cap."""
     slack: Annotated[Float, Field(ge=0, le=1)] = 0.05
     """How far above the least possible the heaviest carrier may be before partitions move."""
     idle: Annotated[Float, Field(ge=0, le=1)] = 0.05
@@ -65,8 +86,18 @@ class BalanceSettings(Table):
     """After so many rounds above the slack partitions move."""
     fresh_seconds: Annotated[Float, Field(ge=1, le=86400)] = 900.0
     """A partition whose traffic was not looked at for longer is not known."""
+    throughput_file: OwnedPath | None = None
+    """What partitions take in that were never looked at, as Brooklin writes it."""
     held_seconds: Annotated[Float, Field(ge=1, le=604800)] = 7200.0
     """Without any traffic looked at for longer, partitions are placed by count."""
+    history: Literal["redis", "clickhouse"] = "redis"
+    """Where what was looked at is kept over restarts."""
+    history_clickhouse: ClickHouse | None = None
+    history_clickhouse_password_file: SecretFile | None = None
+    history_clickhouse_ca_file: ReadableFile | None = None
+    """PEM certificates that sign a clickhouses:// server's own."""
+    history_clickhouse_days: Annotated[Int, Field(ge=2, le=3650)] = 30
+    """ClickHouse keeps so many, Redis one."""
     cool_down_seconds: Annotated[Float, Field(ge=0, le=86400)] = 300.0
     """Between two rounds that move partitions which could have stayed."""
     moves_max: Annotated[Int, Field(ge=0, le=1_000_000)] = 0
@@ -91,6 +122,7 @@ class BalanceSettings(Table):
         if self.fresh_seconds < 2 * self.sample_seconds:
             least = 2 * self.sample_seconds
             yield "fresh_seconds", f"must be twice sample_seconds or more ({least:g})"
+        yield from self._contradictions_of_history()
         nothing_else = RouteBalance()
         for name, own in {"": nothing_else, **self.routes}.items():
             least = own.carriers_min or self.carriers_min
@@ -98,3 +130,16 @@ class BalanceSettings(Table):
             where = f"routes.{name}.carriers_max" if name else "carriers_max"
             if 0 < most < least:
                 yield where, f"must be carriers_min ({least}) or more, or 0"
+
+    def _contradictions_of_history(self) -> Iterator[tuple[str, str]]:
+        address = self.history_clickhouse
+        if self.history == "clickhouse" and not address:
+            yield "history_clickhouse", f"is missing; history {self.history!r} needs it"
+        if self.history != "clickhouse":
+            for key in sorted(self.model_fields_set):
+                if key.startswith("history_clickhouse"):
+                    text = f"has no meaning with history {self.history!r}; use clickhouse, "
+                    yield key, text + "or remove it"
+        if address and not address.is_tls and self.history_clickhouse_ca_file:
+            text = "has no meaning with clickhouse://; use clickhouses://, or remove it"
+            yield "history_clickhouse_ca_file", text

@@ -114,7 +114,7 @@ class Stream(Order):
         first_carrier: its carriers are numbered from here; no other stream of the route has any of
             the CARRIERS_MAX that follow.
         is_paused: none of its topics is carried.
-        threshold, carriers_min, carriers_max, partitions_max, lag_seconds_max,
+        threshold, carriers_min, carriers_max, partitions_max, memory_mib, lag_seconds_max,
         capacity_mib_per_second: what it has instead of its route's.
     """
 
@@ -128,6 +128,7 @@ class Stream(Order):
     carriers_min: int | None = None
     carriers_max: int | None = None
     partitions_max: int | None = None
+    memory_mib: int | None = None
     lag_seconds_max: float | None = None
 
     @property

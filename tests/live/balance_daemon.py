@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +57,15 @@ class Balancers:
         daemon = Process("sluice balance", command, log)
         self._daemons.append(daemon)
         return daemon
+
+    def plan(self) -> dict[str, Any]:
+        """What `sluice balance plan` says of the default stream."""
+        config = str(self.region.directory / "appliance.toml")
+        command = [str(SLUICE), "balance", "plan", "--config", config, "--region", self.region.name]
+        done = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, check=True)
+        (stream,) = json.loads(done.stdout)["streams"]
+        assert isinstance(stream, dict)
+        return stream
 
     def hear(self, daemon: Process, pattern: str, seconds: float = HEAR_SECONDS) -> re.Match[str]:
         """Fails with the log when it is not said in time."""

@@ -1,5 +1,7 @@
 """Claims about `sluice balance` beside a driver: real Spark, Kafka and Redis, processes killed."""
 
+import json
+import re
 import time
 from collections import defaultdict
 
@@ -12,7 +14,7 @@ from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from replicator.placements.balance_log import Publisher, Superseded
 from replicator.placements.records import Exclusion, Pause, Pin, key_of
-from tests.live.balance_daemon import Balancers, balancers  # noqa: F401
+from tests.live.balance_daemon import QUICK, Balancers, balancers  # noqa: F401
 from tests.live.replicate_daemon import Region, region  # noqa: F401
 
 pytestmark = pytest.mark.timeout(600)
@@ -83,6 +85,38 @@ def test_traffic_decides_who_carries_what_and_every_record_arrives_once(scene):
     assert not driver.said("level=ERROR")
     balancer.terminate()
     assert balancer.wait(20) == 0
+
+
+def test_where_nothing_was_looked_at_a_plan_follows_a_file_and_its_changes(scene):
+    file = scene.region.directory / "throughput.json"
+    never = QUICK.replace("sample_seconds = 1.0", "sample_seconds = 300.0")
+    scene.region.more_settings = f'{never}throughput_file = "{file.name}"\n'
+
+    def tell(rates, topic=scene.topic):
+        stats = {f"{topic}-{at}": f"bytesInKB:{it / KIB:.6f}, msgIn:1" for at, it in rates.items()}
+        file.write_text(json.dumps({"stats": {"west": stats}}))
+
+    def is_even(rates):
+        by_carrier = loads(scene.balancers.placed(), rates).values()
+        return sorted(by_carrier) == pytest.approx([40 * KIB, 40 * KIB], rel=0.01)
+
+    scene.region.start()
+    tell(SKEWED)
+    balancer = scene.balancers.start()
+    placed = scene.balancers.until_placed(1)
+    assert is_even(SKEWED) and placed.generation == 1
+    assert scene.balancers.status().measured_part == 0.0
+    shown = scene.balancers.plan()
+    assert [each["load_before"] for each in shown["carriers"]] == pytest.approx([0.39, 0.39], 0.02)
+    assert shown["degraded"] is None and shown["moves_count"] == 0
+
+    file.write_text("nonsense")
+    scene.balancers.hear(balancer, "event=throughput-unread .*not JSON")
+    other = {**SKEWED, 0: SKEWED[5], 5: SKEWED[0]}
+    tell(other)
+    scene.balancers.hear(balancer, "event=throughput-read")
+    assert until(lambda: is_even(other), 60, 0.5)
+    assert len(re.findall("event=throughput-unread", balancer.log.read_text())) == 1
 
 
 def test_a_killed_balancer_is_not_missed_and_the_next_one_moves_nothing(scene):

@@ -1,10 +1,8 @@
-"""Windows of traffic in a real Redis: read by another process, expired, flushed, broken."""
+"""What only a history of traffic in Redis does: it expires, is broken, and takes little memory."""
 
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 
 import pytest
 from redis import Redis
@@ -16,109 +14,7 @@ from deploy.lab.wait import until
 from replicator.offsets.offset_store import StoreUnreachable
 from replicator.traffic import traffic_store
 from replicator.traffic.traffic_store import TrafficStore
-
-MINUTE, HOUR = 60_000, 3_600_000
-NOON = 1_700_000_000_000 // HOUR * HOUR
-DAY_LATER = NOON + 24 * HOUR
-PLACES = [TopicPartition("a", 0), TopicPartition("a", 7), TopicPartition("b.c", 0)]
-
-
-def look(at, rate, places=PLACES):
-    """The minute `at` of the day, of so many records a second of ten bytes."""
-    begin = NOON + at * MINUTE
-    return {place: Window(begin, begin + MINUTE, rate * 600, rate * 60) for place in places}
-
-
-def written(store, minutes, rate=1):
-    looks = [look(at, rate) for at in minutes]
-    for each in looks:
-        store.write(each)
-    return looks
-
-
-def fine(store, begin_ms=NOON, end_ms=NOON + HOUR):
-    return [columns.windows() for columns in store.fine(begin_ms, end_ms)]
-
-
-def coarse(store, begin_ms=NOON, end_ms=DAY_LATER):
-    return [columns.windows() for columns in store.coarse(begin_ms, end_ms)]
-
-
-READER = """
-import sys
-from replicator.traffic.traffic_store import TrafficStore
-with TrafficStore(sys.argv[1], "west") as store:
-    looks = [look.windows() for look in store.fine(int(sys.argv[2]), int(sys.argv[3]))]
-print(len(looks), sum(w.bytes for look in looks for w in look.values()))
-"""
-
-
-def test_another_process_reads_what_was_written(redis):
-    with TrafficStore(redis.url, "west") as store:
-        looks = written(store, range(15))
-        assert fine(store) == looks
-    asked = [sys.executable, "-c", READER, redis.url, str(NOON), str(NOON + HOUR)]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True)
-    assert said.stdout.split() == ["15", str(15 * 3 * 600)]
-
-
-def test_only_windows_that_end_between_the_two_times_are_read(redis):
-    with TrafficStore(redis.url, "west") as store:
-        looks = written(store, range(25))
-        assert fine(store, NOON + 9 * MINUTE, NOON + 12 * MINUTE) == looks[9:12]
-        assert fine(store, NOON + 9 * MINUTE + 1, NOON + 12 * MINUTE - 1) == looks[9:11]
-        assert fine(store, 0, NOON + HOUR) == looks
-
-
-def test_a_look_written_again_is_there_once(redis):
-    with TrafficStore(redis.url, "west") as store:
-        written(store, range(3))
-        looks = written(store, range(3))
-        assert fine(store) == looks
-
-
-def test_regions_never_mix(redis):
-    with TrafficStore(redis.url, "west") as west, TrafficStore(redis.url, "east") as east:
-        looks = written(west, range(12))
-        assert fine(east) == coarse(east) == []
-        written(east, range(2), rate=9)
-        assert fine(west) == looks
-
-
-def test_ten_minutes_are_summed_up_once_they_are_over(redis):
-    with TrafficStore(redis.url, "west") as store:
-        written(store, range(10), rate=3)
-        assert coarse(store) == []
-        written(store, [10])
-        whole = Window(NOON, NOON + 10 * MINUTE, 18_000, 1800)
-        assert coarse(store) == [dict.fromkeys(PLACES, whole)]
-
-
-def test_whoever_writes_next_sums_up_what_was_left_when_a_writer_died(redis):
-    with TrafficStore(redis.url, "west") as store:
-        written(store, range(25))
-    with TrafficStore(redis.url, "west") as other:
-        written(other, [50])
-        assert [sums[PLACES[0]].records for sums in coarse(other)] == [600, 600, 300]
-
-
-def test_a_look_back_of_a_new_process_expects_what_the_old_one_did(redis):
-    before = LookBack()
-    with TrafficStore(redis.url, "west") as store:
-        for at in range(150):
-            windows = look(at, 1 + at * 7 % 60)
-            before.add(windows)
-            store.write(windows)
-    after = LookBack()
-    now_ms = NOON + 150 * MINUTE
-    with TrafficStore(redis.url, "west") as store:
-        for columns in store.coarse(now_ms - 25 * HOUR, now_ms):
-            after.add_coarse(columns)
-        for columns in store.fine(now_ms - HOUR, now_ms):
-            after.add(columns)
-    assert after.rates(now_ms) == before.rates(now_ms)
-    later_ms = now_ms + 5 * HOUR
-    assert after.rates(later_ms) == before.rates(later_ms) != {}
+from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written
 
 
 def test_everything_expires_after_its_time(redis, monkeypatch):
@@ -132,15 +28,6 @@ def test_everything_expires_after_its_time(redis, monkeypatch):
         client.flushall()
         written(store, range(11, 22))
         assert until(lambda: not client.keys("sluice:traffic:*"), 10)
-
-
-def test_a_flush_loses_history_and_nothing_else(redis):
-    with TrafficStore(redis.url, "west") as store, Redis.from_url(redis.url) as client:
-        written(store, range(12))
-        client.flushall()
-        assert fine(store) == coarse(store) == []
-        looks = written(store, range(12, 15))
-        assert fine(store) == looks
 
 
 def test_values_of_another_version_and_broken_ones_are_left_out_and_named(redis, caplog):
@@ -167,25 +54,6 @@ def test_a_redis_that_does_not_answer_is_named_without_its_password(make_redis):
             with pytest.raises(StoreUnreachable, match=str(server.port)) as caught:
                 ask()
             assert "secret" not in str(caught.value)
-
-
-def test_after_an_outage_the_same_store_goes_on_and_sums_up_what_lies_before(make_redis):
-    server = make_redis()
-    with TrafficStore(server.url, "west") as store:
-        written(store, range(10))
-        assert until(lambda: b"fine" in server_file(server), 10), "not on disk"
-        server.stop()
-        with pytest.raises(StoreUnreachable):
-            store.write(look(10, 1))
-        server.start()
-        server.wait_ready()
-        store.write(look(10, 1))
-        assert len(fine(store)) == 11
-        assert [sums[PLACES[0]].records for sums in coarse(store)] == [600]
-
-
-def server_file(server):
-    return b"".join(path.read_bytes() for path in server.directory.glob("appendonlydir/*.aof"))
 
 
 def test_a_partition_takes_about_five_bytes_of_redis_for_each_window(redis):

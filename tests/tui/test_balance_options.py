@@ -5,7 +5,7 @@ import pytest
 
 from replicator.config.topology import Appliance, UnknownRegion, load
 from tests.tui.commands.test_replicate import CONFIG
-from tui.balance_options import chosen, one_chosen
+from tui.balance_options import chosen, warn
 
 
 @pytest.fixture
@@ -23,7 +23,6 @@ def test_a_region_means_all_routes_into_it_and_a_route_its_region(appliance):
     assert names(chosen(appliance, "east", None)) == ("east", ["west>east", "east>east"])
     assert names(chosen(appliance, None, "east>west")) == ("west", ["east>west"])
     assert names(chosen(appliance, "east", "west>east")) == ("east", ["west>east"])
-    assert one_chosen(appliance, None, "west>east")[1].name == "west>east"
 
 
 def test_what_does_not_fit_together_is_wrong_usage(appliance):
@@ -38,3 +37,10 @@ def test_a_region_that_nothing_leads_into_is_named(tmp_path):
     file.write_text(CONFIG)
     with pytest.raises(UnknownRegion, match="no route leads into 'west'"):
         chosen(load(file), "west", None)
+
+
+def test_each_warning_is_a_line_of_its_own_on_stderr(capsys):
+    warn("one", "two")
+    warn()
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "sluice: one\nsluice: two\n")

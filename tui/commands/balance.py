@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from typing import TYPE_CHECKING
 
 import click
 
-from tui.balance_options import (
-    chosen,
-    one_chosen,
-    one_route_option,
-    region_option,
-    route_option,
-    server_timeout_option,
-    stream_option,
-    warn,
-)
+from tui.balance_options import answer_options, stream_option, warn
 from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
+from tui.errand import Errand, on_one_route, on_routes
 from tui.exit_codes import ExitCode
-from tui.output import COMMAND_LINE, config_option, config_words, emit, output_option
+from tui.output import COMMAND_LINE, config_words, emit, output_option
 
 if TYPE_CHECKING:
     from replicator.balancing.preview import Preview
@@ -65,55 +56,30 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
 
 
 @balance.command()
-@config_option
-@region_option
-@route_option
+@on_routes
 @click.option("--carriers", is_flag=True, help="A line for each carrier, also of many.")
-@server_timeout_option
-@output_option
-def show(
-    config: str,
-    region: str | None,
-    route_name: str | None,
-    carriers: bool,
-    timeout: float,
-    output: str,
-) -> int:
+@answer_options
+def show(errand: Errand, carriers: bool) -> int:
     """Show which placement holds, what is the matter, and what operators have ordered.
 
     What is not known is shown as ? (null in JSON and YAML). Ends with 3 when a server could not be
     reached; what is known is shown all the same.
     """
-    from replicator.config.topology import load
-    from tui.balance_desk import Desk
     from tui.balance_view import as_text, as_values, remarks_on
 
-    appliance = load(config)
-    name, routes = chosen(appliance, region, route_name)
-    sight = Desk(appliance, name, timeout).look(routes)
-    emit(output, as_values(sight), lambda: as_text(sight, all_carriers=carriers))
-    for remark in remarks_on(sight):
-        warn(remark)
+    sight = errand.desk.look(errand.routes)
+    emit(errand.output, as_values(sight), lambda: as_text(sight, all_carriers=carriers))
+    warn(*remarks_on(sight))
     return ExitCode.UNREACHABLE if sight.problems else ExitCode.DONE
 
 
 @balance.command()
-@config_option
-@region_option
-@route_option
+@on_routes
 @stream_option
 @full_option
 @click.option("--moves", is_flag=True, help="A line for each move, also of many.")
 @output_option
-def plan(
-    config: str,
-    region: str | None,
-    route_name: str | None,
-    stream: str | None,
-    full: bool,
-    moves: bool,
-    output: str,
-) -> int:
+def plan(errand: Errand, stream: str | None, full: bool, moves: bool) -> int:
     """Show what would move if a plan were made now, and why. Changes nothing.
 
     Needs what the driver and the balancer have in Redis: ends with 4 when no driver shows what it
@@ -121,22 +87,18 @@ def plan(
     """
     from balancer.decision.placing import Scope
     from replicator.balancing.preview import previews
-    from replicator.config.topology import load
     from tui.preview_view import Planned, as_text, as_values
 
-    appliance = load(config)
-    name, routes = chosen(appliance, region, route_name)
     scope = Scope.FULL if full else Scope.STICKY
-    found = _of_stream(asyncio.run(previews(appliance, name, scope)), routes, stream)
-    planned = Planned(name, scope, tuple(found), config_words())
-    emit(output, as_values(planned), lambda: as_text(planned, all_moves=moves))
+    all_of_region = asyncio.run(previews(errand.appliance, errand.region, scope))
+    found = _of_stream(all_of_region, errand.routes, stream)
+    planned = Planned(errand.region, scope, tuple(found), config_words())
+    emit(errand.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
     return ExitCode.DONE
 
 
 @balance.command()
-@config_option
-@region_option
-@one_route_option
+@on_one_route
 @click.option("--stream", default="default", show_default=True, metavar="STREAM")
 @full_option
 @click.option(
@@ -147,22 +109,14 @@ def plan(
 )
 @click.option(
     "--timeout",
+    "answer_seconds",
     type=click.FloatRange(min=0.1),
     default=30.0,
     show_default=True,
     help="Seconds until it no longer waits for the balancer's answer.",
 )
 @output_option
-def apply(
-    config: str,
-    region: str | None,
-    route_name: str,
-    stream: str,
-    full: bool,
-    generation: int,
-    timeout: float,
-    output: str,
-) -> int:
+def apply(errand: Errand, stream: str, full: bool, generation: int, answer_seconds: float) -> int:
     """Have the balancer place a stream now, as `plan` has shown it.
 
     The balancer makes the plan anew, upon what it knows then. Ends with 6, and nothing moves, when
@@ -170,34 +124,28 @@ def apply(
     the order stays.
     """
     from balancer.decision.placing import Scope
-    from replicator.config.topology import load
     from replicator.placements.records import ByHand
-    from tui.balance_desk import Desk
     from tui.balance_sight import acts
     from tui.by_hand import ordered
     from tui.by_hand_view import as_text, as_values
-    from tui.operator import operator
     from tui.order_checks import known_stream
 
-    appliance = load(config)
-    name, route = one_chosen(appliance, region, route_name)
-    desk = Desk(appliance, name, 15.0)
-    book, now_ms = desk.book(), _now_ms()
-    known_stream(book, route.key, stream, now_ms)
-    if not acts(book.lease(name), now_ms):
-        warn(f"no balancer acts: start `sluice balance --region {name}`")
+    book, now_ms, route = errand.book, errand.now_ms, errand.route.key
+    known_stream(book, route, stream, now_ms)
+    if not acts(book.lease(errand.region), now_ms):
+        warn(f"no balancer acts: start `sluice balance --region {errand.region}`")
     order = ByHand(
-        route=route.key,
+        route=route,
         at_ms=now_ms,
-        who=operator(),
+        who=errand.who,
         why="sluice balance apply",
         id=uuid.uuid4().hex,
         stream=stream,
         scope=Scope.FULL if full else Scope.STICKY,
         generation=generation,
     )
-    applied = ordered(desk, order, book, timeout)
-    emit(output, as_values(applied), lambda: as_text(applied, config_words()))
+    applied = ordered(errand.desk, order, book, answer_seconds)
+    emit(errand.output, as_values(applied), lambda: as_text(applied, config_words()))
     return applied.exit_code
 
 
@@ -217,7 +165,3 @@ def _of_stream(
         known = ", ".join(dict.fromkeys(each.stream for each in of_routes))
         raise UnknownStream(f"no stream {stream!r}; known: {known}")
     return chosen_ones
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

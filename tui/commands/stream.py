@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.balance_options import (
-    chosen,
-    new_reason_option,
-    one_chosen,
-    one_route_option,
-    reason_option,
-    region_option,
-    route_option,
-    server_timeout_option,
-    warn,
-)
+from tui.balance_options import answer_options, new_reason_option, reason_option, warn
 from tui.commands.topic_pause import pause_topic, resume_topic
 from tui.commands.topic_rewind import rewind_topic
+from tui.errand import Errand, on_one_route, on_routes
 from tui.exit_codes import ExitCode
-from tui.order_giving import give
-from tui.output import config_option, emit, output_option
+from tui.output import emit
 from tui.stream_options import LIMITS, limit_options
 
 if TYPE_CHECKING:
-    from replicator.placements.book import Book
     from replicator.placements.records import AnyRecord, Stream
-    from tui.balance_desk import Desk
 
 
 @click.group()
@@ -43,64 +30,41 @@ def stream() -> None:
 
 @stream.command()
 @click.argument("name")
-@config_option
-@region_option
-@one_route_option
+@on_one_route
 @click.option(
     "--topics", multiple=True, required=True, metavar="RE2", help="Whole names. Repeatable."
 )
 @limit_options
 @reason_option
-@server_timeout_option
-@output_option
-def create(
-    name: str,
-    config: str,
-    region: str | None,
-    route_name: str,
-    topics: Sequence[str],
-    reason: str,
-    timeout: float,
-    output: str,
-    **limits: float | int | None,
-) -> int:
+@answer_options
+def create(errand: Errand, name: str, topics: Sequence[str], **limits: float | int | None) -> int:
     """Make stream NAME. Its topics move to carriers of its own."""
-    from replicator.config.topology import load
     from replicator.placements.book import first_carrier
     from replicator.placements.records import Stream
-    from tui.balance_desk import Desk
-    from tui.operator import operator
     from tui.stream_terms import StreamExists, check_name, check_together, leftovers
 
     _checked(check_name, name)
     _check(topics, limits)
-    appliance = load(config)
-    where, route = one_chosen(appliance, region, route_name)
-    _checked(check_together, limits, appliance.balance, route.name)
-    desk = Desk(appliance, where, timeout)
-    book, now_ms = desk.book(), _now_ms()
-    streams = book.streams(route.key, now_ms)
+    route = errand.route
+    _checked(check_together, limits, errand.appliance.balance, route.name)
+    book = errand.book
+    streams = book.streams(route.key, errand.now_ms)
     if any(each.name == name for each in streams):
         raise StreamExists(f"route {route} has a stream {name!r}: see `sluice stream change`")
     order = Stream(
-        route=route.key,
-        at_ms=now_ms,
-        who=operator(),
-        why=reason,
+        **errand.said(route),
         name=name,
         topics=tuple(topics),
         first_carrier=first_carrier(streams),
         **{limit: it for limit, it in limits.items() if it is not None},
     )
     # Of a stream of that name that was deleted while a balancer was about to place it.
-    return _replace(desk, book, order, leftovers(book, route.key, name), output)
+    return _replace(errand, order, leftovers(book, route.key, name))
 
 
 @stream.command()
 @click.argument("name")
-@config_option
-@region_option
-@one_route_option
+@on_one_route
 @click.option("--topics", multiple=True, metavar="RE2", help="Instead of all it had. Repeatable.")
 @limit_options
 @click.option(
@@ -110,116 +74,77 @@ def create(
     help="It has its route's again. Repeatable.",
 )
 @new_reason_option
-@server_timeout_option
-@output_option
+@answer_options
 def change(
+    errand: Errand,
     name: str,
-    config: str,
-    region: str | None,
-    route_name: str,
     topics: Sequence[str],
     unset: Sequence[str],
-    reason: str | None,
-    timeout: float,
-    output: str,
     **limits: float | int | None,
 ) -> int:
     """Change what is given of stream NAME; the rest stays."""
-    from replicator.config.topology import load
-    from tui.balance_desk import Desk
-    from tui.operator import operator
     from tui.stream_terms import changed, check_together, limits_of
 
     _check(topics, limits)
-    if not topics and not unset and reason is None and set(limits.values()) == {None}:
+    if not topics and not unset and errand.reason is None and set(limits.values()) == {None}:
         raise click.UsageError("nothing to change is given")
-    appliance = load(config)
-    where, route = one_chosen(appliance, region, route_name)
-    desk = Desk(appliance, where, timeout)
-    book, now_ms = desk.book(), _now_ms()
-    found = _named(book, route.key, name, now_ms)
+    found = _named(errand, name)
     names = [each.replace("-", "_") for each in unset]
-    order = changed(found, topics, limits, names, why=reason, who=operator(), at_ms=now_ms)
-    _checked(check_together, limits_of(order), appliance.balance, route.name)
-    return _replace(desk, book, order, (), output)
+    who, at_ms = errand.who, errand.now_ms
+    order = changed(found, topics, limits, names, why=errand.reason, who=who, at_ms=at_ms)
+    _checked(check_together, limits_of(order), errand.appliance.balance, errand.route.name)
+    return _replace(errand, order)
 
 
 @stream.command()
 @click.argument("name")
-@config_option
-@region_option
-@one_route_option
-@server_timeout_option
-@output_option
-def delete(
-    name: str, config: str, region: str | None, route_name: str, timeout: float, output: str
-) -> int:
+@on_one_route
+@answer_options
+def delete(errand: Errand, name: str) -> int:
     """Delete stream NAME. Its topics move to the streams that match them else, or to "default"."""
-    from replicator.config.topology import load
     from replicator.placements.records import key_of
-    from tui.balance_desk import Desk
     from tui.order_checks import stranded_pins
     from tui.stream_terms import leftovers
 
-    appliance = load(config)
-    where, route = one_chosen(appliance, region, route_name)
-    desk = Desk(appliance, where, timeout)
-    book, now_ms = desk.book(), _now_ms()
-    gone = [_named(book, route.key, name, now_ms), *leftovers(book, route.key, name)]
+    book, route = errand.book, errand.route.key
+    gone = [_named(errand, name), *leftovers(book, route, name)]
     after = book.after((key_of(each), None) for each in gone)
-    for remark in stranded_pins(after, route.key, now_ms):
-        warn(remark)
-    return give(desk, (), gone, output)
+    warn(*stranded_pins(after, route, errand.now_ms))
+    return errand.give(taken_back=gone)
 
 
 @stream.command()
 @click.argument("name")
-@config_option
-@region_option
-@one_route_option
+@on_one_route
 @reason_option
-@server_timeout_option
-@output_option
-def pause(name: str, route_name: str, **options: Any) -> int:
+@answer_options
+def pause(errand: Errand, name: str) -> int:
     """Carry none of the topics of stream NAME. Their place in the ledger stays."""
-    return _set_paused(name, route_name, True, **options)
+    return _set_paused(errand, name, True)
 
 
 @stream.command()
 @click.argument("name")
-@config_option
-@region_option
-@one_route_option
+@on_one_route
 @new_reason_option
-@server_timeout_option
-@output_option
-def resume(name: str, route_name: str, **options: Any) -> int:
+@answer_options
+def resume(errand: Errand, name: str) -> int:
     """Carry the topics of stream NAME again, from where they were."""
-    return _set_paused(name, route_name, False, **options)
+    return _set_paused(errand, name, False)
 
 
 @stream.command("list")
-@config_option
-@region_option
-@route_option
-@server_timeout_option
-@output_option
-def list_(
-    config: str, region: str | None, route_name: str | None, timeout: float, output: str
-) -> int:
+@on_routes
+@answer_options
+def list_(errand: Errand) -> int:
     """List the streams, and the topics that belong to each of them now.
 
     Which these are is known from what the driver shows in Redis; without, it is shown as ?.
     """
-    from replicator.config.topology import load
-    from tui.balance_desk import Desk
     from tui.stream_view import as_text, as_values, rows
 
-    appliance = load(config)
-    where, routes = chosen(appliance, region, route_name)
-    desk = Desk(appliance, where, timeout)
-    found = list(rows(routes, desk.book(), desk.carried(), _now_ms()))
-    emit(output, as_values(where, found), lambda: as_text(found))
+    found = list(rows(errand.routes, errand.book, errand.desk.carried(), errand.now_ms))
+    emit(errand.output, as_values(errand.region, found), lambda: as_text(found))
     return ExitCode.DONE
 
 
@@ -227,57 +152,36 @@ for command in (pause_topic, resume_topic, rewind_topic):
     stream.add_command(command)
 
 
-def _set_paused(
-    name: str,
-    route_name: str,
-    is_paused: bool,
-    *,
-    config: str,
-    region: str | None,
-    reason: str | None,
-    timeout: float,
-    output: str,
-) -> int:
-    from replicator.config.topology import load
-    from tui.balance_desk import Desk
-    from tui.operator import operator
+def _set_paused(errand: Errand, name: str, is_paused: bool) -> int:
     from tui.stream_terms import changed
 
-    appliance = load(config)
-    where, route = one_chosen(appliance, region, route_name)
-    desk = Desk(appliance, where, timeout)
-    book, now_ms = desk.book(), _now_ms()
-    found = _named(book, route.key, name, now_ms)
+    found = _named(errand, name)
     if found.is_paused is is_paused:
-        return give(desk, (), (), output, f"stream {name} {_state(is_paused)} already")
-    order = changed(found, (), {}, (), why=reason, who=operator(), at_ms=now_ms)
-    return give(desk, (order.model_copy(update={"is_paused": is_paused}),), (), output)
+        state = "is paused" if is_paused else "is not paused"
+        return errand.give(nothing=f"stream {name} {state} already")
+    order = changed(found, (), {}, (), why=errand.reason, who=errand.who, at_ms=errand.now_ms)
+    return errand.give([order.model_copy(update={"is_paused": is_paused})])
 
 
-def _state(is_paused: bool) -> str:
-    return "is paused" if is_paused else "is not paused"
-
-
-def _replace(desk: Desk, book: Book, order: Stream, gone: Iterable[AnyRecord], output: str) -> int:
+def _replace(errand: Errand, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
     """Writes the stream as it is from now on, and says what follows for topics and pins."""
     from replicator.placements.records import key_of
     from tui.order_checks import carried_on, stranded_pins
 
-    after = book.after([(key_of(order), order)])
-    for remark in stranded_pins(after, order.route, order.at_ms):
-        warn(remark)
-    in_force = desk.carried()
+    after = errand.book.after([(key_of(order), order)])
+    warn(*stranded_pins(after, order.route, order.at_ms))
+    in_force = errand.desk.carried()
     if in_force is not None:
         topics = (each.topic for each in carried_on(in_force, order.route))
         if order.name not in after.streams_of(order.route, topics, order.at_ms).values():
             warn(f"no topic that is carried belongs to stream {order.name} now")
-    return give(desk, (order,), gone, output)
+    return errand.give([order], taken_back=gone)
 
 
-def _named(book: Book, route: str, name: str, now_ms: int) -> Stream:
+def _named(errand: Errand, name: str) -> Stream:
     from tui.order_checks import known_stream
 
-    found = known_stream(book, route, name, now_ms)
+    found = known_stream(errand.book, errand.route.key, name, errand.now_ms)
     if found is None:
         raise click.UsageError('stream "default" is what belongs to no other: it stays as it is')
     return found
@@ -297,7 +201,3 @@ def _checked(check: Callable[..., None], *what: Any) -> None:
         check(*what)
     except BadTerms as error:
         raise click.UsageError(str(error)) from None
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.balance_options import one_chosen, one_route_option, region_option
+from tui.errand import Errand, on_one_route
 from tui.exit_codes import ExitCode
-from tui.output import config_option, emit, output_option, table
+from tui.output import emit, output_option, table
 
 if TYPE_CHECKING:
     from replicator.carrier.rewind import Rewind, Rewound, Start
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("rewind-topic")
 @click.argument("topic")
-@config_option
-@region_option
-@one_route_option
+@on_one_route
 @click.option(
     "--partition", "numbers", type=click.IntRange(min=0), multiple=True, help="Only this one."
 )
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Rewind. Without it nothing is changed.")
 @click.option(
     "--timeout",
+    "seconds",
     type=click.FloatRange(min=0.1),
     default=30.0,
     show_default=True,
@@ -41,15 +40,7 @@ if TYPE_CHECKING:
 )
 @output_option
 def rewind_topic(
-    topic: str,
-    config: str,
-    region: str | None,
-    route_name: str,
-    numbers: Sequence[int],
-    to: str,
-    yes: bool,
-    timeout: float,
-    output: str,
+    errand: Errand, topic: str, numbers: Sequence[int], to: str, yes: bool, seconds: float
 ) -> int:
     """Mirror records of TOPIC again, from an earlier offset on. It makes duplicates.
 
@@ -59,18 +50,14 @@ def rewind_topic(
     """
     from replicator.audit.window import BadWindow
     from replicator.carrier.rewind import Rewind
-    from replicator.config.topology import load
 
     try:
         start = started(to)
     except BadWindow as error:
         raise click.UsageError(f"--to: {error}") from None
-    appliance = load(config)
-    _, route = one_chosen(appliance, region, route_name)
-    found = asyncio.run(
-        _within(timeout, Rewind(appliance, route), topic, frozenset(numbers), start, yes)
-    )
-    emit(output, [_values(each, yes) for each in found], lambda: _text(found, yes))
+    rewind = Rewind(errand.appliance, errand.route)
+    found = asyncio.run(_within(seconds, rewind, topic, frozenset(numbers), start, yes))
+    emit(errand.output, [_values(each, yes) for each in found], lambda: _text(found, yes))
     return ExitCode.DONE
 
 

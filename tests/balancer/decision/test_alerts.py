@@ -1,11 +1,14 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 from balancer.decision import alerts
 from balancer.decision.alerts import AlertName
 from balancer.decision.carriers_wanted import Wanted
+from balancer.decision.limits import Limits
 from tests.balancer.decision.routes import at, even
 
 ROUTE = "west.east"
+FIVE = Limits(partitions_max=5)
 
 
 def only(given):
@@ -55,7 +58,7 @@ def test_without_a_reason_nothing_is_said():
     assert not alerts.degraded(ROUTE, None) + alerts.frozen(ROUTE, None, 0)
     assert not alerts.executors_fewer(ROUTE, None, 5) + alerts.executors_fewer(ROUTE, 5, 5)
     assert not alerts.lagging(ROUTE, (), {}) + alerts.doubted(ROUTE, {}, {})
-    assert not alerts.pins_impossible(ROUTE, {}, {}) + alerts.homeless(ROUTE, {0: 5}, 5)
+    assert not alerts.pins_impossible(ROUTE, {}, {}) + alerts.homeless(ROUTE, {0: 5}, FIVE)
 
 
 def test_why_loads_are_not_known_or_a_route_is_frozen_is_said():
@@ -92,6 +95,13 @@ def test_a_pin_that_cannot_be_says_what_is_with_its_carrier():
 
 
 def test_carriers_that_hold_more_than_they_may_are_named():
-    found = only(alerts.homeless(ROUTE, {0: 7, 1: 5, 2: 6}, 5))
+    found = only(alerts.homeless(ROUTE, {0: 7, 1: 5, 2: 6}, FIVE))
     assert found.text.startswith("3 partitions are on carriers that have 5 without them")
+    assert found.text.endswith("raise carriers_max or partitions_max")
     assert found.evidence == {"carrier 0": 7, "carrier 2": 6}
+
+
+def test_where_memory_is_what_lacks_it_is_named():
+    by_memory = replace(FIVE, room_setting="memory_mib")
+    text = only(alerts.homeless(ROUTE, {0: 7}, by_memory)).text
+    assert "all that memory_mib allows" in text and "partitions_max" not in text

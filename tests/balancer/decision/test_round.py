@@ -1,5 +1,6 @@
 import random
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -95,6 +96,35 @@ def test_nothing_moves_that_need_not_while_moves_are_held_and_never_more_than_ma
     moves = voluntary(found.placement.moves) if found.placement else []
     assert not (found.held and moves)
     assert view.orders.by_hand or len(moves) <= both[1].moves_max
+
+
+@given(views(), limits_and_rules())
+def test_no_carrier_has_more_partitions_than_it_may_while_another_has_room(view, both):
+    # What is pinned, or above a carrier alone, stays there; without loads nothing moves for it.
+    assume(view.degraded is None and not view.orders.pins and not view.silent)
+    found, limits = decide(view, *both), both[0]
+    assume(found.held is None or not found.held.startswith("frozen"))
+    where, shares = found.standing.where, view.shares
+    assume(set(where) == view.partitions)
+    counts = Counter(where.values())
+    hot = {at for each, at in where.items() if shares[each] > limits.threshold}
+    roomy = [at for at in found.standing.carriers if at not in hot]
+    least = min((counts[at] for at in roomy), default=limits.partitions_max)
+    assert (
+        least >= limits.partitions_max or max(counts.values(), default=0) <= limits.partitions_max
+    )
+
+
+def test_a_carrier_that_may_have_less_than_it_has_gives_the_rest_away_at_once():
+    route = Running(replace(FIVE, slack=1.0), Rules(patience_rounds=9))
+    route.rounds(2, even(100, 0.001) | even(1, 0.5, topic="heavy"))
+    route.limits = replace(route.limits, partitions_max=21)
+    before = Counter(route.standing.where.values())
+    assert max(before.values()) > 21
+    found = route.round(even(100, 0.001) | even(1, 0.5, topic="heavy"), **ordered(paused=True))
+    assert found.triggers == (Trigger.TOO_MANY,)
+    assert {move.reason for move in found.placement.moves} == {Reason.TOO_MANY}
+    assert max(Counter(found.standing.where.values()).values()) == 21
 
 
 @given(views(), limits_and_rules())

@@ -9,16 +9,17 @@ A, B, C = (TopicPartition("clicks", number) for number in range(3))
 OTHER = TopicPartition("views", 0)
 
 
-def test_what_is_not_known_is_taken_for_its_topics_mean_or_else_for_the_default():
-    assert demands({A: 0.1, B: 0.3}, [A, C, OTHER], 0.05) == {
+def test_what_was_measured_counts_then_a_file_then_the_topics_mean_then_the_default():
+    assert demands({A: 0.1}, {A: 9.0, B: 0.3}, [A, B, C, OTHER], 0.05) == {
         A: Demand(0.1, Basis.MEASURED),
+        B: Demand(0.3, Basis.FILE),
         C: Demand(0.2, Basis.TOPIC),
         OTHER: Demand(0.05, Basis.DEFAULT),
     }
 
 
 def test_a_partition_that_is_idle_is_known_to_be():
-    assert demands({A: 0.0}, [A], 0.5)[A] == Demand(0.0, Basis.MEASURED)
+    assert demands({A: 0.0}, {A: 0.2}, [A], 0.5)[A] == Demand(0.0, Basis.MEASURED)
 
 
 def test_how_much_is_known_counts_what_is_wanted():

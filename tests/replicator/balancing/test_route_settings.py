@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.window import Rate
 from replicator.balancing.route_settings import settings_of
-from replicator.config.balance_settings import BalanceSettings
+from replicator.config.balance_settings import MEMORY_MIB_MIN, BalanceSettings
 from replicator.config.topology import Route
 from replicator.placements.records import Stream
 
@@ -34,6 +35,26 @@ def test_without_a_limit_there_are_as_many_carriers_as_task_slots():
     assert of({}).limits.carriers_max == 4
     assert of({"carriers_max": 3}).limits.carriers_max == 3
     assert of({"carriers_min": 6}).limits.carriers_max == 6
+
+
+def test_memory_allows_as_many_partitions_as_it_is_enough_for():
+    room = partitions_within(1 << 30)
+    assert 1000 < room < 100_000
+    found = of({"memory_mib": 1024, "partitions_max": 1_000_000}).limits
+    assert (found.partitions_max, found.room_setting) == (room, "memory_mib")
+    found = of({"memory_mib": 1024, "partitions_max": 10}).limits
+    assert (found.partitions_max, found.room_setting) == (10, "partitions_max")
+    assert of({"memory_mib": 0}).limits.partitions_max == 10_000
+
+
+def test_a_stream_may_have_another_cap_on_memory_or_none():
+    table = {"memory_mib": 1024, "partitions_max": 1_000_000}
+    assert of(table, stream(memory_mib=800)).limits.partitions_max == partitions_within(800 << 20)
+    assert of(table, stream(memory_mib=0)).limits.partitions_max == 1_000_000
+
+
+def test_the_least_memory_that_may_be_given_is_enough_for_some_partitions():
+    assert of({"memory_mib": MEMORY_MIB_MIN}).limits.partitions_max >= 100
 
 
 def test_a_capacity_counts_bytes_alone():

@@ -3,6 +3,7 @@
 import math
 
 from balancer.demand.load_model import Factors, LoadModel
+from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
 from replicator.balancing.shares import RATE_DEFAULT, ShareMemory, share_of
@@ -19,10 +20,12 @@ def report(lag_records=0, opened_part=None, bytes_per_second=0.0):
     )
 
 
-def known(memory=None, rates=None, fresh=(A, B), reports=None, partitions=(A, B, C, OTHER)):
+def known(
+    memory=None, rates=None, fresh=(A, B), reports=None, partitions=(A, B, C, OTHER), told=None
+):
     rates = {A: Rate(2e5, 200), B: Rate(4e5, 400)} if rates is None else rates
     memory = memory or ShareMemory()
-    return memory.known(set(partitions), rates, set(fresh), reports or {}, MODEL)
+    return memory.known(set(partitions), rates, set(fresh), reports or {}, MODEL, told)
 
 
 def test_a_partition_of_which_nothing_is_known_has_its_topics_mean_or_the_default():
@@ -36,6 +39,20 @@ def test_what_was_looked_at_long_ago_counts_and_is_not_measured():
     found = known(fresh=(A,))
     assert round(found.shares[B], 9) == 0.4
     assert found.measured == {A}
+
+
+def test_a_file_tells_of_what_was_never_looked_at_and_does_not_count_as_a_look():
+    told = Throughput({A: Rate(9e5, 1), C: Rate(1e5, 100)}, {"other": Rate(3e5, 300)})
+    found = known(told=told, fresh=(A, B, C))
+    assert [round(found.shares[each], 9) for each in (A, B, C, OTHER)] == [0.2, 0.4, 0.1, 0.3]
+    assert found.measured == {A, B}
+
+
+def test_a_file_that_jumps_is_believed_only_when_it_says_so_twice():
+    memory, before, jump = ShareMemory(), *(Throughput({}, {"t": Rate(r, 1)}) for r in (1e5, 2e9))
+    known(memory, {}, told=before)
+    assert round(known(memory, {}, told=jump).shares[A], 9) == 0.1
+    assert known(memory, {}, told=jump).shares[A] > 1000
 
 
 def test_what_a_carrier_managed_to_carry_does_not_count_and_what_it_is_behind_does():

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from balancer.decision.placing import Scope
+from balancer.demand.carrier_memory import partitions_within
+from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.balancing.stream_round import Scene, StreamRound, standing_of
@@ -103,6 +105,57 @@ def test_a_placement_by_another_version_is_gone_on_from_all_the_same():
 def test_while_nothing_is_known_of_traffic_nothing_is_placed():
     outcome = stream_round().round(scene(rates={}, fresh=set(), degraded="not looked at yet"))
     assert not outcome.records and outcome.status.degraded == "not looked at yet"
+
+
+def test_where_nothing_was_looked_at_a_plan_follows_a_file():
+    heavy = {each: Rate((3.5 if each.partition < 2 else 0.1) * MIB, 1000) for each in PARTITIONS}
+    unseen = {"rates": {}, "fresh": set(), "degraded": "not looked at yet"}
+    outcome = stream_round().round(scene(**unseen, throughput=Throughput(heavy)))
+    placed = placed_by(outcome)
+    assert len(placed.carriers) == 2
+    assert placed.where[PARTITIONS[0]] != placed.where[PARTITIONS[1]]
+    assert outcome.status.measured_part == 0.0 and outcome.status.degraded is None
+
+
+def test_what_was_looked_at_counts_before_a_file_as_long_as_it_is_to_be_believed():
+    light = Throughput({}, {"orders": Rate(0.1 * MIB, 100)})
+    assert len(placed_by(stream_round().round(scene(throughput=light))).carriers) == 2
+    old = scene(throughput=light, degraded="last looked at 9000 s ago", fresh=set())
+    assert len(placed_by(stream_round().round(old)).carriers) == 1
+
+
+def test_a_file_that_tells_of_too_few_partitions_stands_for_no_looks():
+    told = Throughput(dict.fromkeys(PARTITIONS[:9], Rate(MIB, 1000)))
+    unseen = {"rates": {}, "fresh": set(), "degraded": "not looked at yet"}
+    outcome = stream_round().round(scene(**unseen, throughput=told))
+    assert not outcome.records
+    assert outcome.status.degraded == (
+        "not looked at yet; throughput_file tells of 9 of 12 partitions"
+    )
+
+
+def test_a_route_that_was_measured_moves_nothing_by_a_file_that_need_not():
+    rounds = stream_round()
+    written(rounds, scene())
+    heavy = {each: Rate((3 if each.partition == 0 else 0.5) * MIB, 1) for each in PARTITIONS}
+    for at in range(1, 6):
+        known = {"fresh": set(), "degraded": "gone", "throughput": Throughput(heavy)}
+        outcome = written(rounds, scene(now_ms=NOW + at * 60_000, **known))
+        assert not outcome.records and "are measured" in outcome.status.held
+
+
+def test_a_carrier_gets_no_more_partitions_than_its_memory_is_enough_for():
+    settings = CAPACITY.model_copy(
+        update={"memory_mib": 768, "carriers_max": 2, "partitions_max": 1_000_000}
+    )
+    many = [TopicPartition("idle", number) for number in range(3 * partitions_within(768 << 20))]
+    known = {"rates": {}, "fresh": set(), "in_force": in_force(many)}
+    outcome = stream_round(settings=settings).round(scene(**known))
+    assert set(placed_by(outcome).where) == set(many)
+    assert any(
+        each.name == "no room" and "raise carriers_max or memory_mib" in each.text
+        for each in outcome.status.alerts
+    )
 
 
 def test_paused_partitions_are_left_out_and_have_not_vanished():

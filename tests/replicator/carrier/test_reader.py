@@ -6,11 +6,15 @@ from dataclasses import replace
 from types import SimpleNamespace
 from uuid import UUID
 
+import pytest
+
+from balancer.plan import TopicPartition
 from replicator.batches.packer import PackingRule
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
-from replicator.carrier.reader import Reader
+from replicator.carrier.reader import RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX, Reader
 from replicator.kafka.brokers import Leader, Topic
+from replicator.kafka.wire.fetch import FetchRequest, FetchStruct
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.carrier.test_lane import PLACE, held
 
@@ -33,6 +37,7 @@ class Source:
     def __init__(self) -> None:
         self.known = Leader(1, 5)
         self.fetches: asyncio.Queue[tuple[int, asyncio.Future]] = asyncio.Queue()
+        self.requests: list[FetchRequest] = []
 
     def topic(self, name):
         return Topic(TOPIC, {0: self.known})
@@ -53,6 +58,7 @@ class Source:
         return 100 if epoch == 5 else 130
 
     async def send(self, node, request, purpose):
+        self.requests.append(request)
         answer = asyncio.get_running_loop().create_future()
         self.fetches.put_nowait((node, answer))
         return await answer
@@ -63,19 +69,43 @@ def answered(records: bytes) -> SimpleNamespace:
     return SimpleNamespace(error_code=0, session_id=0, topics=[(TOPIC, [row], {})])
 
 
-async def test_what_a_former_leader_answers_late_is_not_taken():
-    source = Source()
-    lane = Lane(PLACE, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5))
-    lane.source_leader = 5
-    lanes = Lanes()
-    lanes[PLACE] = lane
-    reader = Reader(
+def reader_of(source: Source, lanes: Lanes) -> Reader:
+    return Reader(
         source=source,
         lanes=lanes,
         rule_of=lambda topic: PackingRule(max_bytes=1 << 20),
         fetch_bytes=1 << 20,
         filled=lambda lanes: None,
     )
+
+
+@pytest.mark.parametrize("brokers", [1, 8, 40])
+async def test_what_is_asked_of_all_brokers_at_a_time_is_bounded_for_all_of_them(brokers):
+    source, lanes = Source(), Lanes()
+    source.leader = lambda topic, partition: Leader(partition, 5)
+    for number in range(brokers):
+        place = TopicPartition(PLACE.topic, number)
+        lanes[place] = Lane(place, replace(held(), source_topic=TOPIC, source_epoch=5))
+        lanes[place].source_leader = 5
+    reading = asyncio.create_task(reader_of(source, lanes).run())
+    try:
+        async with asyncio.timeout(10):
+            for _ in range(brokers):
+                await source.fetches.get()
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    asked = [each.build(FetchStruct).max_bytes for each in source.requests]
+    assert sum(asked) == min(brokers * RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX // brokers * brokers)
+
+
+async def test_what_a_former_leader_answers_late_is_not_taken():
+    source = Source()
+    lane = Lane(PLACE, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5))
+    lane.source_leader = 5
+    lanes = Lanes()
+    lanes[PLACE] = lane
+    reader = reader_of(source, lanes)
     reading = asyncio.create_task(reader.run())
     try:
         async with asyncio.timeout(10):

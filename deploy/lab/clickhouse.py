@@ -1,0 +1,146 @@
+"""A ClickHouse server of the lab."""
+
+import os
+import shutil
+import socket
+from contextlib import suppress
+from pathlib import Path
+from textwrap import dedent
+from typing import Self
+
+from clickhouse_driver import Client
+
+from deploy.lab.credentials import PASSWORD, USERNAME, Credentials
+from deploy.lab.process import NotStarted, Process, free_port
+from deploy.lab.wait import until
+
+# Debian's package puts the server where only root's PATH leads to.
+PROGRAM = shutil.which("clickhouse-server", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+READER = "reader"
+
+
+class ClickHouseServer:
+    """One clickhouse-server on a free port of 127.0.0.1; its data outlive it.
+
+    It has the user USERNAME, and READER who may not write, both with PASSWORD.
+    """
+
+    def __init__(self, directory: Path, *, name: str = "clickhouse", tls: bool = False) -> None:
+        self.name = name
+        self.directory = directory / name
+        self.port = free_port()
+        self.credentials = Credentials(
+            directory=self.directory / "tls", protocol="tls" if tls else "plaintext"
+        )
+        self._process: Process | None = None
+
+    @property
+    def ca_file(self) -> Path | None:
+        """Signs its certificate."""
+        return self.credentials.directory / "ca.pem" if self.credentials.uses_tls else None
+
+    @property
+    def process(self) -> Process:
+        if self._process is None:
+            raise RuntimeError(f"{self.name}: start() it first")
+        return self._process
+
+    def address(self, database: str = "default", user: str = USERNAME) -> str:
+        """As the configuration has it."""
+        scheme = "clickhouses" if self.credentials.uses_tls else "clickhouse"
+        return f"{scheme}://{user}@127.0.0.1:{self.port}/{database}"
+
+    def client(self, database: str = "default") -> Client:
+        """A client of the user USERNAME, to be entered."""
+        return Client(
+            "127.0.0.1",
+            port=self.port,
+            user=USERNAME,
+            password=PASSWORD,
+            database=database,
+            secure=self.credentials.uses_tls,
+            ca_certs=self.ca_file,
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Starts it, also again after stop() or kill() with its data; does not wait."""
+        if PROGRAM is None:
+            raise NotStarted("no clickhouse-server on this machine: run deploy/setup.sh first")
+        self.directory.mkdir(parents=True, exist_ok=True)
+        if not self.credentials.directory.exists():
+            self.credentials.write()
+        (self.directory / "config.xml").write_text(self._configuration())
+        (self.directory / "users.xml").write_text(_users())
+        self._process = Process(
+            self.name,
+            [PROGRAM, f"--config-file={self.directory / 'config.xml'}"],
+            self.directory / "clickhouse.log",
+        )
+
+    def wait_ready(self, timeout_seconds: float = 30.0) -> None:
+        """Until it takes connections, which it does last of all; raises NotStarted."""
+
+        def listens() -> bool:
+            if not self.process.is_running():
+                raise self.process.failure("has ended")
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
+                return True
+            return False
+
+        if not until(listens, timeout_seconds):
+            raise self.process.failure(f"does not listen after {timeout_seconds} s")
+
+    def stop(self) -> None:
+        self.process.stop()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def _configuration(self) -> str:
+        port = "tcp_port_secure" if self.credentials.uses_tls else "tcp_port"
+        certificate = self.credentials.directory / "broker.pem"
+        return dedent(
+            f"""\
+            <yandex>
+              <logger><level>warning</level><console>1</console></logger>
+              <listen_host>127.0.0.1</listen_host>
+              <{port}>{self.port}</{port}>
+              <openSSL><server>
+                <certificateFile>{certificate}</certificateFile>
+                <privateKeyFile>{certificate}</privateKeyFile>
+                <verificationMode>none</verificationMode>
+              </server></openSSL>
+              <path>{self.directory}/data/</path>
+              <tmp_path>{self.directory}/tmp/</tmp_path>
+              <users_config>users.xml</users_config>
+              <default_profile>default</default_profile>
+              <default_database>default</default_database>
+              <mark_cache_size>67108864</mark_cache_size>
+            </yandex>
+            """
+        )
+
+
+def _users() -> str:
+    users = "".join(
+        f"<{name}><password>{PASSWORD}</password><profile>{profile}</profile>"
+        "<networks><ip>127.0.0.1</ip></networks><quota>default</quota>"
+        f"</{name}>"
+        for name, profile in ((USERNAME, "default"), (READER, "reading"))
+    )
+    return (
+        "<yandex><profiles><default/><reading><readonly>1</readonly></reading></profiles>"
+        f"<quotas><default/></quotas><users>{users}</users></yandex>\n"
+    )

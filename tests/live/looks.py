@@ -1,0 +1,32 @@
+"""Looks of one minute each at a few partitions, written to a history and read back."""
+
+from __future__ import annotations
+
+from balancer.demand.window import Window
+from balancer.plan import TopicPartition
+
+MINUTE, HOUR = 60_000, 3_600_000
+NOON = 1_700_000_000_000 // HOUR * HOUR
+DAY_LATER = NOON + 24 * HOUR
+PLACES = [TopicPartition("a", 0), TopicPartition("a", 7), TopicPartition("b.c", 0)]
+
+
+def look(at, rate, places=PLACES):
+    """The minute `at` of the day, of so many records a second of ten bytes."""
+    begin = NOON + at * MINUTE
+    return {place: Window(begin, begin + MINUTE, rate * 600, rate * 60) for place in places}
+
+
+def written(history, minutes, rate=1, places=PLACES):
+    looks = [look(at, rate, places) for at in minutes]
+    for each in looks:
+        history.write(each)
+    return looks
+
+
+def fine(history, begin_ms=NOON, end_ms=NOON + HOUR):
+    return [columns.windows() for columns in history.fine(begin_ms, end_ms)]
+
+
+def coarse(history, begin_ms=NOON, end_ms=DAY_LATER):
+    return [columns.windows() for columns in history.coarse(begin_ms, end_ms)]

@@ -1,0 +1,51 @@
+"""An address names all that it takes to find a database, but never a password."""
+
+import pytest
+
+from replicator.config.clickhouse_address import ClickHouseAddress
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("clickhouse://h", "clickhouse://default@h:9000/default"),
+        ("clickhouse://h/", "clickhouse://default@h:9000/default"),
+        ("clickhouses://h", "clickhouses://default@h:9440/default"),
+        ("clickhouse://me@h-1.west:9100/of_mine", "clickhouse://me@h-1.west:9100/of_mine"),
+        ("clickhouse://[::1]:9100/mine", "clickhouse://default@[::1]:9100/mine"),
+    ],
+)
+def test_what_is_left_out_goes_without_saying(text: str, whole: str) -> None:
+    address = ClickHouseAddress.parse(text)
+    assert str(address) == whole
+    assert ClickHouseAddress.parse(whole) == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "clickhouse://me:sesame@h",
+        "clickhouse://:sesame@h",
+        "clickhouse://me:se/sa?m#e@h:9000/mine",
+        "clickhouse://h/mine?password=sesame",
+    ],
+)
+def test_a_password_in_it_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(ValueError, match="history_clickhouse_password_file") as refused:
+        ClickHouseAddress.parse(text)
+    assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "h:9000", "http://h:8123", "clickhouse://", "clickhouse://h:http", "clickhouse://h/a/b"],
+)
+def test_what_is_none_is_told_how_one_is_written(text: str) -> None:
+    with pytest.raises(ValueError, match="clickhouse://user@host:9000/database"):
+        ClickHouseAddress.parse(text)
+
+
+@pytest.mark.parametrize("port", ["0", "65536"])
+def test_a_port_that_is_none_is_refused(port: str) -> None:
+    with pytest.raises(ValueError, match="1 to 65535"):
+        ClickHouseAddress.parse(f"clickhouse://h:{port}")
