@@ -128,7 +128,7 @@ class Following:
                 done = await self._scribe.hand_over({each: self._id_for(each) for each in clear})
                 self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
                 self._book.released(done)
-                self._taking.want(done & self.own)
+                self._taking.await_release(done & self.own)
             if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)

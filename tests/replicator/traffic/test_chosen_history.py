@@ -7,14 +7,14 @@ import pytest
 from replicator.config.topology import Appliance
 from replicator.traffic.chosen_history import chosen_history
 from replicator.traffic.clickhouse_history import ClickHouseHistory
+from replicator.traffic.redis_history import RedisHistory
 from replicator.traffic.traffic_history import TrafficHistory
-from replicator.traffic.traffic_store import TrafficStore
 
 
 @pytest.mark.parametrize(
     ("balance", "chosen"),
     [
-        ({}, TrafficStore),
+        ({}, RedisHistory),
         (
             {"history": "clickhouse", "history_clickhouse": "clickhouse://localhost"},
             ClickHouseHistory,

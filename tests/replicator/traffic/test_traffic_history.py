@@ -4,8 +4,8 @@ from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.demand.window_columns import WindowColumns, summed
 from balancer.plan import TopicPartition
+from replicator.traffic.redis_history import RedisHistory
 from replicator.traffic.traffic_history import TrafficHistory
-from replicator.traffic.traffic_store import TrafficStore
 
 NOON = 1_700_000_000_000 // 3_600_000 * 3_600_000
 A = TopicPartition("t", 0)
@@ -43,5 +43,5 @@ def test_a_look_back_is_filled_from_any_history():
 
 
 def test_the_store_in_redis_is_one():
-    history: TrafficHistory = TrafficStore("redis://localhost:1/0", "west")
+    history: TrafficHistory = RedisHistory("redis://localhost:1/0", "west")
     assert history

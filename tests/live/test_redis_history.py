@@ -12,26 +12,26 @@ from balancer.demand.window import Rate, Window
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
 from replicator.offsets.offset_store import StoreUnreachable
-from replicator.traffic import traffic_store
-from replicator.traffic.traffic_store import TrafficStore
+from replicator.traffic import redis_history
+from replicator.traffic.redis_history import RedisHistory
 from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written
 
 
 def test_everything_expires_after_its_time(redis, monkeypatch):
-    with TrafficStore(redis.url, "west") as store, Redis.from_url(redis.url) as client:
+    with RedisHistory(redis.url, "west") as store, Redis.from_url(redis.url) as client:
         written(store, range(11))
         for name in client.keys("sluice:traffic:west:*"):
-            most = traffic_store.COARSE_SECONDS if b"coarse" in name else traffic_store.FINE_SECONDS
+            most = redis_history.COARSE_SECONDS if b"coarse" in name else redis_history.FINE_SECONDS
             assert most - 60 < client.ttl(name) <= most
-        monkeypatch.setattr(traffic_store, "FINE_SECONDS", 1)
-        monkeypatch.setattr(traffic_store, "COARSE_SECONDS", 1)
+        monkeypatch.setattr(redis_history, "FINE_SECONDS", 1)
+        monkeypatch.setattr(redis_history, "COARSE_SECONDS", 1)
         client.flushall()
         written(store, range(11, 22))
         assert until(lambda: not client.keys("sluice:traffic:*"), 10)
 
 
 def test_values_of_another_version_and_broken_ones_are_left_out_and_named(redis, caplog):
-    with TrafficStore(redis.url, "west") as store, Redis.from_url(redis.url) as client:
+    with RedisHistory(redis.url, "west") as store, Redis.from_url(redis.url) as client:
         looks = written(store, range(8, 12))
         name = f"sluice:traffic:west:fine:{NOON}"
         (newest, packed), *_ = sorted(client.hgetall(name).items(), reverse=True)
@@ -48,7 +48,7 @@ def test_values_of_another_version_and_broken_ones_are_left_out_and_named(redis,
 def test_a_redis_that_does_not_answer_is_named_without_its_password(make_redis):
     server = make_redis()
     url = server.url.replace("redis://", "redis://:secret@")
-    with TrafficStore(url, "west", timeout_seconds=1.0) as store:
+    with RedisHistory(url, "west", timeout_seconds=1.0) as store:
         server.kill()
         for ask in (lambda: store.write(look(0, 1)), lambda: fine(store), lambda: coarse(store)):
             with pytest.raises(StoreUnreachable, match=str(server.port)) as caught:
@@ -58,7 +58,7 @@ def test_a_redis_that_does_not_answer_is_named_without_its_password(make_redis):
 
 def test_a_partition_takes_about_five_bytes_of_redis_for_each_window(redis):
     places = [TopicPartition(f"topic-{number // 50}", number % 50) for number in range(5000)]
-    with TrafficStore(redis.url, "west") as store, Redis.from_url(redis.url) as client:
+    with RedisHistory(redis.url, "west") as store, Redis.from_url(redis.url) as client:
         for at in range(11):
             begin = NOON + at * MINUTE
             store.write(

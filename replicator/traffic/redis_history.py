@@ -36,7 +36,7 @@ COARSE_SECONDS = 95_400
 logger = logging.getLogger(__name__)
 
 
-class TrafficStore:
+class RedisHistory:
     """A TrafficHistory in Redis.
 
     Args:
