@@ -41,8 +41,8 @@ return 0
 
 
 class StoreUnreachable(Exception):
-    """Redis does not answer, or the ClickHouse that keeps traffic's history. Wait: carrying goes on,
-    and the runs topic keeps every run."""
+    """Redis does not answer, or the ClickHouse that keeps traffic's history. Wait: carrying goes
+    on, and the runs topic keeps every run."""
 
 
 class WholeMark:
