@@ -9,6 +9,7 @@ from balancer.decision.cap import capped
 from balancer.decision.forced import forced, forced_by_count, housed
 from balancer.decision.ground import Ground
 from balancer.decision.limits import Limits
+from balancer.decision.loads import calm_loads
 from balancer.decision.monitor import Lag
 from balancer.decision.placement import Placement, Reason
 from balancer.decision.placing import RouteView, Scope, place
@@ -83,7 +84,7 @@ def occasion(
         if day is not None and is_worth_it(full, route):
             found.append(Trigger.OFF_PEAK)
     if Trigger.DRIFT in found:
-        sticky = _sticky(view, route, replace(limits, slack=limits.slack * RELIEF), rules)
+        sticky = _relieved(sticky, view, route, limits, rules)
     answer = (sticky or forced(route, limits)) if found else None
     if full and widest(found) is Scope.FULL:
         answer = capped(full, route, _moves_max(view, rules))
@@ -136,6 +137,21 @@ def _sticky(view: RoundView, route: RouteView, limits: Limits, rules: Rules) -> 
     if view.standing is None or is_balanced(route, limits):
         return None
     return proposed(route, limits, Scope.STICKY, _moves_max(view, rules))
+
+
+def _relieved(
+    sticky: Placement | None, view: RoundView, route: RouteView, limits: Limits, rules: Rules
+) -> Placement | None:
+    """A plan that relieves further than the sticky one, unless it can do so only with more moves
+    than there may be."""
+    further = _sticky(view, route, replace(limits, slack=limits.slack * RELIEF), rules)
+    if sticky is None or further is None or _heaviest(further) > _heaviest(sticky):
+        return sticky
+    return further
+
+
+def _heaviest(placement: Placement) -> float:
+    return max(calm_loads(placement.where, placement.loads, placement.hot), default=0.0)
 
 
 def _moves_max(view: RoundView, rules: Rules) -> int:

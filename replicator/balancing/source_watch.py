@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Set
 from aiokafka.errors import KafkaError
 
 from balancer.demand.look_back import LookBack
-from balancer.demand.window import Rate
+from balancer.demand.window import Rate, Window
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.daemon.aside import aside
@@ -113,11 +113,13 @@ class SourceWatch:
         while True:
             began = time.monotonic()
             try:
-                await self._look()
+                found = await self._look()
                 self._say("look", "")
             except SILENT as error:
+                found = {}
                 self._say("look", f"{error or type(error).__name__}")
             took = time.monotonic() - began
+            await self._write(found)
             await asyncio.sleep(max(self._settings.sample_seconds - took, REST * took))
 
     async def close(self) -> None:
@@ -127,26 +129,30 @@ class SourceWatch:
         # Sums first: the hour's own windows are told more exactly, and come last.
         for told in self._history.coarse(now_ms - DAY_MS, now_ms):
             self._look_back.add_coarse(told)
+            self._looked_at_ms = int(told.ends_ms.max())
         for told in self._history.fine(now_ms - FINE_MS, now_ms):
             self._look_back.add(told)
             self._looked_at_ms = int(told.ends_ms.max())
 
-    async def _look(self) -> None:
+    async def _look(self) -> Mapping[TopicPartition, Window]:
         if not self._is_open:
             await self._cluster.open()
             self._is_open = True
         look = await self._sampler.look(self._wanted)
         before, self._last = self._last, look
         if before is None:
-            return
+            return {}
         self._densities = densities(before, look, self._densities)
         found = windows(before, look, self._densities)
         if not found:
-            return
+            return {}
         self._is_first = self._is_first or self._looked_at_ms is None
         self._looked_at_ms = look.at_ms
         self._look_back.add(found)
         self._look_back.keep(self._wanted, look.at_ms)
+        return found
+
+    async def _write(self, found: Mapping[TopicPartition, Window]) -> None:
         try:
             await aside(self._history.write, found)
             self._say("history", "")

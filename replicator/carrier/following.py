@@ -68,14 +68,17 @@ class Following:
 
     @property
     def topics(self) -> set[str]:
-        return {partition.topic for partition in self.own}
+        """Also of what is only to be released, if a stint before this one still holds it."""
+        return {partition.topic for partition in self.own | self._once_own}
 
     def begin(self) -> None:
         """Everything is wanted; what has been others' since the plan may still be, and is awaited.
         What is to be left, and a stint before this one still holds, is taken to be released."""
+        for end in self._ends:
+            end.watch(self.topics)
         self._taking.want(self.own - self._moved.keys())
         self._taking.await_release(self.own & self._moved.keys())
-        self._taking.reclaim(frozenset(self._assignment.partitions) - self.own)
+        self._taking.reclaim(self._once_own - self.own)
 
     def heed(self, word: Word) -> None:
         """A word of our driver about a plan that goes on in this epoch."""
@@ -101,6 +104,8 @@ class Following:
         for end in self._ends:
             end.watch({each.topic for each in received})
         self._taking.forget(left)
+        # An entry may have been committed without an answer: then it is ours, and no lane knows.
+        self._taking.reclaim(each for each in left if each not in self._lanes)
         # What settles here is taken again once it is left.
         self._taking.await_release(each for each in received if each not in self._lanes)
 
@@ -132,6 +137,11 @@ class Following:
             if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
+
+    @property
+    def _once_own(self) -> frozenset[TopicPartition]:
+        """All that may have been this carrier's since the epoch began."""
+        return frozenset(self._assignment.partitions) | self._moved.keys()
 
     def _id_for(self, partition: TopicPartition) -> str:
         """Under which it waits for the carrier that has it now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.ledger.entry import Custody, Entry
@@ -23,10 +24,18 @@ class Releases:
         self._promise_seconds = promise_seconds
         self._promised: dict[TopicPartition, float] = {}
         self._reclaimed: set[TopicPartition] = set()
+        self._seen: dict[TopicPartition, float] = {}
+        """By partition that another holds, since when we know."""
+        self._heard = -inf
 
     @property
-    def is_any_promised(self) -> bool:
-        return bool(self._promised)
+    def is_awaiting(self) -> bool:
+        """Whether something may soon be taken that may not be now."""
+        return bool(self._promised) or any(at >= self._heard for at in self._seen.values())
+
+    def heard(self, asked_at: float) -> None:
+        """The driver's word, as it was at that time or later, has been followed."""
+        self._heard = asked_at
 
     def promise(self, partitions: Iterable[TopicPartition], now: float) -> None:
         """Another carrier was told to leave them: theirs until then, or until its time is over."""
@@ -43,17 +52,26 @@ class Releases:
         for partition in partitions:
             self._promised.pop(partition, None)
             self._reclaimed.discard(partition)
+            self._seen.pop(partition, None)
 
     def spared(self, entries: Mapping[TopicPartition, Entry], now: float) -> set[TopicPartition]:
-        """Those that have not been left yet, and those that there is nothing to reclaim of."""
+        """Those that have not been left yet, and those that there is nothing to reclaim of.
+
+        Nor is anything taken by force upon a word that is older than the sight of who holds it: by
+        now it may be the holder's.
+        """
         for partition in [each for each, until in self._promised.items() if until < now]:
             del self._promised[partition]
-        return {
-            partition
-            for partition, entry in entries.items()
-            if (partition in self._promised and self._is_held(entry, by_us=False))
-            or (partition in self._reclaimed and not self._is_held(entry, by_us=True))
-        }
+        return {each for each, entry in entries.items() if self._is_spared(each, entry, now)}
+
+    def _is_spared(self, partition: TopicPartition, entry: Entry, now: float) -> bool:
+        if partition in self._reclaimed:
+            return not self._is_held(entry, by_us=True)
+        if not self._is_held(entry, by_us=False):
+            self._seen.pop(partition, None)
+            return False
+        seen = self._seen.setdefault(partition, now)
+        return partition in self._promised or seen >= self._heard
 
     def lost(self, spared: Collection[TopicPartition]) -> set[TopicPartition]:
         """Those of them that were to be reclaimed: they have been released, or taken from us."""

@@ -58,6 +58,9 @@ class Scribe:
         self._publisher = publisher
         self._feed = feed
         self._lock = asyncio.Lock()
+        self._is_torn = False
+        """Partitions were being handed over and it is not known whether they were: released once
+        more, they would be so over their next carrier's entries."""
         self._telling = asyncio.Lock()
 
     def shown_parked(self) -> dict[TopicPartition, str]:
@@ -157,6 +160,8 @@ class Scribe:
             transactional_id: under which they wait for their next carrier.
         """
         async with self._lock:
+            if self._is_torn:
+                return set()
             return await self._release(dict.fromkeys(self._lanes, transactional_id))
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
@@ -168,9 +173,13 @@ class Scribe:
         """
         async with self._lock:
             asked = {place for place in ids if self._may_be_released(place)}
-            done = await self._release(ids) if asked else set()
+            if not asked:
+                return set()
+            self._is_torn = True
+            done = await self._release(ids)
             if len(done) < len(asked):
                 raise StartOver("the target took only a part of a release")
+            self._is_torn = False
             return done
 
     async def _release(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:

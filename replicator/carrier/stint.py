@@ -321,6 +321,7 @@ class Stint:
 
     async def _heed_word(self) -> bool:
         """Whether our driver's word, or that of one after it, was heard."""
+        asked_at = time.monotonic()
         word = await read_word(self._target, self._assignment.route.target)
         term = self._assignment.term
         if word is None or word.term.is_before(term):
@@ -336,6 +337,7 @@ class Stint:
             self._over.set()
         else:
             self._following.heed(word)
+        self._taking.heard(asked_at)
         return True
 
     def _source_trouble(self, text: str) -> None:

@@ -84,6 +84,10 @@ class Taking:
         self._releases.reclaim(wanted)
         self.want(wanted)
 
+    def heard(self, asked_at: float) -> None:
+        """What the driver's word was at that time or later has been followed."""
+        self._releases.heard(asked_at)
+
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Not wanted any more."""
         unwanted = list(partitions)
@@ -108,7 +112,7 @@ class Taking:
             self.is_taking = True
             await self._take()
             self.is_taking = False
-            if self._releases.is_any_promised:
+            if self._releases.is_awaiting:
                 if any(self.waiting.values()):
                     await self._refresh()
                 await asyncio.sleep(random.uniform(*PROMISED_ASK_SECONDS))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -96,8 +97,8 @@ class Takeover:
         self, partitions: Iterable[TopicPartition], spare: Spare = lambda _: set()
     ) -> Acquired:
         """Take all that can be taken; returns when each partition is taken, parked, waiting or
-        spared, and no later than ID_SECONDS after something was taken that waits for something
-        else.
+        spared; with something that is taken it goes on to no other id after ID_SECONDS, since
+        nothing of it is carried meanwhile.
 
         Args:
             spare: which of these entries are not to be replaced. Asked anew each time that entries
@@ -107,6 +108,7 @@ class Takeover:
             Fenced: this carrier's own writer has a successor.
         """
         acquired, todo = Acquired(), set(partitions)
+        began = time.monotonic()
         while todo:
             entries = await self._ledger.read(todo)
             acquired.spared |= spare(entries)
@@ -121,11 +123,17 @@ class Takeover:
             random.shuffle(ids)
             ids.sort(key=lambda each: self._overdue[each])
             for transactional_id in ids:
+                is_late = bool(acquired.taken) and time.monotonic() - began > ID_SECONDS
                 is_held_up = bool(acquired.taken and self._overdue[transactional_id])
-                if is_held_up or not await self._take_in_time(
-                    transactional_id, by_id[transactional_id], acquired
+                if (
+                    is_late
+                    or is_held_up
+                    or not await self._take_in_time(
+                        transactional_id, by_id[transactional_id], acquired
+                    )
                 ):
-                    reason = f"transactional id {transactional_id} gets no answer from the target"
+                    silent = f"transactional id {transactional_id} gets no answer from the target"
+                    reason = "" if is_late else silent
                     left = todo - acquired.taken.keys() - acquired.parked.keys()
                     acquired.waiting = dict.fromkeys(left, reason) | acquired.waiting
                     return acquired
