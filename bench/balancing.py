@@ -80,9 +80,7 @@ def rates() -> dict[TopicPartition, float]:
 def skewed_loads(cluster: KafkaCluster) -> list[SkewedLoad]:
     """By topic, its load; the topics are made."""
     names = sorted({place.topic for place in rates()})
-    admin = cluster.admin()
-    for future in admin.create_topics([NewTopic(name, PARTITIONS) for name in names]).values():
-        future.result(30)
+    cluster.create_topics(*(NewTopic(name, PARTITIONS) for name in names))
     return [
         SkewedLoad(
             cluster,

@@ -94,9 +94,7 @@ def fill(regions: Mapping[str, LabRegion]) -> dict[str, int]:
     for name, region in regions.items():
         began_at = time.monotonic()
         counts = flights.load(region.regional, name)
-        admin = region.regional.admin()
-        for topic, partitions in LIVE_TOPICS.items():
-            admin.create_topics([NewTopic(topic, partitions)])[topic].result(30)
+        region.regional.create_topics(*(NewTopic(*each) for each in LIVE_TOPICS.items()))
         for topic, count in counts.items():
             totals[topic] += count
         listed = ", ".join(f"{topic} {count:,}" for topic, count in counts.items())

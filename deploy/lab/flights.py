@@ -47,10 +47,7 @@ def create(cluster: KafkaCluster) -> None:
     """Makes the demo's topics, with nothing in them; raises KafkaException."""
     # Records of 2013 would be deleted at once under the usual seven days.
     config = {"retention.ms": "-1"}
-    admin = cluster.admin()
-    made = admin.create_topics([NewTopic(t.name, t.partitions, config=config) for t in TOPICS])
-    for result in made.values():
-        result.result(30)
+    cluster.create_topics(*(NewTopic(t.name, t.partitions, config=config) for t in TOPICS))
 
 
 def load(cluster: KafkaCluster, region: str) -> dict[str, int]:

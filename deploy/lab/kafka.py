@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from deploy.lab.broker_properties import Node, node_properties
 from deploy.lab.credentials import Credentials, Mechanism, Protocol
@@ -110,6 +110,26 @@ class KafkaCluster:
                 "log_level": 0,
             }
         )
+
+    def create_topics(self, *topics: NewTopic, timeout_seconds: float = 60.0) -> None:
+        """Returns once a broker shows them with leaders; raises KafkaException.
+
+        The answer comes from the controller: for a while after it a busy broker refuses what is
+        sent or committed under a topic that it has not heard of yet.
+        """
+        admin = self.admin()
+        for made in admin.create_topics(list(topics)).values():
+            made.result(timeout_seconds)
+        names = {topic.topic for topic in topics}
+
+        def are_shown() -> bool:
+            shown = admin.list_topics(timeout=timeout_seconds).topics
+            found = [shown[name].partitions for name in names if name in shown]
+            leaders = [each.leader for parts in found for each in parts.values()]
+            return len(found) == len(names) and all(leader >= 0 for leader in leaders)
+
+        if not until(are_shown, timeout_seconds):
+            raise NotStarted(f"{self.name} does not show its new topics {sorted(names)}")
 
     def start(self) -> None:
         """Starts all nodes; does not wait. Start several clusters first, then wait for each."""

@@ -126,7 +126,8 @@ class Adoption:
         for claim, (count, unseen, known) in zip(some, seen, strict=True):
             route, topic = claim.route, claim.topic
             found = adoptable(unseen, known, ends, trusting=route in self._trusting)
-            if len(found) < len(unseen):
+            # One whose end is not known waits, and nothing is to be said of it.
+            if len(found) < len(unseen) and unseen[len(found)] in ends:
                 self._refuse(claim, unseen[len(found)])
             counts[route, topic] = count + len(found)
             ledger = self._ledgers[route]

@@ -203,9 +203,9 @@ def make_topic() -> TopicMaker:
     ) -> str:
         topic = f"{name}-{uuid.uuid4().hex[:12]}"
         for cluster in where:
-            admin = cluster.admin()
-            new = NewTopic(topic, num_partitions=partitions, config=dict(config or {}))
-            admin.create_topics([new])[topic].result(30)
+            cluster.create_topics(
+                NewTopic(topic, num_partitions=partitions, config=dict(config or {}))
+            )
         return topic
 
     return make

@@ -47,8 +47,7 @@ from east to west."""
 
 
 def make_topic(cluster: KafkaCluster, topic: str, partitions: int = PARTITIONS) -> None:
-    admin = cluster.admin()
-    admin.create_topics([NewTopic(topic, num_partitions=partitions)])[topic].result(30)
+    cluster.create_topics(NewTopic(topic, num_partitions=partitions))
 
 
 class Relocating:

@@ -60,9 +60,8 @@ async def fed(
 
 
 def create_runs_topic(cluster: KafkaCluster, route_key: str) -> None:
-    topic, admin = runs_topic(route_key), cluster.admin()
-    new = NewTopic(topic.name, topic.partitions, config=dict(topic.configs))
-    admin.create_topics([new])[topic.name].result(30)
+    topic = runs_topic(route_key)
+    cluster.create_topics(NewTopic(topic.name, topic.partitions, config=dict(topic.configs)))
 
 
 async def publisher(cluster: KafkaCluster, route_key: str, **more: Any) -> RunsPublisher:

@@ -292,6 +292,6 @@ def make_on_both(
 ) -> None:
     """The topic on both ends; as often on a cluster's brokers as it has by default, unless said."""
     for cluster, config in ((source, source_config), (target, target_config)):
-        admin = cluster.admin()
-        new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
-        admin.create_topics([new])[topic].result(30)
+        cluster.create_topics(
+            NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
+        )

@@ -53,8 +53,7 @@ def fresh(name: str) -> str:
 
 def make_topic(name: str, *clusters: KafkaCluster) -> None:
     for cluster in clusters:
-        admin = cluster.admin()
-        admin.create_topics([NewTopic(name, PARTITIONS)])[name].result(30)
+        cluster.create_topics(NewTopic(name, PARTITIONS))
 
 
 def leaders(cluster: KafkaCluster, topic: str) -> dict[int, int]:

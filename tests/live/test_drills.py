@@ -196,9 +196,7 @@ class Site:
 def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with Lab(tmp_path_factory.mktemp("drills") / "lab", settings=SETTINGS) as lab:
         for region in lab.regions.values():
-            admin = region.regional.admin()  # answers end with the client that asked
-            for topic in DRILLS:
-                admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(30)
+            region.regional.create_topics(*(NewTopic(topic, PARTITIONS) for topic in DRILLS))
         with Daemons(lab) as daemons:
             yield Site(lab, daemons)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 
@@ -22,7 +23,8 @@ class Moving:
         self._regional = regional
         self._topic = f"moves-{time.time_ns():x}"
         self.places = [TopicPartition(self._topic, number) for number in range(PARTITIONS)]
-        make_on_both(regional, aggregate, self._topic, PARTITIONS)
+        self._make = partial(make_on_both, regional, aggregate)
+        self._make(self._topic, PARTITIONS)
         carrying.adopt(self._topic, PARTITIONS)
 
     def load(self):
@@ -30,10 +32,17 @@ class Moving:
             self._regional, self._topic, dict.fromkeys(range(PARTITIONS), 20_000.0), 200
         )
 
+    def with_another_topic(self):
+        """The only partition of a topic of its own."""
+        topic = f"{self._topic}-alone"
+        self._make(topic, 1)
+        self.carrying.adopt(topic, 1)
+        return TopicPartition(topic, 0)
+
     def begin(self):
-        """Until each of the two holds its half."""
+        """Until the two hold everything, each a half."""
         self.carrying.begin(carriers=2)
-        self.carrying.until(lambda: [len(self.held_by(number)) for number in (0, 1)] == [3, 3])
+        self.carrying.until(lambda: self.held_by(0) | self.held_by(1) >= set(self.places))
 
     def held_by(self, number):
         """Partitions that a carrier holds."""
@@ -165,4 +174,32 @@ def test_a_carrier_that_begins_anew_has_what_it_received_at_once(moving):
         carrying.until(lambda: carrying.entries()[place].epoch > before.epoch)
         carrying.until(lambda: len(moving.held_by(1)) == 4)
         assert time.monotonic() - began < 10, "it waited for itself to leave it"
+    moving.end()
+
+
+def test_what_a_carrier_received_and_is_to_leave_again_it_releases_though_it_begins_anew(moving):
+    with moving.load():
+        moving.begin()
+        place = min(moving.held_by(0))
+        moving.move({place: 1})
+        moving.until_held({place: 1})
+        moving.carrying.fence(1)
+        began = time.monotonic()
+        moving.move({place: 0})
+        moving.until_held({place: 0})
+        assert time.monotonic() - began < 12, "it was not released, and had to be taken by force"
+    moving.end()
+
+
+def test_the_only_partition_of_a_topic_is_released_by_a_carrier_that_begins_anew(moving):
+    place = moving.with_another_topic()
+    with moving.load():
+        moving.begin()
+        moving.carrying.until(lambda: place in moving.held_by(0) | moving.held_by(1))
+        holder = 0 if place in moving.held_by(0) else 1
+        moving.carrying.fence(holder)
+        began = time.monotonic()
+        moving.move({place: 1 - holder})
+        moving.until_held({place: 1 - holder})
+        assert time.monotonic() - began < 12, "it was not released, and had to be taken by force"
     moving.end()

@@ -143,8 +143,7 @@ def test_two_who_decide_at_once_where_the_topic_is_missing_are_both_heard(withou
 
 
 def test_a_topic_that_would_forget_is_made_to_keep(without_topic, caplog):
-    admin = without_topic.admin()
-    admin.create_topics([NewTopic(TOPIC, 3)])[TOPIC].result(30)
+    without_topic.create_topics(NewTopic(TOPIC, 3))
     records = [first() for _ in range(5)]
     with caplog.at_level(logging.WARNING):
         log_of(without_topic).write(records)

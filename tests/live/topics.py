@@ -26,9 +26,7 @@ def create(
     """A topic of this name; both ends may have it with other configs."""
     count = len(replicas) if replicas else partitions
     placed: Any = {"replica_assignment": replicas} if replicas else {}
-    new = NewTopic(topic, count, config=dict(config or {}), **placed)
-    admin = cluster.admin()
-    admin.create_topics([new])[topic].result(30)
+    cluster.create_topics(NewTopic(topic, count, config=dict(config or {}), **placed))
 
 
 def delete(cluster: KafkaCluster, topic: str) -> None:

@@ -1,8 +1,11 @@
 """What each trigger is there for, and how much moves for it."""
 
+from dataclasses import replace
+
 import pytest
 
 from balancer.decision.limits import Limits
+from balancer.decision.occasion import RELIEF
 from balancer.decision.placement import Reason
 from balancer.decision.placing import Scope
 from balancer.decision.rules import Rules
@@ -94,6 +97,28 @@ def test_a_carrier_with_too_much_is_relieved_after_some_rounds_in_a_row():
     assert [it.triggers for it in route.rounds(3, heavy)] == [(), (), (Trigger.DRIFT,)]
     assert reasons(route.decisions[-1]) == {Reason.RELIEVES}
     assert route.standing.drifting_rounds == 0
+
+
+def test_what_drifts_is_relieved_further_than_to_the_slack():
+    limits = replace(FIVE, slack=0.2)
+    route = running(limits=limits)
+    heavy = even(100) | {at(n): 0.03 for n in range(0, 30, 5)}
+    *_, last = route.rounds(3, heavy)
+    calm = sum(heavy.values()) / 5
+    assert max(last.placement.loads.values()) <= calm * (1 + 0.2 * RELIEF)
+
+
+def test_relief_that_takes_more_moves_than_there_may_be_is_as_much_as_these_give():
+    """Half the slack needs several moves at once here, the slack itself one."""
+    sizes = [0.25, 0.207, 0.022, 0.154, 0.066, 0.266, 0.275, 0.176, 0.231]
+    shares = {at(number): size for number, size in enumerate(sizes)}
+    pins = {at(number): carrier for number, carrier in enumerate([0, 1, 1, 1, 1, 0, 1, 0, 1])}
+    limits = Limits(carriers_min=2, carriers_max=2)
+    route = Running(limits, Rules(moves_max=1, cool_down_seconds=0))
+    route.round(shares, **ordered(pins=pins))
+    route.rounds(6, shares)
+    loads = [sum(shares[p] for p, c in route.standing.where.items() if c == n) for n in (0, 1)]
+    assert max(loads) <= sum(sizes) / 2 * (1 + limits.slack)
 
 
 def test_a_round_without_it_begins_the_patience_anew():

@@ -31,21 +31,43 @@ def releases():
     return Releases(lambda: OURS, promise_seconds=20)
 
 
-@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BY_OTHERS])
-def test_what_was_never_promised_may_be_taken_from_anybody(releases, entry):
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US])
+def test_what_nobody_else_holds_is_taken_at_once(releases, entry):
     assert releases.spared({ONE: entry}, 0) == set()
+    assert not releases.is_awaiting
+
+
+def test_what_others_hold_is_taken_from_them_upon_a_word_heard_since_it_was_seen(releases):
+    releases.heard(99)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 100) == {ONE}
+    releases.heard(100)
+    assert releases.is_awaiting
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 101) == {ONE}
+    releases.heard(101)
+    assert not releases.is_awaiting
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 102) == set()
+
+
+def test_a_holder_that_was_released_in_between_is_seen_anew(releases):
+    releases.spared({ONE: HELD_BY_OTHERS}, 100)
+    releases.spared({ONE: FREE}, 101)
+    releases.heard(102)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 103) == {ONE}
 
 
 def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time_is_over(releases):
     releases.promise([ONE], 100)
+    releases.heard(118)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 117) == {ONE}
     assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
     assert releases.lost({ONE}) == set()
     assert releases.spared({ONE: FREE}, 119) == set()
     # Another was quicker to take it.
     assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
-    assert releases.is_any_promised
+    assert releases.is_awaiting
+    releases.heard(120)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 121) == set()
-    assert not releases.is_any_promised
+    assert not releases.is_awaiting
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION])
@@ -78,5 +100,5 @@ def test_what_nobody_wants_any_more_is_forgotten(releases):
     releases.promise([ONE], 0)
     releases.reclaim([ONE])
     releases.forget([ONE])
-    assert not releases.is_any_promised
-    assert releases.spared({ONE: HELD_BY_OTHERS}, 0) == set()
+    assert not releases.is_awaiting
+    assert releases.lost({ONE}) == set()
