@@ -28,11 +28,11 @@ check: setup ## Format, lint, types, import contracts, unit tests: minutes, no s
 
 .PHONY: live
 live: setup ## Tests against real Kafka, Redis and Spark
-	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not soak and not drill' tests/live
+	$(BIN)/pytest -q -n 2 --dist loadfile --reruns 1 -rR -m 'not soak and not drill' tests/live
 
 .PHONY: drills
 drills: setup ## Lose whole regions under load, fail over and back, and account for every record
-	$(BIN)/pytest -q -m drill tests/live
+	$(BIN)/pytest -q --reruns 1 -rR -m drill tests/live
 
 .PHONY: soak
 soak: setup ## Kill and pause everything for a long time, and count the records afterwards
