@@ -153,6 +153,8 @@ class SourceWatch:
         return found
 
     async def _write(self, found: Mapping[TopicPartition, Window]) -> None:
+        if not found:
+            return
         try:
             await aside(self._history.write, found)
             self._say("history", "")
