@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 
 import pytest
 from confluent_kafka import Producer
@@ -68,13 +67,11 @@ def test_retention_that_passed_a_stopped_reader_is_named_and_accepted_behind_it(
 class Late(Scribe):
     """Releases what was accepted once the running carrier has taken it over."""
 
-    async def release(
-        self, transactional_id: str, only: Collection[TopicPartition] | None = None
-    ) -> set[TopicPartition]:
+    async def release(self, transactional_id: str) -> set[TopicPartition]:
         while True:
             entries = (await self._ledger.read(self._lanes)).values()
             if self._writer.transactional_id not in {x.transactional_id for x in entries}:
-                return await super().release(transactional_id, only)
+                return await super().release(transactional_id)
             await asyncio.sleep(0.05)
 
 
