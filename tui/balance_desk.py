@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from replicator.config.topology import Appliance, Route
 from replicator.copies.log_follower import LogUnreadable
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.placements.balance_log import BalanceLog
 from replicator.placements.board import Board
 from replicator.placements.book import Book

@@ -18,7 +18,7 @@ from replicator.groups.groups import Groups
 from replicator.groups.primary_log import PrimaryLog
 from replicator.groups.primary_region import PrimaryRegion, joined
 from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 from tui.group_places import GroupPlaces
 

@@ -10,8 +10,9 @@ from replicator.config.topology import Appliance, Route
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered
 from replicator.ledger.entries import Entries, entries_of
-from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan

@@ -25,7 +25,7 @@ from replicator.config.topology import Appliance, Route
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered
 from replicator.kafka.together import together
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin import Admin
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Topic

@@ -18,8 +18,9 @@ from replicator.balancing.throughput_watch import ThroughputWatch
 from replicator.config.topology import Appliance, Route
 from replicator.copies.log_follower import LogUnreadable
 from replicator.daemon.aside import aside
-from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.placements.board import Board
 from replicator.placements.book import Book
 from replicator.placements.in_force import InForce

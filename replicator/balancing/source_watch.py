@@ -16,7 +16,7 @@ from replicator.config.topology import Appliance, Route
 from replicator.daemon.aside import aside
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Cluster
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.traffic.chosen_history import chosen_history
 from replicator.traffic.growth import Densities, densities, windows
 from replicator.traffic.log_sampler import LogSampler

@@ -25,8 +25,8 @@ from balancer.plan import TopicPartition
 from replicator.copies.commit_follower import CommitTold
 from replicator.copies.commit_record import Commit, Committed
 from replicator.copies.followed import Portion, Position, Told, first_era
-from replicator.copies.positions import PRELUDE, Positions, header, reached, text
-from replicator.offsets.offset_store import without_password
+from replicator.copies.positions import PRELUDE, Positions, header, text
+from replicator.offsets.store_unreachable import reached, redis_name
 
 GROUPS_PER_READ = 1000
 # A group without commits is forgotten after that; nobody is late by as much.
@@ -74,7 +74,7 @@ class CommitStore:
     """One region's commits in one Redis, for the copier that writes them and for readers."""
 
     def __init__(self, url: str, region: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = f"Redis at {without_password(url)}"
+        self.name = redis_name(url)
         self._prefix = f"sluice:commits:{region}:"
         self._groups = f"sluice:groups:{region}"
         self._redis: redis.Redis = redis.Redis.from_url(

@@ -17,7 +17,7 @@ from replicator.copies.followed import Portion, Position, Record
 from replicator.copies.log_follower import LogFollower, LogUnreadable
 from replicator.copies.positions import StoreBehind
 from replicator.daemon.troubles import Troubles
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)

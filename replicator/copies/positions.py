@@ -12,14 +12,13 @@ with them all it is known for which of them an age is missing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import redis
 
 from replicator.copies.followed import Portion, Position, of_today
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import reached
 
 PRELUDE = """
 local positions, ages = KEYS[1], KEYS[2]
@@ -144,12 +143,3 @@ def _positions(texts: Mapping[bytes, bytes]) -> dict[int, Position]:
 def text(value: object) -> str:
     """Compact JSON: scripts look for versions at its beginning."""
     return json.dumps(value, separators=(",", ":"))
-
-
-@contextmanager
-def reached(name: str) -> Iterator[None]:
-    """Raises StoreUnreachable for what goes wrong with a Redis."""
-    try:
-        yield
-    except redis.RedisError as error:
-        raise StoreUnreachable(f"{name}: {error}") from error

@@ -12,11 +12,12 @@ from typing import Any
 import redis
 
 from replicator.copies.followed import Portion, Position
-from replicator.copies.positions import PRELUDE, Positions, header, reached, text
+from replicator.copies.positions import PRELUDE, Positions, header, text
 from replicator.copies.runs_follower import RunsTold
-from replicator.offsets.offset_store import packed_together, runs_name, without_password
+from replicator.offsets.offset_store import packed_together, runs_name
 from replicator.offsets.packed_map import BrokenPiece, UnknownVersion, unpack
 from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.store_unreachable import reached, redis_name
 
 # So many pieces of a partition at once are joined first: a Redis that is filled for the first
 # time would else hold years of seconds, and whoever reads them meanwhile would have to join them.
@@ -43,7 +44,7 @@ class RunsCopies:
     """One route's runs in the Redis of a region that is not the route's target."""
 
     def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = f"Redis at {without_password(url)}"
+        self.name = redis_name(url)
         self._route_key = route_key
         self._redis: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds

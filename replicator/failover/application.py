@@ -28,7 +28,7 @@ from replicator.groups.groups import GroupActive, Groups
 from replicator.groups.primary_log import PrimaryLog
 from replicator.groups.primary_region import PrimaryRegion, decided, joined
 from replicator.groups.primary_store import PrimaryStore
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.planning.knowledge import LogRange, Request
 from replicator.planning.plan import GroupPlan, Plan
 from replicator.planning.recheck import PlanStale, Refused, recheck, request_of

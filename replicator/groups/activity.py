@@ -15,8 +15,8 @@ from typing import Any
 
 import redis
 
-from replicator.copies.positions import reached, text
-from replicator.offsets.offset_store import without_password
+from replicator.copies.positions import text
+from replicator.offsets.store_unreachable import reached, redis_name
 
 FRESH_SECONDS = 15
 REGIONS = "sluice:active"
@@ -26,7 +26,7 @@ class ActivityStore:
     """One Redis, for the daemon of each region that says so, and for readers."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 2.0) -> None:
-        self.name = f"Redis at {without_password(url)}"
+        self.name = redis_name(url)
         self._redis: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
         )

@@ -14,10 +14,10 @@ from typing import Any, Self
 import redis
 
 from replicator.copies.followed import Portion, Position
-from replicator.copies.positions import PRELUDE, Positions, header, reached, text
+from replicator.copies.positions import PRELUDE, Positions, header, text
 from replicator.groups.primary_reader import PrimaryReader
 from replicator.groups.primary_region import PrimaryRegion, encode, joined
-from replicator.offsets.offset_store import without_password
+from replicator.offsets.store_unreachable import reached, redis_name
 
 KEY = "sluice:primary"
 
@@ -82,7 +82,7 @@ class PrimaryStore:
     """The records in one Redis, for whoever reads or decides."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = f"Redis at {without_password(url)}"
+        self.name = redis_name(url)
         self._redis: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
         )

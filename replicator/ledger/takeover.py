@@ -22,10 +22,10 @@ from replicator.kafka.cluster import (
     StartOver,
 )
 from replicator.kafka.together import together
+from replicator.ledger.accepted_losses import goes_on_at, named_once
 from replicator.ledger.acquired import Acquired, Taken
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.inspection import (
-    SourceFindings,
     TargetFindings,
     inspect_source,
     inspect_target,
@@ -47,9 +47,6 @@ ID_SECONDS = 15.0
 """For taking over what one transactional id holds, the first time; what was taken waits so long."""
 ID_DOUBLINGS_MAX = 4
 """A long tail is read in the end."""
-
-STEPPED_OVER = (LossKind.SOURCE_CORRUPT, LossKind.RECORD_TOO_LARGE)
-"""Accepted, these offsets are left out and the reading goes on behind them."""
 
 T = TypeVar("T")
 
@@ -340,7 +337,9 @@ class Takeover:
         return Taken(
             Entry(
                 custody=Custody.HELD,
-                source_offset=_behind(position, entry.parked, source_found),
+                source_offset=goes_on_at(
+                    position, source_found.start, entry.parked, source_found.loss
+                ),
                 target_offset=target_offset,
                 producer_id=self._writer.producer_id,
                 epoch=self._writer.epoch,
@@ -355,7 +354,7 @@ class Takeover:
             was_virgin,
             source_found.leader,
             found.leader,
-            _named(entry.parked, found.loss, unread, source_found.loss),
+            named_once(entry.parked, found.loss, unread, source_found.loss),
         )
 
     async def _first_offset(self, partition: TopicPartition) -> int:
@@ -366,33 +365,9 @@ class Takeover:
         return await self._source.offset_at(*partition, int(self._start))
 
 
-def _behind(position: int, parked: Loss | None, found: SourceFindings) -> int:
-    """Where the source goes on once losses are accepted: those found now, and the one that the
-    partition was parked for."""
-    if parked and parked.kind in STEPPED_OVER and parked.end is not None:
-        position = max(position, parked.end)
-    if parked and parked.kind is LossKind.SOURCE_TRUNCATED:
-        # By today the log may have grown past the position again, and nothing be missed any more.
-        position = max(found.start, min(parked.begin, position))
-    loss = found.loss
-    if loss is None or loss.kind is LossKind.SOURCE_DELETED:
-        return position
-    if loss.kind is LossKind.SOURCE_RECREATED:
-        return found.start
-    if loss.kind is LossKind.SOURCE_TRUNCATED:
-        # Records written anew behind the cut were never carried.
-        return max(found.start, min(loss.begin, position))
-    return max(position, found.start)
-
-
 def _is_older(state: ProducerState | None, entry: Entry) -> bool:
     """The leader remembers the producer, and has never seen the entry's epoch of it."""
     return state is not None and state.epoch < entry.epoch
-
-
-def _named(*losses: Loss | None) -> tuple[Loss, ...]:
-    """What a partition was parked for is often found once more while it is taken."""
-    return tuple(dict.fromkeys(loss for loss in losses if loss))
 
 
 def _runs(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:

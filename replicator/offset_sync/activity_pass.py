@@ -18,7 +18,7 @@ from replicator.groups.out_of_place import OutOfPlace, out_of_place
 from replicator.groups.primary_region import PrimaryRegion
 from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.passes import PassFailed
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)

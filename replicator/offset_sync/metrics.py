@@ -15,7 +15,7 @@ from replicator.groups.out_of_place import OutOfPlace
 from replicator.offset_sync.own_copies import Copy
 from replicator.offset_sync.passes import PassLoop
 from replicator.offset_sync.sync import SyncCounts
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 
 
 class Ages:

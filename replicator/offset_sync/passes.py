@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from replicator.daemon.troubles import Troubles
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from replicator.groups.primary_store import PrimaryCopies
 from replicator.offset_sync.due import Around, Seen, commits_partition, is_due
 from replicator.offset_sync.passes import PassFailed
 from replicator.offset_sync.passive_position import Followed, is_settled, to_write
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.planning.knowledge import Knowledge, Request
 from replicator.planning.plan import Case, GroupPlan, Move
 from replicator.planning.planner import plan

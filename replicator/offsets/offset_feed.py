@@ -9,10 +9,11 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from replicator.offsets.offset_store import WholeMark, reports_name, runs_name, without_password
+from replicator.offsets.offset_store import WholeMark, reports_name, runs_name
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.reports import PartitionReport, packed
 from replicator.offsets.runs_topic import RunsKey
+from replicator.offsets.store_unreachable import redis_name
 from replicator.offsets.stretch import Stretch
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class OffsetFeed:
         pending_bytes_max: int = PENDING_BYTES_MAX,
     ) -> None:
         self._url = url
+        self._name = redis_name(url)
         self._route_key = route_key
         self._carrier = carrier
         self._expiry_ms = int(report_expiry_seconds * 1000)
@@ -154,9 +156,9 @@ class OffsetFeed:
     def _failed(self, error: Exception) -> None:
         if self._trouble is None:
             logger.warning(
-                "event=runs-not-taken Redis at %s does not take runs and reports of %s (%s); "
+                "event=runs-not-taken %s does not take runs and reports of %s (%s); "
                 "carrying goes on, and what is missed will be read back from the runs topic",
-                without_password(self._url),
+                self._name,
                 self._route_key,
                 error,
             )
@@ -165,8 +167,8 @@ class OffsetFeed:
     def _recovered(self) -> None:
         if self._trouble is not None:
             logger.warning(
-                "event=runs-taken-again Redis at %s takes runs again",
-                without_password(self._url),
+                "event=runs-taken-again %s takes runs again",
+                self._name,
             )
         self._trouble = None
 

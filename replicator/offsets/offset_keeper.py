@@ -11,10 +11,11 @@ import logging
 from collections.abc import Iterable
 
 from replicator.config.topology import Region, Route
-from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
 from replicator.offsets.runs_topic import RunsKey, RunsTopicMissing, RunsTopicUnreadable, read
 from replicator.offsets.spans import Spans
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.offsets.tending import Tending
 from replicator.topics.admin_error import AdminError
 

@@ -10,9 +10,8 @@ need no order, may repeat themselves, and may copy each other's pieces between r
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import redis
 
@@ -21,6 +20,7 @@ from replicator.offsets.packed_map import Piece, pack, unpack
 from replicator.offsets.reports import PartitionReport, latest, unpacked
 from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.runs_topic import RunsKey, batched, decode_key, encode_key
+from replicator.offsets.store_unreachable import reached, redis_name
 
 # A map is kept in pieces of this many runs, some 60 KiB each.
 RUNS_PER_PIECE = 20_000
@@ -38,11 +38,6 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then
 end
 return 0
 """
-
-
-class StoreUnreachable(Exception):
-    """Redis does not answer, or the ClickHouse that keeps traffic's history. Wait: carrying goes
-    on, and the runs topic keeps every run."""
 
 
 class WholeMark:
@@ -86,17 +81,11 @@ def reports_name(route_key: str, carrier: int | str) -> str:
     return f"sluice:reports:{route_key}:{carrier}"
 
 
-def without_password(url: str) -> str:
-    """A Redis URL fit for messages."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
-
-
 class OffsetStore:
     """One route's runs and reports in Redis, for readers and for the daemon that tends them."""
 
     def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
-        self._url = url
+        self._name = redis_name(url)
         self._route_key = route_key
         self._redis: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
@@ -237,14 +226,8 @@ class OffsetStore:
         answer: Any = self._redis.info("server")
         return str(answer["run_id"])
 
-    @contextmanager
-    def _reached(self) -> Iterator[None]:
-        try:
-            yield
-        except redis.RedisError as error:
-            raise StoreUnreachable(
-                f"Redis at {without_password(self._url)}: {error}; carrying goes on without it"
-            ) from error
+    def _reached(self) -> AbstractContextManager[None]:
+        return reached(self._name, "carrying goes on without it")
 
 
 def joined(pieces: Mapping[bytes, int]) -> OffsetMap:

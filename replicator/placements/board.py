@@ -9,14 +9,14 @@ counts stands in the topic sluice.balance, and in the driver's word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import redis
 from pydantic import ValidationError
 
-from replicator.offsets.offset_store import StoreUnreachable, without_password
+from replicator.offsets.store_unreachable import reached, redis_name
 from replicator.placements.in_force import InForce
 from replicator.placements.round_status import RoundStatus
 
@@ -28,7 +28,7 @@ class Board:
     """One region's. Blocking; every method raises StoreUnreachable."""
 
     def __init__(self, url: str, region: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self._url = url
+        self._name = redis_name(url)
         self._plan, self._rounds = f"sluice:plan:{region}", f"sluice:balance:{region}"
         self._last: tuple[bytes, InForce | None] = b"", None
         self._redis: redis.Redis = redis.Redis.from_url(
@@ -80,11 +80,5 @@ class Board:
     def close(self) -> None:
         self._redis.close()
 
-    @contextmanager
-    def _reached(self) -> Iterator[None]:
-        try:
-            yield
-        except redis.RedisError as error:
-            where = without_password(self._url)
-            text = f"Redis at {where}: {error}; carrying goes on without it"
-            raise StoreUnreachable(text) from error
+    def _reached(self) -> AbstractContextManager[None]:
+        return reached(self._name, "carrying goes on without it")

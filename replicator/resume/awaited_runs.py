@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from balancer.plan import TopicPartition
-from replicator.offsets.offset_store import StoreUnreachable
 from replicator.offsets.packed_map import BrokenPiece, UnknownVersion
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.resume.runs_reader import Answer, Question, RunsReader
 from replicator.topics.admin_error import AdminError
 

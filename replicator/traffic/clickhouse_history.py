@@ -28,7 +28,7 @@ from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
 from balancer.plan import TopicPartition
 from replicator.config.clickhouse_address import ClickHouseAddress
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.traffic.clickhouse_trouble import trouble
 
 STRETCH_MS = 600_000

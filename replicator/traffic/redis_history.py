@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import redis
@@ -25,7 +25,7 @@ import redis
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns, summed
 from balancer.plan import TopicPartition
-from replicator.offsets.offset_store import StoreUnreachable, without_password
+from replicator.offsets.store_unreachable import reached, redis_name
 from replicator.traffic.packed_windows import BrokenWindows, UnknownVersion, pack, unpack
 
 STRETCH_MS = 600_000
@@ -45,7 +45,7 @@ class RedisHistory:
     """
 
     def __init__(self, url: str, source_region: str, timeout_seconds: float = 5.0) -> None:
-        self._url = url
+        self._name = redis_name(url)
         self._prefix = f"sluice:traffic:{source_region}"
         self._summed_until: int | None = None
         self._redis: redis.Redis = redis.Redis.from_url(
@@ -134,15 +134,8 @@ class RedisHistory:
     def _coarse(self, stretch_ms: int) -> str:
         return f"{self._prefix}:coarse:{stretch_ms}"
 
-    @contextmanager
-    def _reached(self) -> Iterator[None]:
-        try:
-            yield
-        except redis.RedisError as error:
-            raise StoreUnreachable(
-                f"Redis at {without_password(self._url)}: {error}; traffic is still measured, and "
-                "forgotten with this process"
-            ) from error
+    def _reached(self) -> AbstractContextManager[None]:
+        return reached(self._name, "traffic is still measured, and forgotten with this process")
 
 
 def _stretch(end_ms: int) -> int:

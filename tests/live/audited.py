@@ -15,7 +15,7 @@ from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster as Settings
-from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.entry import Custody
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.runs_topic import RunsKey
@@ -23,6 +23,7 @@ from replicator.offsets.stretch import Run, Stretch
 from replicator.topics.admin import Admin
 from tests.live.carrying import Carrying
 from tests.live.failover_command import Sluice
+from tests.replicator.ledger.held import held
 
 DEPTHS = ("offsets", "count", "bytes")
 BY = tuple(("--by", depth) for depth in DEPTHS)
@@ -101,13 +102,10 @@ class ByHand:
         ) as store:
             store.copy(key, [pack_stretch(stretch)])
         place = TopicPartition(self._topic, 0)
-        entry = Entry(
+        entry = held(
             custody=Custody.RELEASED,
             source_offset=upto,
             target_offset=max((run[1] + run[2] for run in runs), default=0),
-            producer_id=1,
-            epoch=0,
-            sequence=0,
             transactional_id=f"sluice.{self._route.key}.free",
             source_topic=source,
             target_topic=target,

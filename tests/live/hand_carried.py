@@ -27,7 +27,7 @@ from replicator.copies.commit_store import CommitStore
 from replicator.copies.followed import Portion, Position, Told, Version
 from replicator.copies.runs_copies import RunsCopies
 from replicator.kafka.cluster import GROUP, Cluster
-from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.entry import encode
 from replicator.ledger.ledger import group_of, runs_topic, witness_group
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.packed_map import pack_stretch
@@ -37,6 +37,7 @@ from replicator.progress.vector_metadata import encode as vector_metadata
 from replicator.topics.admin import Admin
 from tests.live.copying import opening
 from tests.live.runs import create_runs_topic
+from tests.replicator.ledger.held import held
 
 Record = tuple[str, int]
 """A source region, and an offset there."""
@@ -150,13 +151,9 @@ class HandCarried:
     def _row(self, origin: str, where: str, place: TopicPartition, **changes: Any) -> Row:
         route, key = self.route(origin, where), self.key(origin, where, place)
         source_end, target_end = self._told.get((route, place), (0, 0))
-        entry = Entry(
-            custody=Custody.HELD,
+        entry = held(
             source_offset=source_end,
             target_offset=target_end,
-            producer_id=1,
-            epoch=0,
-            sequence=0,
             transactional_id="x",
             source_topic=UUID(hex=key.source_topic_id),
             target_topic=UUID(hex=key.target_topic_id),

@@ -30,13 +30,14 @@ from replicator.copies.commit_follower import commit_follower
 from replicator.copies.commit_store import CommitStore
 from replicator.copies.runs_copies import RunsCopies
 from replicator.copies.runs_follower import runs_follower
-from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.entry import encode
 from replicator.ledger.ledger import group_of
 from replicator.offsets.runs_topic import RunsKey, runs_topic
 from replicator.offsets.stretch import Run, Stretch
 from replicator.topics.admin import Admin
 from tests.live.copying import PATIENCE_SECONDS, copying, until_fresh
 from tests.live.runs import create_runs_topic, fed, publisher
+from tests.replicator.ledger.held import held
 
 PARTITIONS = 2
 WEST_RECORDS = 40
@@ -140,12 +141,9 @@ class Relocating:
         """The ledger of a route says so of every partition."""
         route = Route(source, target)
         for number in range(PARTITIONS):
-            entry = Entry(
-                custody=Custody.HELD,
+            entry = held(
                 source_offset=source_offset,
                 target_offset=target_offset,
-                producer_id=1,
-                epoch=0,
                 sequence=1,
                 transactional_id=f"sluice.{route.key}.0",
                 source_topic=UUID(self._topic_id(source)),

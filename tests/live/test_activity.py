@@ -22,7 +22,7 @@ from replicator.groups.primary_region import decided
 from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.activity_pass import ActivityPass
 from replicator.offset_sync.passes import PassFailed
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from tests.live.offsets_daemon import offsets_region
 from tests.live.runs import create_runs_topic
 

@@ -18,7 +18,7 @@ from replicator.copies.commit_record import Commit, Committed
 from replicator.copies.commit_store import CommitStore, newest
 from replicator.copies.followed import Portion, Position, Reading, Told, Version
 from replicator.copies.positions import StoreBehind
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)

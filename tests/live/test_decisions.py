@@ -13,7 +13,7 @@ from replicator.groups.decisions import RegionDecisions
 from replicator.groups.primary_log import PrimaryLog
 from replicator.groups.primary_region import PrimaryRegion, decided
 from replicator.groups.primary_store import PrimaryStore
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 
 
 @pytest.fixture

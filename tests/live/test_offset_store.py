@@ -7,9 +7,10 @@ from redis import Redis
 
 from deploy.lab.redis import RedisServer
 from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import LOOSE_PIECES_MAX, OffsetStore, StoreUnreachable
+from replicator.offsets.offset_store import LOOSE_PIECES_MAX, OffsetStore
 from replicator.offsets.packed_map import pack, unpack
 from replicator.offsets.spans import Span, Spans
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.offsets.stretch import Run, Stretch
 from tests.live.runs import KEY, ROUTE, fed, keys, learned, stretches, told
 

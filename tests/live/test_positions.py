@@ -8,7 +8,7 @@ from redis import Redis
 from deploy.lab.redis import RedisServer
 from replicator.copies.followed import Portion, Position, Reading
 from replicator.copies.positions import PRELUDE, Positions, StoreBehind, header, text
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)

@@ -15,7 +15,7 @@ from replicator.copies.followed import Portion, Position, Reading
 from replicator.copies.positions import StoreBehind
 from replicator.groups.primary_region import PrimaryRegion, encode, joined
 from replicator.groups.primary_store import KEY, PrimaryCopies, PrimaryStore
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)

@@ -11,7 +11,7 @@ from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.traffic import redis_history
 from replicator.traffic.redis_history import RedisHistory
 from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written

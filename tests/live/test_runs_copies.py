@@ -20,9 +20,10 @@ from replicator.copies.positions import StoreBehind
 from replicator.copies.runs_copies import JOINED_FROM, RunsCopies
 from replicator.copies.runs_follower import RunsTold, runs_follower
 from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import OffsetStore, StoreUnreachable
+from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.runs_topic import RunsKey, read, runs_topic
+from replicator.offsets.store_unreachable import StoreUnreachable
 from tests.live.copying import PATIENCE_SECONDS, copying, events, opening, until_fresh
 from tests.live.runs import KEY, ROUTE, create_runs_topic, keys, learned, publisher, stretches
 

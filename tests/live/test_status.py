@@ -18,25 +18,18 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import Route
-from replicator.ledger.entry import Custody, Entry, encode
+from replicator.ledger.entry import encode
 from replicator.ledger.ledger import group_of
 from replicator.ledger.loss import Loss, LossKind
 from replicator.offsets.offset_store import reports_name
 from replicator.offsets.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker
+from tests.replicator.ledger.held import held
 from tui.exit_codes import ExitCode
 from tui.program import run
 
 ROUTE = Route("west", "west")
-ENTRY = Entry(
-    custody=Custody.HELD,
-    source_offset=4,
-    target_offset=4,
-    producer_id=1,
-    epoch=0,
-    sequence=4,
-    transactional_id="sluice.west.west.0",
-)
+ENTRY = held(source_offset=4, target_offset=4, sequence=4, transactional_id="sluice.west.west.0")
 LOSS = Loss(LossKind.TARGET_REFUSES, 4, 6)
 
 

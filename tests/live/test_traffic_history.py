@@ -12,7 +12,7 @@ import pytest
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Window
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from tests.live.looks import DAY_LATER, HOUR, MINUTE, NOON, PLACES, coarse, fine, look, written
 
 READER = """

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.config.topology import Route
-from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.entry import Custody
 from replicator.ledger.loss import Loss, LossKind
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
+from tests.replicator.ledger.held import held
 from tui.snapshot import (
     REPORT_FRESH_SECONDS,
     RouteFacts,
@@ -25,15 +26,7 @@ from tui.snapshot import (
 ROUTE = Route("west", "east")
 NOW = 1000.0
 PLACE = ("orders", 0)
-ENTRY = Entry(
-    custody=Custody.HELD,
-    source_offset=70,
-    target_offset=70,
-    producer_id=1,
-    epoch=0,
-    sequence=0,
-    transactional_id="sluice.west.east.0",
-)
+ENTRY = held(source_offset=70, target_offset=70)
 LOSS = Loss(LossKind.RETENTION_PASSED, 70, 80)
 REPORT = PartitionReport("west>east", "orders", 0, 5, 20.0, 2000.0, 95, 90, 5, 0.25, None, NOW - 1)
 FACTS = RouteFacts(ROUTE, {PLACE: ENTRY}, {PLACE: 100}, {PLACE: REPORT})

@@ -126,7 +126,7 @@ def decide(
     from replicator.groups.primary_log import PrimaryLog
     from replicator.groups.primary_region import decided
     from replicator.groups.primary_store import PrimaryStore
-    from replicator.offsets.offset_store import StoreUnreachable
+    from replicator.offsets.store_unreachable import StoreUnreachable
     from replicator.topics.admin_error import Unreachable
     from tui.group_places import Decision, Decisions
     from tui.operator import operator

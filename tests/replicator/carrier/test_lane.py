@@ -16,29 +16,16 @@ from replicator.carrier.lane import AcknowledgedTooLow, Lane, Statement, Unit
 from replicator.ledger.entry import (
     METADATA_BYTES_MAX,
     SEQUENCE_MASK,
-    Custody,
-    Entry,
     decode,
     encode,
 )
 from replicator.ledger.loss import Loss, LossKind
 from tests.replicator.batches.source_batches import encoded, one_record
+from tests.replicator.ledger.held import held
 
 PLACE = TopicPartition("topic", 0)
 BATCH = encoded([one_record(0)])
 WINDOW = 5
-
-
-def held(sequence: int = 0, source_offset: int = 0, target_offset: int = 0) -> Entry:
-    return Entry(
-        custody=Custody.HELD,
-        source_offset=source_offset,
-        target_offset=target_offset,
-        producer_id=7,
-        epoch=3,
-        sequence=sequence,
-        transactional_id="sluice.west.east.0",
-    )
 
 
 def parcel(*spans: tuple[int, int]) -> Parcel:
@@ -51,7 +38,7 @@ class Carried(RuleBasedStateMachine):
 
     @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
     def begin(self, begin: int, source: int) -> None:
-        entry = held(begin, source, 1000)
+        entry = held(sequence=begin, source_offset=source, target_offset=1000)
         self.lane = Lane(PLACE, entry)
         self.ledger = entry
         self.source_end = source  # where the source's next record will stand
@@ -257,7 +244,9 @@ def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
 
 
 def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
-    lane = Lane(PLACE, held(SEQUENCE_MASK // 2, 10**15, 10**15))
+    lane = Lane(
+        PLACE, held(sequence=SEQUENCE_MASK // 2, source_offset=10**15, target_offset=10**15)
+    )
     spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
     lane.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
     statement = cover(lane)

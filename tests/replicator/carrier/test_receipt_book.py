@@ -8,10 +8,10 @@ from replicator.carrier.assignment import Assignment
 from replicator.carrier.lane import Lane
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.config.topology import Route
-from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.word import Term
 from tests.replicator.batches.source_batches import encoded, one_record
+from tests.replicator.ledger.held import held
 
 ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)
 
@@ -22,13 +22,9 @@ def book() -> ReceiptBook:
 
 
 def lane_that_carried(source_offset: int, target_offset: int, count: int) -> Lane:
-    entry = Entry(
-        custody=Custody.HELD,
+    entry = held(
         source_offset=source_offset,
         target_offset=target_offset,
-        producer_id=1,
-        epoch=0,
-        sequence=0,
         transactional_id="sluice.west.east.3",
     )
     lane = Lane(ONE, entry)

@@ -4,18 +4,16 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.carrier.releases import Releases
-from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.entry import Custody
 from replicator.ledger.loss import Loss, LossKind
+from tests.replicator.ledger.held import held
 
 ONE = TopicPartition("flights", 1)
 OURS, OTHERS = "sluice.west.east.3", "sluice.west.east.4"
-FREE = Entry(
+FREE = held(
     custody=Custody.RELEASED,
     source_offset=10,
     target_offset=10,
-    producer_id=1,
-    epoch=0,
-    sequence=0,
     transactional_id="sluice.west.east.3.handed",
 )
 HELD_BY_US = replace(FREE, custody=Custody.HELD, transactional_id=OURS)

@@ -11,7 +11,7 @@ from replicator.copies.copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, Copie
 from replicator.copies.followed import Portion, Position
 from replicator.copies.log_follower import LogUnreadable
 from replicator.copies.positions import StoreBehind
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 
 BEGIN = Position("topic", 0)
 BEGINNING = {0: Portion(BEGIN, BEGIN)}

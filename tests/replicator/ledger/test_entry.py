@@ -15,6 +15,7 @@ from replicator.ledger.entry import (
     encode,
 )
 from replicator.ledger.loss import Loss, LossKind
+from tests.replicator.ledger.held import held
 
 offsets = st.integers(0, 2**62)
 sequences = st.integers(0, SEQUENCE_MASK)
@@ -86,13 +87,4 @@ def test_what_is_no_entry_is_never_guessed_at(metadata):
 
 
 def _plain(**changes):
-    fields = {
-        "custody": Custody.HELD,
-        "source_offset": 100,
-        "target_offset": 90,
-        "producer_id": 1,
-        "epoch": 0,
-        "sequence": 10,
-        "transactional_id": "sluice.west.east.0",
-    }
-    return Entry(**{**fields, **changes})
+    return held(**{"source_offset": 100, "target_offset": 90, "sequence": 10} | changes)

@@ -20,6 +20,7 @@ from replicator.ledger.ledger import (
 )
 from replicator.ledger.writer import Writer
 from tests.replicator.ledger.coordinator import Coordinator
+from tests.replicator.ledger.held import held
 
 ROUTE = Route("west", "east")
 PLACES = [TopicPartition(f"topic-{t}", n) for t in range(20) for n in range(100)]
@@ -71,7 +72,7 @@ def test_a_witness_is_kept_under_a_topic_that_outlives_the_one_it_speaks_of():
 # -- what is shown in the place of a commit whose marker was left out
 
 OLD, OWN = "sluice.west.east.3", "sluice.west.east.4"
-BEFORE = Entry(
+BEFORE = held(
     custody=Custody.RELEASED,
     source_offset=100,
     target_offset=100,

@@ -22,18 +22,11 @@ from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.takeover import Takeover
 from replicator.ledger.writer import Writer
 from tests.replicator.ledger.ends import SOURCE, TARGET, Book, End, Pen, a_taker, batch, marker
+from tests.replicator.ledger.held import held
 
 ROUTE = Route("west", "east")
 ONE = TopicPartition("flights", 0)
-ENTRY = Entry(
-    custody=Custody.HELD,
-    source_offset=10,
-    target_offset=100,
-    producer_id=1,
-    epoch=0,
-    sequence=0,
-    transactional_id="sluice.west.east.3",
-)
+ENTRY = held(source_offset=10, target_offset=100, transactional_id="sluice.west.east.3")
 FINE = TargetFindings(start=150, end=160, leader=0, loss=None)
 TAIL_DELETED = Loss(LossKind.TARGET_TAIL_DELETED, 100, 150)
 

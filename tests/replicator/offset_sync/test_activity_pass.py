@@ -11,7 +11,7 @@ from replicator.groups.out_of_place import OutOfPlace
 from replicator.groups.primary_region import PrimaryRegion
 from replicator.offset_sync.activity_pass import ActivityPass
 from replicator.offset_sync.passes import PassFailed
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin_error import Unreachable
 
 

@@ -11,7 +11,7 @@ from replicator.groups.out_of_place import OutOfPlace
 from replicator.offset_sync.metrics import Ages, CopiesCollector, OutOfPlaceCollector
 from replicator.offset_sync.own_copies import Copy
 from replicator.offset_sync.passes import Pass, PassLoop
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 
 
 class Store:

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from replicator.offset_sync.passes import Pass, PassFailed, PassLoop
-from replicator.offsets.offset_store import StoreUnreachable
+from replicator.offsets.store_unreachable import StoreUnreachable
 
 FAILED, WORKS = "event=pass-failed", "event=pass-works-again"
 

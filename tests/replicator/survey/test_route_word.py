@@ -15,18 +15,15 @@ from replicator.ledger.loss import Loss, LossKind
 from replicator.offsets.runs_topic import RunsKey
 from replicator.progress.aggregate import Passed
 from replicator.survey.route_word import RouteWord, word
+from tests.replicator.ledger.held import held
 
 ROUTE = Route("west", "east")
 PLACE = TopicPartition("trades", 2)
 SOURCE, TARGET = UUID(int=1), UUID(int=2)
 KEY = RunsKey("trades", 2, SOURCE.hex, TARGET.hex)
-ENTRY = Entry(
-    custody=Custody.HELD,
+ENTRY = held(
     source_offset=30,
     target_offset=50,
-    producer_id=1,
-    epoch=0,
-    sequence=0,
     transactional_id="x",
     source_topic=SOURCE,
     target_topic=TARGET,
