@@ -58,7 +58,7 @@ class Following:
         self._limits = limits
         self._nothing_left = nothing_left
         self._plan_version = assignment.plan_version
-        self._moved: dict[TopicPartition, int] = {}
+        self._moved: dict[TopicPartition, int | None] = {}
         self._is_over = False
 
     @property
@@ -91,6 +91,7 @@ class Following:
         own = frozenset(kept | {each for each, carrier in moved.items() if carrier == number})
         left, received = self.own - own, own - self.own
         self.own = own
+        self._limits.update(word.course.limits)
         if not left and not received:
             return
         log.info(
@@ -100,7 +101,6 @@ class Following:
             len(left),
             len(received),
         )
-        self._limits.update(word.course.limits)
         for end in self._ends:
             end.watch({each.topic for each in received})
         self._taking.forget(left)
@@ -144,6 +144,6 @@ class Following:
         return frozenset(self._assignment.partitions) | self._moved.keys()
 
     def _id_for(self, partition: TopicPartition) -> str:
-        """Under which it waits for the carrier that has it now."""
+        """Under which it waits for the carrier that has it now, or for whoever will."""
         carrier = self._moved.get(partition)
         return self.free_id if carrier is None else handed_id(self._assignment.route, carrier)

@@ -215,7 +215,7 @@ class Office:
     def _goes_on(self, posting: Posting) -> Course | None:
         """How carriers come to the plan while their epoch runs; None: it takes a new one."""
         before = self._posting
-        if before is None or before.slots != posting.slots or before.limits != posting.limits:
+        if before is None or before.slots != posting.slots or _are_told_anew(before, posting):
             return None
         return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
 
@@ -262,3 +262,13 @@ class Office:
             if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
                 await self._driver.say(self._posting.plan.version, course=self._course)
                 said_at = time.monotonic()
+
+
+def _are_told_anew(before: Posting, after: Posting) -> bool:
+    """Whether the target takes other batches by now of topics that stay: their carriers know of
+    the old ones."""
+    were, are = (
+        {place.topic for load in posting.plan.loads.values() for place in load}
+        for posting in (before, after)
+    )
+    return any(before.limits.get(topic) != after.limits.get(topic) for topic in were & are)

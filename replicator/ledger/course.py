@@ -1,4 +1,5 @@
-"""Which partitions have changed carriers while an epoch ran, as the driver's word tells it.
+"""Which partitions have changed carriers, come or gone while an epoch ran, as the driver's word has
+it.
 
 Not the steps, but who has each of them now: whoever began with a later plan than others finds
 nothing in it that is not so already.
@@ -18,7 +19,7 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 BYTES_MAX = 3500
 """Of its text: a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""
 
-Where = Mapping[tuple[str, TopicPartition], int]
+Where = Mapping[tuple[str, TopicPartition], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class Course:
 
     Args:
         since: a plan's version; carriers of an older one end their epoch.
-        where: by route key and partition, the number of the carrier that has it now.
+        where: by route key and partition, the number of the carrier that has it now; None: nobody,
+            as it is paused, or no longer there.
         limits: the largest batch that the target takes, of topics that are in it.
     """
 
@@ -35,15 +37,15 @@ class Course:
     where: Where = field(default_factory=lambda: MappingProxyType({}))
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
-    def of_route(self, route: str) -> dict[TopicPartition, int]:
-        """By partition, its carrier now."""
+    def of_route(self, route: str) -> dict[TopicPartition, int | None]:
+        """By partition, its carrier now; None: nobody."""
         return {place: carrier for (key, place), carrier in self.where.items() if key == route}
 
     def encode(self) -> str:
         """Text; empty where nothing has changed."""
         if not self.where:
             return ""
-        rows: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        rows: dict[str, dict[str, list[tuple[int, int | None]]]] = {}
         for (route, place), carrier in sorted(self.where.items()):
             rows.setdefault(route, {}).setdefault(place.topic, []).append(
                 (place.partition, carrier)
@@ -77,18 +79,17 @@ def continued(
     limits: Mapping[str, int],
 ) -> Course | None:
     """The course that leads from one plan to the next while the epoch runs on; None where it takes
-    a new epoch: other partitions, a carrier that does not run, or more than a word can hold.
+    a new epoch: a carrier that does not run, or more than a word can hold.
 
     Args:
         running: carriers that had something to carry in every plan since the course began.
     """
     was, now = _where(before), _where(after)
-    if was.keys() != now.keys():
-        return None
-    moved = {place: carrier for place, carrier in now.items() if was[place] != carrier}
+    gone: dict[tuple[str, TopicPartition], int | None] = dict.fromkeys(was.keys() - now.keys())
+    moved = {place: carrier for place, carrier in now.items() if was.get(place) != carrier}
     if any(CarrierId(route, carrier) not in running for (route, _), carrier in moved.items()):
         return None
-    where = {**course.where, **moved}
+    where = {**course.where, **gone, **moved}
     topics = {place.topic for _, place in where}
     own = {topic: limit for topic, limit in limits.items() if topic in topics}
     found = Course(course.since, where, own)

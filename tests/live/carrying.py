@@ -139,8 +139,8 @@ class Carrying(Office):
         self.begin(carriers=carriers)
         return receipts
 
-    def move(self, where: Mapping[tuple[str, TopicPartition], int]) -> None:
-        """By route's name and partition, another carrier of the epoch that runs."""
+    def move(self, where: Mapping[tuple[str, TopicPartition], int | None]) -> None:
+        """By route's name and partition, another carrier of the epoch that runs; None: nobody."""
         self._follow(where)
 
     def fence(self, number: int) -> None:

@@ -45,7 +45,7 @@ class Office:
         self.topics: dict[str, int] = {}
         self.plan_version = 0
         self._since = 0
-        self._moved: dict[tuple[str, TopicPartition], int] = {}
+        self._moved: dict[tuple[str, TopicPartition], int | None] = {}
         self._regions, self._home = regions, regions.home
         self._limits = tuple((max_message_bytes or {}).items())
         self._loop = LoopThread()
@@ -96,11 +96,11 @@ class Office:
         ledger = self._ledgers[name or next(iter(self.routes))]
         return self._await(ledger.read(self._places()))
 
-    def _follow(self, where: Mapping[tuple[str, TopicPartition], int]) -> None:
+    def _follow(self, where: Mapping[tuple[str, TopicPartition], int | None]) -> None:
         """The next plan, which carriers come to while their epoch goes on.
 
         Args:
-            where: by route's name and partition, the carrier that has it now.
+            where: by route's name and partition, the carrier that has it now; None: nobody.
         """
         self._moved |= {(self.routes[name].key, place): at for (name, place), at in where.items()}
         self.plan_version += 1

@@ -52,8 +52,13 @@ class Moving:
             if entry.custody == "held" and entry.transactional_id.endswith(f".{number}")
         }
 
+    def writers(self):
+        """By partition, whose its entry says it is."""
+        entries = self.carrying.entries()
+        return {place: (entry.producer_id, entry.epoch) for place, entry in entries.items()}
+
     def move(self, where):
-        """By partition, its carrier from now on."""
+        """By partition, its carrier from now on; None: nobody."""
         self.carrying.move({("west", place): number for place, number in where.items()})
 
     def until_held(self, where):
@@ -83,10 +88,10 @@ def test_a_partition_moves_within_the_epoch_and_the_others_stay(moving):
         sent = sending.sent
         carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
         mine = min(moving.held_by(0))
-        writers = {p: (e.producer_id, e.epoch) for p, e in carrying.entries().items()}
+        writers = moving.writers()
         moving.move({mine: 1})
         moving.until_held({mine: 1})
-        after = {p: (e.producer_id, e.epoch) for p, e in carrying.entries().items()}
+        after = moving.writers()
         assert {p for p in writers if writers[p] != after[p]} == {mine}, "a writer was fenced"
         assert after[mine] in writers.values(), "its new carrier began anew"
         sent = sending.sent
@@ -94,6 +99,38 @@ def test_a_partition_moves_within_the_epoch_and_the_others_stay(moving):
     of_moved = [each for each in moving.end() if each.partition == mine.partition]
     assert [each.state for each in of_moved] == ["released", "released"]
     assert all(each.records for each in of_moved)
+
+
+def test_what_is_paused_and_resumed_is_left_and_taken_while_the_others_stay(moving):
+    carrying = moving.carrying
+    with moving.load() as sending:
+        moving.begin()
+        place, *others = moving.places
+        writers = moving.writers()
+        moving.move({place: None})
+        carrying.until(lambda: carrying.entries()[place].custody == "released")
+        released = carrying.entries()[place]
+        sent = sending.sent
+        carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
+        assert carrying.entries()[place] == released, "nobody was to carry it"
+        moving.move({place: 1})
+        moving.until_held({place: 1})
+        after = moving.writers()
+        assert {each: after[each] for each in others} == {each: writers[each] for each in others}
+    moving.end()
+
+
+def test_a_new_topic_is_carried_at_once_while_the_others_stay(moving):
+    with moving.load():
+        moving.begin()
+        writers = moving.writers()
+        new = moving.with_another_topic()
+        began = time.monotonic()
+        moving.move({new: 0})
+        moving.until_held({new: 0})
+        assert time.monotonic() - began < 5, "it was waited for what nobody held"
+        assert moving.writers() == {**writers, new: writers[min(moving.held_by(0) - {new})]}
+    moving.end()
 
 
 def test_partitions_that_go_to_and_fro_without_rest_stay_exact(moving):

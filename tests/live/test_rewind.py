@@ -91,6 +91,25 @@ def test_all_of_it_again_and_only_of_the_partition_that_was_asked_for(
     assert (size(aggregate, topic, 0), size(aggregate, topic, 1)) == (before[0], 2 * before[1])
 
 
+def test_what_is_paused_rewound_and_resumed_within_an_epoch_is_mirrored_once_more(
+    carrying, topic, regional, aggregate
+):
+    fill(regional, topic, "first")
+    carrying.begin()
+    carrying.until_carried()
+    place = TopicPartition(topic, 0)
+    before = size(aggregate, topic, 0), size(aggregate, topic, 1)
+    carrying.move({("west", place): None})
+    carrying.until(lambda: carrying.entries()[place].custody == "released")
+    (rewound,) = asked(carrying, topic, "rewind", to=EARLIEST)
+    assert size(aggregate, topic, 0) == before[0], "nobody carries it"
+    carrying.move({("west", place): 0})
+    carrying.until(lambda: size(aggregate, topic, 0) == 2 * before[0])
+    carrying.stop()
+    assert carrying.entries()[place].source_offset == rewound.was_at
+    assert size(aggregate, topic, 1) == before[1]
+
+
 def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(
     carrying, topic, regional
 ):
