@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from balancer.packing.bounds import ROUNDING
 from balancer.packing.packing import Packing
-from balancer.packing.shares import Shares
+from balancer.packing.shares import HOMELESS, Shares
+
+LARGER_MAX = 32
+"""So many items are asked about, whether each is the largest that moves."""
 
 
 def moves_at_least(packing: Packing, limit: float) -> int:
@@ -21,17 +22,15 @@ def moves_at_least(packing: Packing, limit: float) -> int:
 
     Returns: more than there are items, where some carrier's base alone is above the limit.
     """
-    needed = {
-        at: _fewest(packing.largest(at), _over(packing, at, limit)) for at in packing.above(limit)
-    }
+    givers = _Givers(packing, limit)
+    needed = {at: givers.fewest(at) for at in packing.above(limit)}
     more = 0
     for carrier, count in needed.items():
-        largest = packing.largest(carrier)
+        largest = givers.largest(carrier)
         for some in _too_large(packing, carrier, largest, limit):
-            if_they_stay = _fewest(largest[some:], _over(packing, carrier, limit)) - count
+            if_they_stay = givers.fewest(carrier, besides=some) - count
             if if_they_stay > more:
-                smallest = float(largest[some - 1])
-                if_one_goes = _room_for(packing, carrier, smallest, limit, needed)
+                if_one_goes = givers.room_for(float(largest[some - 1]), more)
                 more = max(more, min(if_they_stay, if_one_goes))
     return sum(needed.values()) + more
 
@@ -44,29 +43,71 @@ def _too_large(packing: Packing, carrier: int, largest: Shares, limit: float) ->
     return {1, int((largest > room).sum())} & set(range(1, len(largest) + 1))
 
 
-def _room_for(
-    packing: Packing, carrier: int, share: float, limit: float, needed: Mapping[int, int]
-) -> int:
-    """How many items one of the other carriers gives away at least so that it can take such a
-    share, beside those that it gives away in any case."""
-    return min(
-        (
-            _fewest(packing.largest(other), _over(packing, other, limit) + share)
-            - needed.get(other, 0)
-            for other in range(len(packing.loads))
-            if other != carrier
-        ),
-        default=len(packing.shares),
-    )
+class _Givers:
+    """How many items carriers have to give away, for this or that."""
 
+    def __init__(self, packing: Packing, limit: float) -> None:
+        self._packing = packing
+        self._over = packing.loads - limit * (1 + ROUNDING)  # as in `Packing.above`
+        self._largest: dict[int, Shares] = {}
 
-def _over(packing: Packing, carrier: int, limit: float) -> float:
-    """What it has above the limit: the one of `Packing.above`."""
-    return float(packing.loads[carrier]) - limit * (1 + ROUNDING)
+    def largest(self, carrier: int) -> Shares:
+        """The shares of its items, the largest first."""
+        if carrier not in self._largest:
+            self._largest[carrier] = self._packing.largest(carrier)
+        return self._largest[carrier]
 
+    def fewest(
+        self, carrier: int, *, share: float = 0.0, at_most: float = np.inf, besides: int = 0
+    ) -> int:
+        """How many items it gives away at the least to be within the limit with such a share more;
+        more than there are, where that cannot be.
 
-def _fewest(largest: Shares, over: float) -> int:
-    """How many of them make so much together at the least; one more than all, where they do not."""
-    if over <= 0:
-        return 0
-    return int(np.searchsorted(np.cumsum(largest), over * (1 - ROUNDING))) + 1
+        Args:
+            at_most: none of them is larger.
+            besides: so many of its largest stay.
+        """
+        over = float(self._over[carrier]) + share
+        if over <= 0:
+            return 0
+        largest = self.largest(carrier)
+        sums = np.cumsum(largest[max(besides, int(np.searchsorted(-largest, -at_most))) :])
+        count = int(np.searchsorted(sums, over * (1 - ROUNDING))) + 1
+        return count if count <= len(sums) else len(self._packing.shares) + 1
+
+    def room_for(self, share: float, more_than: int) -> int:
+        """How many items are given away at the least, beside those that have to be in any case,
+        where an item of that share or more moves.
+
+        Whoever takes the largest that moves makes room for it, and with none that is larger: an
+        item that goes where a larger one was is not the largest.
+
+        Args:
+            more_than: if it is not, any such number is returned.
+        """
+        least = len(self._packing.shares)
+        for larger, at_most in self._larger(share):
+            for carrier in self._takers(larger, at_most):
+                given = self.fewest(carrier, share=larger, at_most=at_most)
+                least = min(least, given - self.fewest(carrier))
+                if least <= more_than:
+                    return least
+        return least
+
+    def _larger(self, share: float) -> list[tuple[float, float]]:
+        """Items that may be the largest that moves, and none larger than what moves beside each;
+        of many the last stands for all behind it, whatever moves beside them."""
+        packing = self._packing
+        placed = packing.shares[packing.where != HOMELESS]
+        larger = np.unique(placed[placed >= share])
+        found = [(float(each), float(each)) for each in larger[:LARGER_MAX]]
+        if len(larger) > LARGER_MAX:
+            found[-1] = (found[-1][0], np.inf)
+        return found
+
+    def _takers(self, larger: float, at_most: float) -> list[int]:
+        """Who may take such an item: all but who has all of them already."""
+        holders = self._packing.where[self._packing.shares == larger]
+        holders = np.unique(holders[holders != HOMELESS])
+        keeps = int(holders[0]) if len(holders) == 1 and at_most == larger else None
+        return [carrier for carrier in range(len(self._over)) if carrier != keeps]

@@ -9,6 +9,7 @@ import pytest
 from balancer.plan import TopicPartition
 from deploy.lab.traffic import PLAIN, records, send
 from replicator.carrier.rewind import EARLIEST, CannotRewind, Rewind
+from tests.live.audited import BY, auditor
 from tests.live.stage import make_on_both
 
 COUNT = 200
@@ -108,6 +109,24 @@ def test_what_is_paused_rewound_and_resumed_within_an_epoch_is_mirrored_once_mor
     carrying.stop()
     assert carrying.entries()[place].source_offset == rewound.was_at
     assert size(aggregate, topic, 1) == before[1]
+
+
+def test_an_audit_looks_where_records_landed_last_and_by_bytes_says_that_they_are_there_twice(
+    carrying, topic, regional, sluice, tmp_path
+):
+    fill(regional, topic, "first")
+    carrying.carry_all()
+    asked(carrying, topic, "rewind", to=EARLIEST)
+    carrying.carry_all()
+    audit = auditor(sluice, carrying, tmp_path)
+    twice = size(regional, topic, 0)
+    for by in BY:
+        _, (rewound, other) = audit(topic, *by)
+        is_read = by == ("--by", "bytes")
+        assert rewound["verdict"] == ("surplus" if is_read else "equal"), rewound
+        assert rewound["missing"] == 0
+        assert rewound["surplus"] == (twice if is_read else 0)
+        assert other["verdict"] == "equal"
 
 
 def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(

@@ -43,3 +43,15 @@ def test_several_large_items_may_be_too_large_for_any_room():
     shares = np.array([10.0, 10, 10, 0.5, 0.5, 0.5, *[7.25] * 12])
     where = np.array([0] * 6 + [*np.repeat([1, 2, 3], 4)])
     assert moves_at_least(Packing(shares, where, np.zeros(4)), 30.4) == 3
+
+
+def test_a_larger_item_makes_no_room_for_it_as_it_would_have_to_go_itself():
+    shares = np.array([10.0, *[0.5] * 6, 10.5, *[2.5] * 8])
+    where = np.array([0] * 7 + [1] + [*np.repeat([2, 3], 4)])
+    assert moves_at_least(Packing(shares, where, np.zeros(4)), 11.4) == 4
+
+
+def test_large_items_that_can_be_exchanged_do_not_hide_that():
+    shares = np.array([10.0, *[0.5] * 6, 8.0, *[2.5] * 8])
+    where = np.array([0] * 7 + [1] + [*np.repeat([2, 3], 4)])
+    assert moves_at_least(Packing(shares, where, np.zeros(4)), 11.4) == 2
