@@ -44,7 +44,7 @@ from replicator.placements.round_status import (
 REPORT_SECONDS = 15.0
 """A carrier that has said nothing for so long is silent."""
 SETTLE_SECONDS = 45.0
-"""After a new plan: an epoch ends, another begins, and what was left behind is taken over."""
+"""After a new plan: an epoch may end and another begin, where what was left is taken over."""
 IN_RECORD = ("where", "carriers", "generation")
 
 

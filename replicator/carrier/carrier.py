@@ -27,7 +27,7 @@ PAUSE_SECONDS = (0.05, 5.0)
 
 
 async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
-    """Carry until the deadline, a newer plan or the driver's stop; then drain and release.
+    """Carry until the deadline, a newer epoch or the driver's stop; then drain and release.
 
     Returns: a receipt per partition.
     Raises:

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 LEAVING_TICK_SECONDS = 0.005
 TICK_SECONDS = 0.05
+NOT_LEFT_TICK_SECONDS = 0.5
 
 
 class Following:
@@ -71,6 +72,10 @@ class Following:
         """Also of what is only to be released, if a stint before this one still holds it."""
         return {partition.topic for partition in self.own | self._once_own}
 
+    def is_nobodys(self, partition: TopicPartition) -> bool:
+        """Whether no other carrier is to have what this one leaves."""
+        return partition not in self.own and self._moved.get(partition) is None
+
     def begin(self) -> None:
         """Everything is wanted; what has been others' since the plan may still be, and is awaited.
         What is to be left, and a stint before this one still holds, is taken to be released."""
@@ -85,12 +90,12 @@ class Following:
         if word.plan_version <= self._plan_version:
             return  # what we began with is later, or this was heard already
         self._plan_version = word.plan_version
-        number = self._assignment.number
         moved = self._moved = word.course.of_route(self._assignment.route.key)
-        kept = {each for each in self._assignment.partitions if moved.get(each, number) == number}
-        own = frozenset(kept | {each for each, carrier in moved.items() if carrier == number})
+        kept = set(self._assignment.partitions) - moved.keys()
+        own = kept | {each for each, at in moved.items() if at == self._assignment.number}
         left, received = self.own - own, own - self.own
-        self.own = own
+        self.own = frozenset(own)
+        # Also where nothing is left or received: what went and came back may have others by now.
         self._limits.update(word.course.limits)
         if not left and not received:
             return
@@ -129,18 +134,20 @@ class Following:
             ]
             for lane in leaving:
                 lane.settle()
+            pause = LEAVING_TICK_SECONDS if leaving else TICK_SECONDS
             if clear := {lane.partition for lane in leaving if lane.is_empty}:
                 done = await self._scribe.hand_over({each: self._id_for(each) for each in clear})
                 self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
                 self._book.released(done)
                 self._taking.await_release(done & self.own)
+                pause = pause if done == clear else NOT_LEFT_TICK_SECONDS
             if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
                 self._nothing_left()
-            await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
+            await asyncio.sleep(pause)
 
     @property
     def _once_own(self) -> frozenset[TopicPartition]:
-        """All that may have been this carrier's since the epoch began."""
+        """All that may have been this carrier's since the epoch began, whoever has it now."""
         return frozenset(self._assignment.partitions) | self._moved.keys()
 
     def _id_for(self, partition: TopicPartition) -> str:

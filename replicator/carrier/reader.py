@@ -16,7 +16,7 @@ from replicator.batches.packer import PackingRule, pack
 from replicator.batches.parcel import RecordTooLarge
 from replicator.carrier.lane import Lane
 from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import Cluster, Forbidden
+from replicator.kafka.cluster import MISSING_SECONDS_MAX, Cluster, Forbidden
 from replicator.kafka.fetch_session import FetchSession, Place
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
@@ -35,8 +35,6 @@ SHORT_WAIT_MS = 5
 PAUSE_SECONDS = 0.01
 RETRY_SECONDS = 0.2
 LOOK_SECONDS = 0.1
-DELETED_AFTER_SECONDS = 10.0
-"""A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
 
 
 class Reader:
@@ -64,7 +62,6 @@ class Reader:
         self._filled = filled
         self._brokers: dict[int, asyncio.Task[None]] = {}
         self._checks: dict[TopicPartition, asyncio.Task[None]] = {}
-        self._missing_since: dict[str, float] = {}
         self.changed = asyncio.Event()
         """Set when lanes were added: they are not to wait for the next look."""
 
@@ -243,16 +240,12 @@ class Reader:
         partition, topic = lane.partition, lane.partition.topic
         await self._source.try_refresh()
         if self._source.topic(topic) is None:
-            now = asyncio.get_running_loop().time()
-            since = self._missing_since.setdefault(topic, now)
-            if now - since < DELETED_AFTER_SECONDS:
-                await asyncio.sleep(RETRY_SECONDS)
-                return
+            is_known = self._source.missing_seconds(topic) >= MISSING_SECONDS_MAX
         else:
-            self._missing_since.pop(topic, None)
-            if self._source.leader(*partition) is None:
-                await asyncio.sleep(RETRY_SECONDS)
-                return
+            is_known = self._source.leader(*partition) is not None
+        if not is_known:
+            await asyncio.sleep(RETRY_SECONDS)
+            return
         position = lane.position
         found = await inspect_source(self._source, partition, lane.checkable, position)
         if lane.position != position:

@@ -69,6 +69,12 @@ class ReceiptBook:
         if partition in self._pages:
             self._pages[partition].state, self._pages[partition].reason = "unreleased", ""
 
+    def left(self, partitions: Iterable[TopicPartition]) -> None:
+        """Whether they are still parked, their next carriers say."""
+        for partition in partitions:
+            if partition in self._pages and self._pages[partition].state == "parked":
+                self._pages[partition].state = "unreleased"
+
     def released(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             page = self._page(partition)

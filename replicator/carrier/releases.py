@@ -54,7 +54,9 @@ class Releases:
             self._reclaimed.discard(partition)
             self._seen.pop(partition, None)
 
-    def spared(self, entries: Mapping[TopicPartition, Entry], now: float) -> set[TopicPartition]:
+    def spared(
+        self, entries: Mapping[TopicPartition, Entry | None], now: float
+    ) -> set[TopicPartition]:
         """Those that have not been left yet, and those that there is nothing to reclaim of.
 
         Nor is anything taken by force upon a word that is older than the sight of who holds it: by
@@ -64,7 +66,7 @@ class Releases:
             del self._promised[partition]
         return {each for each, entry in entries.items() if self._is_spared(each, entry, now)}
 
-    def _is_spared(self, partition: TopicPartition, entry: Entry, now: float) -> bool:
+    def _is_spared(self, partition: TopicPartition, entry: Entry | None, now: float) -> bool:
         if partition in self._reclaimed:
             return not self._is_held(entry, by_us=True)
         if not self._is_held(entry, by_us=False):
@@ -77,6 +79,7 @@ class Releases:
         """Those of them that were to be reclaimed: they have been released, or taken from us."""
         return self._reclaimed & set(spared)
 
-    def _is_held(self, entry: Entry, *, by_us: bool) -> bool:
-        is_held = entry.custody is Custody.HELD and not entry.parked
-        return is_held and by_us == (base_id(entry.transactional_id) == base_id(self._own_id()))
+    def _is_held(self, entry: Entry | None, *, by_us: bool) -> bool:
+        if entry is None or entry.custody is not Custody.HELD or entry.parked:
+            return False
+        return by_us == (base_id(entry.transactional_id) == base_id(self._own_id()))

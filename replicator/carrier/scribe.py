@@ -119,7 +119,7 @@ class Scribe:
                 lane: statement
                 for lane in lanes
                 if self._lanes.get(lane.partition) is lane
-                and not lane.is_settling
+                and (even_unchanged or not lane.is_settling)
                 and ((statement := lane.statement()).entry != lane.last_stated or even_unchanged)
             }
             if not statements:
@@ -165,18 +165,22 @@ class Scribe:
             return await self._release(dict.fromkeys(self._lanes, transactional_id))
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
-        """The same with only some of them, each under an id that its next carrier opens.
+        """The same with only some of them, each under an id that its next carrier opens. What the
+        target does not show any more stays.
 
         Raises:
             StartOver: of these some may have been released, and some not: another carrier may have
                 them already, so it may not be tried again.
         """
         async with self._lock:
-            asked = {place for place in ids if self._may_be_released(place)}
+            # A topic that was deleted shall not tear the release of all others.
+            await self._target.try_refresh()
+            shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
+            asked = {place for place in shown if self._may_be_released(place)}
             if not asked:
                 return set()
             self._is_torn = True
-            done = await self._release(ids)
+            done = await self._release(shown)
             if len(done) < len(asked):
                 raise StartOver("the target took only a part of a release")
             self._is_torn = False

@@ -388,8 +388,11 @@ class Stint:
         self._book.note([lane], {}, {})
         if await self._scribe.park(lane, loss) and lane.partition in self._following.own:
             self._taking.stop(lane.partition, str(loss))
-        else:
-            self._scribe.parked.pop(lane.partition, None)
+            return
+        if self._scribe.parked.pop(lane.partition, None) and self._following.is_nobodys(
+            lane.partition
+        ):
+            self._taking.say_parked(lane.partition, str(loss))
 
     async def _look_around(self) -> None:
         """Metadata is read again after errors; this is for changes that cause none."""

@@ -96,12 +96,13 @@ class Taking:
             self.waiting.pop(partition, None)
             self.stopped.pop(partition, None)
             self._scribe.parked.pop(partition, None)
+        self._book.left(unwanted)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
         """It was carried, and has been parked."""
         self.stopped[partition] = reason
         self._wanting.set()
-        self._say_parked(partition, reason)
+        self.say_parked(partition, reason)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -141,7 +142,7 @@ class Taking:
         for partition, reason in acquired.parked.items():
             is_told = partition in self._scribe.parked or self.stopped.get(partition) == reason
             if not is_told:
-                self._say_parked(partition, reason)
+                self.say_parked(partition, reason)
         # What was wanted or forgotten meanwhile was not asked for.
         new = {each: "" for each in self.waiting if each not in asked}
         gone = asked - self.waiting.keys() - self.stopped.keys()
@@ -151,7 +152,7 @@ class Taking:
         self.stopped = {each: reason for each, reason in parked.items() if each not in gone}
         self._say_waiting(time.monotonic())
 
-    def _spared(self, entries: Mapping[TopicPartition, Entry]) -> set[TopicPartition]:
+    def _spared(self, entries: Mapping[TopicPartition, Entry | None]) -> set[TopicPartition]:
         """What others have still to leave, and what is not wanted any more: it is theirs now."""
         unwanted = entries.keys() - self.waiting.keys() - self.stopped.keys()
         return unwanted | self._releases.spared(entries, time.monotonic())
@@ -177,6 +178,7 @@ class Taking:
                 )
                 self._waiting_since[reason] = inf
 
-    def _say_parked(self, partition: TopicPartition, reason: str) -> None:
+    def say_parked(self, partition: TopicPartition, reason: str) -> None:
+        """In the log, and in its receipt."""
         log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
         self._book.parked(partition, reason)

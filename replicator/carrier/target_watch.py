@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.cluster import MISSING_SECONDS_MAX, Cluster
 from replicator.ledger.loss import Loss, LossKind
-
-DELETED_AFTER_SECONDS = 10.0
-"""A broker that starts does not show its topics at once."""
 
 
 class TargetWatch:
@@ -27,20 +23,18 @@ class TargetWatch:
         self._target = target
         self._lanes = lanes
         self._park = park
-        self._missing_since: dict[str, float] = {}
 
     async def look(self) -> None:
         """One look."""
-        now = time.monotonic()
-        for partition, lane in list(self._lanes.items()):
+        lanes = list(self._lanes.items())
+        if any(self._target.topic(partition.topic) is None for partition, _ in lanes):
+            await self._target.try_refresh()
+        for partition, lane in lanes:
             topic = self._target.topic(partition.topic)
             if topic is None:
-                since = self._missing_since.setdefault(partition.topic, now)
-                if now - since > DELETED_AFTER_SECONDS:
+                if self._target.missing_seconds(partition.topic) >= MISSING_SECONDS_MAX:
                     gone = Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset)
                     await self._park(lane, gone)
-                continue
-            self._missing_since.pop(partition.topic, None)
-            if topic.id != lane.entry.target_topic:
+            elif topic.id != lane.entry.target_topic:
                 # Made anew: to be checked before it gets more.
                 lane.target_leader = -1

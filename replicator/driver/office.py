@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from balancer.plan import CarrierId, Plan, bins
+from balancer.plan import CarrierId, Plan
 from replicator.config.topology import Appliance, Route
 from replicator.daemon.aside import aside
 from replicator.driver.adoption import Adoption
@@ -22,7 +22,7 @@ from replicator.ledger.course import Course, busy, continued
 from replicator.ledger.word import Driver, OtherTerm, read_word
 from replicator.placements.book import Book
 from replicator.placements.following import Following
-from replicator.spark.posting import Posting, PostingFile
+from replicator.spark.posting import Posting, PostingFile, takes_new_epoch
 from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Carried
 from replicator.topics.topic_sync import TopicSync, by_route
@@ -199,8 +199,7 @@ class Office:
         limits = self._topics.limits
         posting = Posting(plan, slots, self._driver.term, limits)
         if self._posting and plan.version == before.version:
-            posted = len(bins(plan, self._posting.slots)), self._posting.limits
-            if posted == (len(bins(plan, slots)), limits):
+            if not takes_new_epoch(self._posting, posting):
                 if not self._is_said:
                     await self._say()
                 self._showing.show(planned, slots)
@@ -215,7 +214,7 @@ class Office:
     def _goes_on(self, posting: Posting) -> Course | None:
         """How carriers come to the plan while their epoch runs; None: it takes a new one."""
         before = self._posting
-        if before is None or before.slots != posting.slots or _are_told_anew(before, posting):
+        if before is None or takes_new_epoch(before, posting):
             return None
         return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
 
@@ -262,13 +261,3 @@ class Office:
             if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
                 await self._driver.say(self._posting.plan.version, course=self._course)
                 said_at = time.monotonic()
-
-
-def _are_told_anew(before: Posting, after: Posting) -> bool:
-    """Whether the target takes other batches by now of topics that stay: their carriers know of
-    the old ones."""
-    were, are = (
-        {place.topic for load in posting.plan.loads.values() for place in load}
-        for posting in (before, after)
-    )
-    return any(before.limits.get(topic) != after.limits.get(topic) for topic in were & are)

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
+from replicator.kafka.brokers import Topic
 from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry
@@ -93,14 +94,25 @@ async def inspect_source(
     """Whether the source's log can be read on from a position.
 
     A leader that is older than what was read already knows nothing of it: found under leader -1,
-    as if it had not been asked.
+    as if it had not been asked. A topic that was made anew meanwhile has answered for the one that
+    was asked for, perhaps: it is looked at once more.
 
     Args:
         entry: gives the topic's id and the leader epoch of the last batch read.
     """
-    topic = cluster.topic(partition.topic)
-    if topic is None:
-        return SourceFindings(-1, -1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
+    while True:
+        topic = cluster.topic(partition.topic)
+        if topic is None:
+            return SourceFindings(-1, -1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
+        found = await _look_at_source(cluster, partition, entry, position, topic)
+        after = cluster.topic(partition.topic)
+        if after is not None and after.id == topic.id:
+            return found
+
+
+async def _look_at_source(
+    cluster: Cluster, partition: TopicPartition, entry: Entry, position: int, topic: Topic
+) -> SourceFindings:
     leader = cluster.leader(*partition)
     differs = bool(entry.source_topic and topic.id != entry.source_topic)
     if leader and not differs and leader.epoch < entry.source_epoch:

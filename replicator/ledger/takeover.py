@@ -51,7 +51,7 @@ ID_DOUBLINGS_MAX = 4
 T = TypeVar("T")
 
 
-Spare = Callable[[Mapping[TopicPartition, Entry]], set[TopicPartition]]
+Spare = Callable[[Mapping[TopicPartition, Entry | None]], set[TopicPartition]]
 
 Tell = Callable[[Mapping[TopicPartition, tuple[Entry, Stretch]]], Awaitable[None]]
 """Puts runs on disk; awaited before an entry that passes them is committed."""
@@ -98,8 +98,9 @@ class Takeover:
         nothing of it is carried meanwhile.
 
         Args:
-            spare: which of these entries are not to be replaced. Asked anew each time that entries
-                are read: what was free may be held by the time it would be taken.
+            spare: which of these entries (None: there is none) are not to be replaced. Asked anew
+                each time that entries are read: what was free may be held by the time it would be
+                taken.
 
         Raises:
             Fenced: this carrier's own writer has a successor.
@@ -108,7 +109,7 @@ class Takeover:
         began = time.monotonic()
         while todo:
             entries = await self._ledger.read(todo)
-            acquired.spared |= spare(entries)
+            acquired.spared |= spare({each: entries.get(each) for each in todo})
             todo -= acquired.spared
             await self._readiness.set_aside(todo, entries, acquired)
             by_id: dict[str, list[TopicPartition]] = {}

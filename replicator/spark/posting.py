@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from balancer.plan import Plan
+from balancer.plan import Plan, bins
 from replicator.config.topology import Appliance
 from replicator.ledger.word import Term
 
@@ -47,6 +47,19 @@ class Posting:
         found = json.loads(text)
         plan, term = Plan.from_json(found["plan"]), Term(*found["term"])
         return Posting(plan, found["slots"], term, found["limits"], found["stop"])
+
+
+def takes_new_epoch(before: Posting, after: Posting) -> bool:
+    """Whether carriers that run were told what holds no more: how many tasks they share, or the
+    largest batch that the target takes of a topic that stays."""
+    tasks = {len(bins(after.plan, each.slots)) for each in (before, after)}
+    stay = _topics(before.plan) & _topics(after.plan)
+    limits = ({topic: each.limits.get(topic) for topic in stay} for each in (before, after))
+    return len(tasks) > 1 or next(limits) != next(limits)
+
+
+def _topics(plan: Plan) -> set[str]:
+    return {place.topic for load in plan.loads.values() for place in load}
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,9 @@ class TopicSync:
             AdminError: the target does not answer, or refuses.
         """
         sources = self._described_sources()
-        names = sorted({topic.name for some in sources.values() for topic in some or ()})
+        shown = {topic.name for some in sources.values() for topic in some or ()}
+        # What a silent source had is carried on, and its limits hold on.
+        names = sorted(shown | {each.topic for each in self._carried})
         seen = plan(sources, self._described_target(names), self._settings)
         if seen.actions:
             self._act(seen.actions)

@@ -21,8 +21,8 @@ from tests.live.topics import create, delete
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing topics are taken for deleted after a second, not ten."""
-    monkeypatch.setattr("replicator.carrier.reader.DELETED_AFTER_SECONDS", 1.0)
-    monkeypatch.setattr("replicator.carrier.target_watch.DELETED_AFTER_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.carrier.reader.MISSING_SECONDS_MAX", 1.0)
+    monkeypatch.setattr("replicator.carrier.target_watch.MISSING_SECONDS_MAX", 1.0)
 
 
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
 
@@ -11,6 +12,7 @@ from balancer.plan import TopicPartition
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from tests.live.stage import make_on_both
+from tests.live.topics import delete
 
 PARTITIONS = 6
 
@@ -20,7 +22,7 @@ class Moving:
 
     def __init__(self, regional, aggregate, carrying):
         self.carrying = carrying
-        self._regional = regional
+        self._regional, self._aggregate = regional, aggregate
         self._topic = f"moves-{time.time_ns():x}"
         self.places = [TopicPartition(self._topic, number) for number in range(PARTITIONS)]
         self._make = partial(make_on_both, regional, aggregate)
@@ -38,6 +40,12 @@ class Moving:
         self._make(topic, 1)
         self.carrying.adopt(topic, 1)
         return TopicPartition(topic, 0)
+
+    def delete(self, topic):
+        """At both ends."""
+        for cluster in (self._regional, self._aggregate):
+            delete(cluster, topic)
+        del self.carrying.topics[topic]
 
     def begin(self):
         """Until the two hold everything, each a half."""
@@ -131,6 +139,23 @@ def test_a_new_topic_is_carried_at_once_while_the_others_stay(moving):
         assert time.monotonic() - began < 5, "it was waited for what nobody held"
         assert moving.writers() == {**writers, new: writers[min(moving.held_by(0) - {new})]}
     moving.end()
+
+
+def test_a_topic_that_is_deleted_at_both_ends_is_dropped_and_the_others_stay(moving, caplog):
+    gone = moving.with_another_topic()
+    with moving.load() as sending:
+        moving.begin()
+        moving.carrying.until(lambda: gone in moving.held_by(0) | moving.held_by(1))
+        moving.delete(gone.topic)
+        writers = moving.writers()
+        moving.move({gone: None})
+        sent = sending.sent
+        said = re.compile(f"event=parked .*{gone.topic}-0")
+        moving.carrying.until(lambda: said.search(caplog.text))
+        moving.carrying.until(lambda: sending.sent > sent + 100 * PARTITIONS)
+        assert moving.writers() == writers, "its carrier began anew"
+    moving.end()
+    assert "event=start-over" not in caplog.text
 
 
 def test_partitions_that_go_to_and_fro_without_rest_stay_exact(moving):

@@ -16,7 +16,8 @@ from replicator.carrier.reader import RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX, R
 from replicator.kafka.brokers import Leader, Topic
 from replicator.kafka.wire.fetch import FetchRequest, FetchStruct
 from tests.replicator.batches.source_batches import encoded, one_record
-from tests.replicator.carrier.test_lane import PLACE, held
+from tests.replicator.carrier.test_lane import PLACE
+from tests.replicator.ledger.held import held
 
 TOPIC = UUID(int=1)
 STABLE_OFFSET = 200

@@ -72,6 +72,16 @@ def test_what_is_parked_says_why():
     assert kept.receipts(0.0)[0].state != "parked"
 
 
+def test_what_was_left_while_it_was_parked_is_said_to_be_parked_by_its_next_carrier_only():
+    kept = book()
+    kept.parked(ONE, "why")
+    kept.released([TWO])
+    kept.left([ONE, TWO])
+    one, two = kept.receipts(0.0)
+    assert (one.state, one.reason) == ("unreleased", "why")
+    assert two.state == "released"
+
+
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_receipts_ranges_are_those_of_its_records(count):
     kept = book()

@@ -87,6 +87,13 @@ def test_what_we_do_not_hold_any_more_is_not_reclaimed_from_those_it_was_handed_
     assert releases.lost({ONE}) == {ONE}
 
 
+def test_what_has_no_entry_any_more_is_not_reclaimed_but_asked_for_where_it_is_to_be_ours(releases):
+    releases.reclaim([ONE])
+    assert releases.spared({ONE: None}, 0) == {ONE}
+    releases.forget([ONE])
+    assert releases.spared({ONE: None}, 0) == set()
+
+
 def test_what_comes_back_to_us_is_awaited_and_not_lost(releases):
     releases.reclaim([ONE])
     releases.promise([ONE], 0)

@@ -6,12 +6,14 @@ from uuid import UUID
 
 import pytest
 
+from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
 from replicator.carrier.scribe import Scribe
 from replicator.ledger.entry import Entry
 from replicator.ledger.loss import Loss, LossKind
-from tests.replicator.carrier.test_lane import PLACE, held, parcel
+from tests.replicator.carrier.test_lane import PLACE, parcel
+from tests.replicator.ledger.held import held
 
 
 class Clusters:
@@ -39,6 +41,9 @@ class Clusters:
     def topic(self, name):
         return name
 
+    async def try_refresh(self):
+        pass
+
     def left_at(self, partition, sequence):
         pass
 
@@ -46,6 +51,17 @@ class Clusters:
         self.entries += entries.values()
 
     release = commit
+
+
+def scribe_of(clusters, lanes):
+    return Scribe(
+        ledger=clusters,
+        writer=clusters,
+        target=clusters,
+        lanes=lanes,
+        publisher=clusters,
+        feed=clusters,
+    )
 
 
 @pytest.mark.parametrize("ending", ["release", "park"])
@@ -58,14 +74,7 @@ async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
     lane.acknowledge(lane.take(), 1000)
     in_flight = lane.take()
     lane.settle()
-    scribe = Scribe(
-        ledger=clusters,
-        writer=clusters,
-        target=clusters,
-        lanes=lanes,
-        publisher=clusters,
-        feed=clusters,
-    )
+    scribe = scribe_of(clusters, lanes)
     loss = Loss(LossKind.TARGET_DELETED, 0, 1)
     act = scribe.release("free") if ending == "release" else scribe.park(lane, loss)
     acting = asyncio.create_task(act)
@@ -75,3 +84,30 @@ async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
     await acting
     assert clusters.told_end == 1
     assert all(entry.source_offset <= clusters.told_end for entry in clusters.entries)
+
+
+async def test_what_the_target_shows_no_more_stays_and_tears_no_release_of_others():
+    clusters, lanes = Clusters(), Lanes()
+    clusters.may_flush.set()
+    deleted, other = TopicPartition("deleted", 0), PLACE
+    clusters.topic = lambda name: None if name == "deleted" else name
+    for place in (deleted, other):
+        lanes[place] = Lane(place, held())
+    scribe = scribe_of(clusters, lanes)
+    assert await scribe.hand_over({deleted: "free", other: "free"}) == {other}
+    assert set(lanes) == {deleted}
+    assert await scribe.hand_over({deleted: "free"}) == set()
+
+
+async def test_a_lane_that_settles_proves_that_its_writer_still_is_the_one():
+    """Else nothing is sent once more on a new connection, and it never settles."""
+    clusters, lanes = Clusters(), Lanes()
+    clusters.may_flush.set()
+    lane = lanes[PLACE] = Lane(PLACE, held())
+    lane.add([parcel((0, 1))], 1, 0)
+    lane.take()
+    lane.settle()
+    lane.rewind()
+    scribe = scribe_of(clusters, lanes)
+    assert not await scribe.commit([lane]), "it is committed once it is released"
+    assert await scribe.commit([lane], even_unchanged=True)

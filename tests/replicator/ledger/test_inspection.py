@@ -6,7 +6,8 @@ from uuid import UUID
 from replicator.kafka.brokers import Leader, Topic
 from replicator.ledger.inspection import inspect_source
 from replicator.ledger.loss import LossKind
-from tests.replicator.carrier.test_lane import PLACE, held
+from tests.replicator.carrier.test_lane import PLACE
+from tests.replicator.ledger.held import held
 
 TOPIC = UUID(int=1)
 ENTRY = replace(held(source_offset=5000), source_topic=TOPIC, source_epoch=6)
@@ -49,3 +50,17 @@ async def test_a_log_that_ends_before_the_position_was_truncated():
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_TRUNCATED
     assert found.leader == 7
+
+
+async def test_a_topic_made_anew_does_not_answer_for_the_one_that_was_asked_for():
+    """It is as long already: only its id tells."""
+    source = Source(Leader(1, epoch=6), end=9000, epoch_6_end=9000)
+
+    async def made_anew(topic, partition):
+        source.topic = lambda name: Topic(UUID(int=2), {0: source.known})
+        return source.end
+
+    source.log_end = made_anew
+    found = await inspect_source(source, PLACE, ENTRY, 5000)
+    assert found.loss is not None
+    assert found.loss.kind is LossKind.SOURCE_RECREATED

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from replicator.ledger.entry import DETAIL_CHARACTERS_MAX, SEQUENCE_MASK, Gap
 from replicator.ledger.loss import LossKind
 from replicator.ledger.tail import Found, missing_records, read_tail
-from tests.replicator.carrier.test_lane import PLACE, held
+from tests.replicator.carrier.test_lane import PLACE
+from tests.replicator.ledger.held import held
 from tests.replicator.ledger.test_takeover import batch, marker
 
 ENTRY = held(sequence=SEQUENCE_MASK - 5, source_offset=100, target_offset=1000)

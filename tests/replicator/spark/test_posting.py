@@ -1,8 +1,10 @@
 """Claims about postings: the reader sees one whole, and the one that was posted."""
 
+import pytest
+
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.ledger.word import Term
-from replicator.spark.posting import Posting, PostingFile
+from replicator.spark.posting import Posting, PostingFile, takes_new_epoch
 
 TERM = Term(4000, 1)
 PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
@@ -22,3 +24,35 @@ def test_a_posting_half_written_is_never_seen(tmp_path):
     file.write(posting)
     (tmp_path / "posting.new").write_text('{"plan": "')
     assert file.read() == posting
+
+
+def of_topics(*topics, slots=2, **limits):
+    """One partition of each topic, each on a carrier of its own."""
+    loads = {
+        CarrierId("west.east", number): (TopicPartition(topic, 0),)
+        for number, topic in enumerate(topics)
+    }
+    return Posting(Plan(7, loads), slots, TERM, limits)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        of_topics("orders", "clicks", orders=5, clicks=5),
+        of_topics("orders", orders=5, clicks=7),
+        of_topics("orders", "clicks", slots=2, orders=5, denied=9),
+        of_topics("orders", slots=3, orders=5),
+    ],
+    ids=["a topic comes", "of a topic that nobody carries", "another", "a slot nobody needs"],
+)
+def test_what_carriers_were_told_holds_on(after):
+    assert not takes_new_epoch(of_topics("orders", orders=5), after)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [of_topics("orders", "clicks", orders=6, clicks=5), of_topics("orders", "clicks", slots=1)],
+    ids=["a limit of what stays", "a task less"],
+)
+def test_what_carriers_were_told_holds_no_more(after):
+    assert takes_new_epoch(of_topics("orders", orders=5), after)
