@@ -45,7 +45,7 @@ ANSWERS = {
     "replicator.offsets.packed_map.UnknownVersion": ExitCode.FAILED,
     "replicator.offsets.runs_topic.RunsTopicMissing": ExitCode.FAILED,
     "replicator.offsets.runs_topic.RunsTopicUnreadable": ExitCode.FAILED,
-    "replicator.offsets.offset_store.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.offsets.store_unreachable.StoreUnreachable": ExitCode.UNREACHABLE,
     "replicator.failover.fresh_plans.NoWay": ExitCode.USAGE,
     "replicator.planning.plan.BrokenPlan": ExitCode.USAGE,
     "replicator.planning.plan.UnknownPlan": ExitCode.PLAN_STALE,
