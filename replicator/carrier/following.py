@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, MutableMapping
+import time
+from collections.abc import Callable, Iterable, MutableMapping
 
 from balancer.plan import TopicPartition
 from replicator.carrier.assignment import Assignment
+from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.scribe import Scribe
@@ -21,7 +23,8 @@ log = logging.getLogger(__name__)
 
 LEAVING_TICK_SECONDS = 0.005
 TICK_SECONDS = 0.05
-NOT_LEFT_TICK_SECONDS = 0.5
+REFUSED_SECONDS = 0.5
+"""Then what the target did not let go of is left once more."""
 
 
 class Following:
@@ -60,6 +63,7 @@ class Following:
         self._nothing_left = nothing_left
         self._plan_version = assignment.plan_version
         self._moved: dict[TopicPartition, int | None] = {}
+        self._not_before: dict[TopicPartition, float] = {}
         self._is_over = False
 
     @property
@@ -95,7 +99,7 @@ class Following:
         own = kept | {each for each, at in moved.items() if at == self._assignment.number}
         left, received = self.own - own, own - self.own
         self.own = frozenset(own)
-        # Also where nothing is left or received: what went and came back may have others by now.
+        # What went and came back is neither left nor received, and may have another limit by now.
         self._limits.update(word.course.limits)
         if not left and not received:
             return
@@ -134,16 +138,21 @@ class Following:
             ]
             for lane in leaving:
                 lane.settle()
-            pause = LEAVING_TICK_SECONDS if leaving else TICK_SECONDS
-            if clear := {lane.partition for lane in leaving if lane.is_empty}:
+            if clear := self._clear(leaving, time.monotonic()):
                 done = await self._scribe.hand_over({each: self._id_for(each) for each in clear})
                 self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
                 self._book.released(done)
                 self._taking.await_release(done & self.own)
-                pause = pause if done == clear else NOT_LEFT_TICK_SECONDS
+                later = time.monotonic() + REFUSED_SECONDS
+                self._not_before = dict.fromkeys(clear - done, later)
             if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
                 self._nothing_left()
-            await asyncio.sleep(pause)
+            await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
+
+    def _clear(self, leaving: Iterable[Lane], now: float) -> set[TopicPartition]:
+        """Those of which nothing is under way any more."""
+        empty = {lane.partition for lane in leaving if lane.is_empty}
+        return {each for each in empty if now >= self._not_before.get(each, now)}
 
     @property
     def _once_own(self) -> frozenset[TopicPartition]:

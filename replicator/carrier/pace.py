@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
+from replicator.carrier.lag_clock import LagClock
 from replicator.carrier.lane import Lane
 from replicator.ledger.loss import Loss
 from replicator.offsets.reports import PartitionReport
@@ -21,7 +22,7 @@ class _Seen:
     bytes: int
     records_per_second: float | None = None
     bytes_per_second: float | None = None
-    behind_since: float | None = None
+    lag: LagClock = field(default_factory=LagClock)
 
 
 class Pace:
@@ -84,13 +85,9 @@ class Pace:
             seen.at, seen.records, seen.bytes = now, lane.records, lane.bytes
         mirrored_to = lane.position if lane.is_empty else lane.entry.source_offset
         lag = None if lane.source_end is None else max(0, lane.source_end - mirrored_to)
-        if not lag:
-            seen.behind_since = None
-        elif seen.behind_since is None:
-            seen.behind_since = now
         lag_seconds = None
-        if lag is not None:
-            lag_seconds = now - seen.behind_since if seen.behind_since is not None else 0.0
+        if lane.source_end is not None:
+            lag_seconds = seen.lag.seconds(now, lane.source_end, mirrored_to)
         return PartitionReport(
             route=self._route,
             topic=lane.partition.topic,

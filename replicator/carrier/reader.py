@@ -16,7 +16,13 @@ from replicator.batches.packer import PackingRule, pack
 from replicator.batches.parcel import RecordTooLarge
 from replicator.carrier.lane import Lane
 from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import MISSING_SECONDS_MAX, Cluster, Forbidden
+from replicator.kafka.cluster import (
+    MISSING_SECONDS_MAX,
+    UNKNOWN_TOPIC,
+    Answered,
+    Cluster,
+    Forbidden,
+)
 from replicator.kafka.fetch_session import FetchSession, Place
 from replicator.kafka.verdict import Verdict, named, verdict
 from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
@@ -236,20 +242,32 @@ class Reader:
             if not is_checked and not lane.stopping and partition not in self._checks:
                 self._checks[partition] = asyncio.create_task(self._check(lane))
 
+    def _is_gone(self, topic: str) -> bool:
+        """Deleted, and not just unknown to a broker that starts."""
+        return self._source.missing_seconds(topic) >= MISSING_SECONDS_MAX
+
     async def _check(self, lane: Lane) -> None:
         partition, topic = lane.partition, lane.partition.topic
         await self._source.try_refresh()
         if self._source.topic(topic) is None:
-            is_known = self._source.missing_seconds(topic) >= MISSING_SECONDS_MAX
+            is_known = self._is_gone(topic)
         else:
             is_known = self._source.leader(*partition) is not None
         if not is_known:
             await asyncio.sleep(RETRY_SECONDS)
             return
         position = lane.position
-        found = await inspect_source(self._source, partition, lane.checkable, position)
+        try:
+            found = await inspect_source(self._source, partition, lane.checkable, position)
+        except Answered as answer:
+            if UNKNOWN_TOPIC not in answer.codes:
+                raise
+            return  # deleted just now: the metadata will tell
         if lane.position != position:
             return  # what came meanwhile was not checked
+        if found.loss and found.loss.kind is LossKind.SOURCE_DELETED and not self._is_gone(topic):
+            await asyncio.sleep(RETRY_SECONDS)
+            return
         if found.loss:
             lane.stopping = found.loss
         elif found.leader < 0:

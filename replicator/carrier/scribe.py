@@ -14,6 +14,7 @@ from collections.abc import (
     Mapping,
     MutableMapping,
 )
+from contextlib import suppress
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
@@ -28,6 +29,7 @@ from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Stretch
 
 RETRY_SECONDS = 0.5
+REFRESH_SECONDS_MAX = 1.0
 
 
 class Scribe:
@@ -169,20 +171,22 @@ class Scribe:
         target does not show any more stays.
 
         Raises:
-            StartOver: of these some may have been released, and some not: another carrier may have
-                them already, so it may not be tried again.
+            StartOver: they may have been released, or some of them: other carriers may have them
+                already, so it may not be tried again.
         """
+        # A topic that was deleted shall not tear the release of all others.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REFRESH_SECONDS_MAX):
+                await self._target.try_refresh()
         async with self._lock:
-            # A topic that was deleted shall not tear the release of all others.
-            await self._target.try_refresh()
             shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
             asked = {place for place in shown if self._may_be_released(place)}
             if not asked:
                 return set()
             self._is_torn = True
             done = await self._release(shown)
-            if len(done) < len(asked):
-                raise StartOver("the target took only a part of a release")
+            if not done:
+                raise StartOver("the target may have taken a part of a release")
             self._is_torn = False
             return done
 

@@ -386,12 +386,13 @@ class Stint:
 
     async def _park(self, lane: Lane, loss: Loss) -> None:
         self._book.note([lane], {}, {})
-        if await self._scribe.park(lane, loss) and lane.partition in self._following.own:
+        if not await self._scribe.park(lane, loss):
+            return  # it was no longer ours to stop
+        if lane.partition in self._following.own:
             self._taking.stop(lane.partition, str(loss))
             return
-        if self._scribe.parked.pop(lane.partition, None) and self._following.is_nobodys(
-            lane.partition
-        ):
+        self._scribe.parked.pop(lane.partition, None)
+        if self._following.is_nobodys(lane.partition):
             self._taking.say_parked(lane.partition, str(loss))
 
     async def _look_around(self) -> None:

@@ -50,12 +50,13 @@ class Posting:
 
 
 def takes_new_epoch(before: Posting, after: Posting) -> bool:
-    """Whether carriers that run were told what holds no more: how many tasks they share, or the
-    largest batch that the target takes of a topic that stays."""
-    tasks = {len(bins(after.plan, each.slots)) for each in (before, after)}
+    """Whether what carriers that run were told holds no more: how many tasks there are for either
+    plan, or the largest batch that the target takes of a topic that stays."""
+    for plan in (before.plan, after.plan):
+        if len(bins(plan, before.slots)) != len(bins(plan, after.slots)):
+            return True
     stay = _topics(before.plan) & _topics(after.plan)
-    limits = ({topic: each.limits.get(topic) for topic in stay} for each in (before, after))
-    return len(tasks) > 1 or next(limits) != next(limits)
+    return any(before.limits.get(topic) != after.limits.get(topic) for topic in stay)
 
 
 def _topics(plan: Plan) -> set[str]:

@@ -1,32 +1,40 @@
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.packing.certificate import moves_at_least
+from balancer.packing.certificate import LARGER_MAX, moves_at_least
 from balancer.packing.packing import Packing
-from tests.balancer.packing.planted import loads_of
+from balancer.packing.shares import HOMELESS
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(-1, 2)), min_size=1, max_size=7),
+    st.tuples(*[st.integers(0, 5)] * 3),
     st.integers(1, 40),
+    st.sampled_from([1, 2, LARGER_MAX]),
 )
-def test_no_packing_within_the_limit_has_fewer_moves(items, limit):
+def test_no_packing_within_the_limit_has_fewer_moves(items, base, limit, larger_max):
+    """Whatever becomes of those that had no carrier: they only take room."""
     shares = np.array([share for share, _ in items], dtype=float)
     where = np.array([carrier for _, carrier in items])
-    certificate = moves_at_least(Packing(shares, where, np.zeros(3)), limit)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("balancer.packing.certificate.LARGER_MAX", larger_max)
+        certificate = moves_at_least(Packing(shares, where, np.array(base, dtype=float)), limit)
+    placed = np.flatnonzero(where != HOMELESS)
     fewer = (
         (moved, places)
-        for count in range(min(certificate, len(items) + 1))
-        for moved in combinations(range(len(items)), count)
+        for count in range(min(certificate, len(placed) + 1))
+        for moved in combinations(placed, count)
         for places in product(range(3), repeat=count)
     )
     for moved, places in fewer:
         other = where.copy()
         other[list(moved)] = places
-        assert loads_of(shares, other, 3).max() > limit
+        loads = base + np.bincount(other[placed], shares[placed], 3)
+        assert loads.max() > limit
 
 
 def test_what_is_within_the_limit_needs_no_move():

@@ -51,8 +51,12 @@ def test_what_carriers_were_told_holds_on(after):
 
 @pytest.mark.parametrize(
     "after",
-    [of_topics("orders", "clicks", orders=6, clicks=5), of_topics("orders", "clicks", slots=1)],
-    ids=["a limit of what stays", "a task less"],
+    [
+        of_topics("orders", "clicks", orders=6, clicks=5),
+        of_topics("orders", "clicks", "more", slots=3, orders=5, clicks=5),
+        of_topics("orders", slots=1, orders=5),
+    ],
+    ids=["a limit of what stays", "a task more", "a task less, of which the new plan needs one"],
 )
 def test_what_carriers_were_told_holds_no_more(after):
-    assert takes_new_epoch(of_topics("orders", orders=5), after)
+    assert takes_new_epoch(of_topics("orders", "clicks", orders=5, clicks=5), after)
