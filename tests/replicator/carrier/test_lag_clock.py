@@ -12,12 +12,12 @@ def test_a_mirror_that_keeps_up_is_not_behind_however_busy_its_source():
         assert clock.seconds(second, source_end=100 * second + 7, mirrored_to=100 * second) == 0
 
 
-@pytest.mark.parametrize("behind", [5, 50, 500, 2500])
+@pytest.mark.parametrize("behind", [5, 50, 500, 5000])
 def test_a_mirror_that_follows_at_a_distance_is_so_long_behind(behind):
     clock = LagClock()
-    for second in range(3000):
+    for second in range(2 * behind + 500):
         found = clock.seconds(second, 100 * (second + 1), max(0, 100 * (second + 1 - behind)))
-    assert behind * 0.8 - 1 <= found <= behind
+    assert behind * 0.875 - 1 <= found <= behind
 
 
 def test_what_stands_still_is_behind_since_the_first_record_it_has_not():
