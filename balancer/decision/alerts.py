@@ -86,15 +86,21 @@ def _hot(
     return Alert(AlertName.HOT_PARTITION, route, text, evidence)
 
 
-def resize(route: str, wanted: Wanted | None, overloaded: Mapping[int, float]) -> list[Alert]:
+def resize(
+    route: str, wanted: Wanted | None, overloaded: Mapping[int, float], slots: int | None
+) -> list[Alert]:
     """Where the limits allow too few carriers, or some carry more than all of their time.
 
     Args:
         overloaded: such carriers, but for those that a single partition alone makes so.
+        slots: Spark tasks that can run at once; None: not known.
     """
     texts, evidence = [], {f"carrier {at}": load for at, load in sorted(overloaded.items())}
     if wanted and wanted.lacking:
-        texts.append(f"{wanted.lacking} more carriers needed: raise carriers_max")
+        mend = "raise carriers_max"
+        if slots is not None and slots <= wanted.carriers:
+            mend = f"add executors, as there are {slots} task slots; if it is set, {mend} too"
+        texts.append(f"{wanted.lacking} more carriers needed: {mend}")
         evidence |= {"needed": wanted.needed, "carriers": wanted.carriers}
     if overloaded:
         heaviest = max(overloaded.values())
@@ -107,7 +113,7 @@ def resize(route: str, wanted: Wanted | None, overloaded: Mapping[int, float]) -
 
 def degraded(route: str, why: str | None) -> list[Alert]:
     """Where no share can be believed."""
-    text = f"partitions are placed by number, and nothing moves that need not: {why}"
+    text = f"partitions are placed by count, and nothing moves that need not: {why}"
     return [Alert(AlertName.DEGRADED, route, text, {})] if why is not None else []
 
 

@@ -181,5 +181,5 @@ def _alerts(
             if load > 1 and counts[first + at] > 1
         }
         given += alerts.hot_partitions(name, shares, limits.threshold)
-        given += alerts.resize(name, found.wanted, overloaded)
+        given += alerts.resize(name, found.wanted, overloaded, view.slots)
     return tuple(given)

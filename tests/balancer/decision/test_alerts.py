@@ -42,14 +42,22 @@ def test_a_topics_only_partition_needs_more_of_them():
 
 
 def test_carriers_that_the_limits_lack_are_said():
-    found = only(alerts.resize(ROUTE, Wanted(10, 13, 12), {}))
+    found = only(alerts.resize(ROUTE, Wanted(10, 13, 12), {}, None))
     assert found.text == "3 more carriers needed: raise carriers_max"
     assert found.evidence == {"needed": 13, "carriers": 10}
-    assert alerts.resize(ROUTE, Wanted(10, 9, 9), {}) == alerts.resize(ROUTE, None, {}) == []
+    enough, unknown = (alerts.resize(ROUTE, each, {}, 4) for each in (Wanted(10, 9, 9), None))
+    assert enough == unknown == []
+
+
+def test_carriers_that_have_no_task_slots_need_executors():
+    found = only(alerts.resize(ROUTE, Wanted(4, 7, 7), {}, 4))
+    assert "3 more carriers needed: add executors, as there are 4 task slots" in found.text
+    found = only(alerts.resize(ROUTE, Wanted(4, 7, 7), {}, 8))
+    assert "executors" not in found.text
 
 
 def test_carriers_that_carry_more_than_they_can_are_said():
-    found = only(alerts.resize(ROUTE, None, {3: 1.2, 1: 1.4}))
+    found = only(alerts.resize(ROUTE, None, {3: 1.2, 1: 1.4}, 8))
     assert "2 carriers are predicted to carry more than they can, up to 1.40" in found.text
     assert found.evidence == {"carrier 1": 1.4, "carrier 3": 1.2}
 
