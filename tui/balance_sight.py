@@ -34,8 +34,10 @@ class StreamSight:
     """One stream.
 
     Args:
+        is_paused: None: not known.
         generation: of the placement that holds; 0: none, it is carried by count; None: not known.
         driver_generation: of the placement that the driver follows; None: not known.
+        carriers: None: not known.
         heaviest: the load of the heaviest carrier, those with a single partition above the bound
             left out: nothing can be taken from them.
         status: the last round; None: nobody told of one.
@@ -43,12 +45,17 @@ class StreamSight:
 
     route: Route
     stream: str
-    is_paused: bool
+    is_paused: bool | None
     generation: int | None
     driver_generation: int | None
-    carriers: tuple[CarrierSight, ...]
+    carriers: tuple[CarrierSight, ...] | None
     heaviest: float | None
     status: RoundStatus | None
+
+    @property
+    def partitions(self) -> int | None:
+        """None: not known."""
+        return None if self.carriers is None else sum(each.partitions for each in self.carriers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,7 @@ class BalanceSight:
         placed = self.book.placed(route.key, name) if self.book else None
         generation = placed.generation if placed else 0
         loads = status.loads if status else {}
+        counts: dict[int, int] | None
         if placed:
             counts = dict.fromkeys(placed.carriers, 0) | Counter(placed.where.values())
         elif self.book is None and status:
@@ -108,24 +116,30 @@ class BalanceSight:
             counts = self._carried(route, stream.first_carrier if stream else 0)
         if status is None or status.generation != generation:
             loads = {}
-        carriers = tuple(
-            CarrierSight(number, count, loads.get(number)) for number, count in counts.items()
+        carriers = (
+            None
+            if counts is None
+            else tuple(
+                CarrierSight(number, count, loads.get(number)) for number, count in counts.items()
+            )
         )
         bound = status.bound if status else None
         return StreamSight(
             route=route,
             stream=name,
-            is_paused=stream is not None and stream.is_paused,
+            is_paused=None if self.book is None else stream is not None and stream.is_paused,
             generation=None if self.book is None and status is None else generation,
             driver_generation=self._followed(route, name),
             carriers=carriers,
-            heaviest=_heaviest(carriers, bound),
+            heaviest=_heaviest(carriers or (), bound),
             status=status,
         )
 
-    def _carried(self, route: Route, first: int) -> dict[int, int]:
-        """By carrier, how many partitions the driver has given it."""
-        loads = self.in_force.plan.loads if self.in_force else {}
+    def _carried(self, route: Route, first: int) -> dict[int, int] | None:
+        """By carrier, how many partitions the driver has given it; None: it shows nothing."""
+        if self.in_force is None:
+            return None
+        loads = self.in_force.plan.loads
         return {
             each.number: len(load)
             for each, load in sorted(loads.items())

@@ -32,6 +32,7 @@ def as_values(sight: BalanceSight) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "region": sight.region,
         "balancer": _balancer_values(sight),
+        "driver": _driver_values(sight),
         "streams": [_stream_values(each, sight.now_ms) for each in sight.streams()],
         "orders": None if sight.book is None else [order_values(each) for each in sight.orders()],
         "problems": list(sight.problems),
@@ -85,6 +86,11 @@ def _balancer_values(sight: BalanceSight) -> dict[str, Any] | None:
     }
 
 
+def _driver_values(sight: BalanceSight) -> dict[str, Any] | None:
+    found = sight.in_force
+    return {"partitions": found.plan.partitions, "slots": found.slots} if found else None
+
+
 def _stream_values(stream: StreamSight, now_ms: int) -> dict[str, Any]:
     status = stream.status
     bound = status.bound if status else None
@@ -94,8 +100,10 @@ def _stream_values(stream: StreamSight, now_ms: int) -> dict[str, Any]:
         "is_paused": stream.is_paused,
         "generation": stream.generation,
         "driver_generation": stream.driver_generation,
-        "partitions": sum(each.partitions for each in stream.carriers),
-        "carriers": [
+        "partitions": stream.partitions,
+        "carriers": None
+        if stream.carriers is None
+        else [
             {"carrier": each.number, "partitions": each.partitions, "load": each.load}
             for each in stream.carriers
         ],
@@ -142,8 +150,8 @@ def _row(stream: StreamSight, now_ms: int) -> tuple[Any, ...]:
         stream_label(stream.route.name, stream.stream) + (" (paused)" if stream.is_paused else ""),
         _by_count(stream.generation),
         _by_count(stream.driver_generation),
-        sum(each.partitions for each in stream.carriers),
-        len(stream.carriers),
+        stream.partitions,
+        None if stream.carriers is None else len(stream.carriers),
         status.needed if status else None,
         decimals(stream.heaviest),
         decimals(bound),
@@ -171,7 +179,7 @@ def _ratio(heaviest: float | None, bound: float | None) -> float | None:
 def _carriers(streams: Sequence[StreamSight], shown_max: int | None) -> str:
     """The heaviest of them, where they are many."""
     found: list[tuple[StreamSight, CarrierSight]] = [
-        (stream, carrier) for stream in streams for carrier in stream.carriers
+        (stream, carrier) for stream in streams for carrier in stream.carriers or ()
     ]
     if not found:
         return ""

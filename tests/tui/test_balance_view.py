@@ -35,12 +35,18 @@ def test_values_say_everything_a_program_needs():
     assert stream["alerts"][0]["name"] == "hot partition"
     assert stream["round_age_seconds"] == 12.0
     assert [each["kind"] for each in found["orders"]] == ["pin"]
+    assert found["driver"] == {"partitions": 4, "slots": 4}
 
 
 def test_what_is_not_known_is_null():
     found = as_values(BalanceSight("east", (ROUTE,), NOW_MS, None, None, None, ("away",)))
     assert (found["balancer"], found["orders"], found["problems"]) == (None, None, ["away"])
-    assert found["streams"][0]["generation"] is None
+    (stream,) = found["streams"]
+    unknown = ("generation", "is_paused", "partitions", "carriers", "heaviest", "moves")
+    assert [stream[each] for each in unknown] == [None] * len(unknown)
+    assert found["driver"] is None
+    row = as_text(BalanceSight("east", (ROUTE,), NOW_MS, None, None, None)).splitlines()[4]
+    assert set(row.split()) == {"west>east", "?"}
 
 
 def test_people_see_the_balancer_the_streams_what_is_held_the_alerts_and_the_orders():
