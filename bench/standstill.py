@@ -3,15 +3,16 @@
 python -m bench.standstill
 
 The load of bench.balancing runs from west to east, and a reader of the target takes the time of
-every record. Then the balancer, a worker process of Spark's, and the driver with all that it
-started are killed in turns; the balancer and the driver are started again at once, as systemd
-would.
+every record. Then, in turns, a topic comes; a topic gets a stream, and with it a carrier, of its
+own; and the balancer, a worker process of Spark's, and the driver with all that it started are
+killed. The balancer and the driver are started again at once, as systemd would.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -21,6 +22,7 @@ from statistics import median
 
 import click
 import psutil
+from confluent_kafka.admin import NewTopic
 
 from bench.balancing import (
     CANDIDATE,
@@ -34,7 +36,7 @@ from bench.balancing import (
 )
 from bench.machine import described, load_average
 from deploy.lab.arrivals import Arrivals
-from deploy.lab.daemons import Command, Daemons
+from deploy.lab.daemons import SLUICE, Command, Daemons
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import Lab
 from deploy.lab.wait import until
@@ -45,7 +47,7 @@ WORKER = re.compile(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
 
 
 def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:
-    """By what was killed, of each kill the longest time without a record of any partition."""
+    """By what was done, of each time the longest time without a record of any partition."""
     found: dict[str, list[float]] = defaultdict(list)
     with Daemons(lab) as daemons, ExitStack() as loads:
         daemons.start(CANDIDATE, "replicate", "balance")
@@ -53,19 +55,21 @@ def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:
             loads.enter_context(load)
         if not until(Site(lab).is_settled, REST_SECONDS_MAX, 1.0):
             raise RuntimeError(f"partitions do not come to rest; see {daemons.logs}")
-        kills: dict[str, Callable[[], None]] = {
-            "balancer": lambda: _again(daemons, "balance"),
-            "worker": lambda: _kill_worker(daemons),
-            "driver and all it started": lambda: _again(daemons, "replicate"),
+        acts: dict[str, Callable[[int], None]] = {
+            "a topic comes": lambda number: _new_topic(lab, number),
+            "a topic gets a carrier of its own": lambda number: _new_stream(lab, number),
+            "balancer killed": lambda _: _again(daemons, "balance"),
+            "worker killed": lambda _: _kill_worker(daemons),
+            "driver and all it started killed": lambda _: _again(daemons, "replicate"),
         }
         with Arrivals(lab.regions[CANDIDATE].aggregate, rates()) as reader:
-            for _ in range(rounds):
-                for what, kill in kills.items():
+            for number in range(rounds):
+                for what, act in acts.items():
                     if not until(reader.is_current, PATIENCE_SECONDS, 0.1):
                         raise RuntimeError(f"something stands still; see {daemons.logs}")
                     time.sleep(CALM_SECONDS)
                     began = time.time()
-                    kill()
+                    act(number)
                     time.sleep(CALM_SECONDS)
                     if not until(reader.is_current, PATIENCE_SECONDS, 0.1):
                         raise RuntimeError(f"it does not go on; see {daemons.logs}")
@@ -75,6 +79,27 @@ def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:
         loads.close()
         daemons.end()
     return found
+
+
+def _new_topic(lab: Lab, number: int) -> None:
+    """That is mirrored, as its name says; and stays empty."""
+    lab.regions["west"].regional.create_topics(NewTopic(f"skewed-new-{number}", 2))
+
+
+def _new_stream(lab: Lab, number: int) -> None:
+    route = ["--route", f"west>{CANDIDATE}", "--config", str(lab.configuration)]
+    terms = ["--topics", f"skewed-{number}", "--carriers-min", "1", "--carriers-max", "1"]
+    command = [
+        str(SLUICE),
+        "stream",
+        "create",
+        f"own-{number}",
+        *terms,
+        *route,
+        "--reason",
+        "bench",
+    ]
+    subprocess.run(command, check=True, stdout=sys.stderr)
 
 
 def _again(daemons: Daemons, command: Command) -> None:
@@ -90,7 +115,7 @@ def _kill_worker(daemons: Daemons) -> None:
 
 
 @click.command()
-@click.option("--rounds", default=3, show_default=True, help="How often each is killed.")
+@click.option("--rounds", default=3, show_default=True, help="How often each is done.")
 def main(rounds: int) -> None:
     """Writes `standing still` in bench/results/balancer.json."""
     busy = load_average()
@@ -101,7 +126,7 @@ def main(rounds: int) -> None:
         "machine": described(),
         "load average at the start": round(busy, 1),
         "longest time without a record of any partition, s": {
-            what: {"median": median(times), "worst": max(times), "kills": len(times)}
+            what: {"median": median(times), "worst": max(times), "times": len(times)}
             for what, times in found.items()
         },
     }

@@ -58,6 +58,7 @@ ANSWERS = {
     "replicator.balancing.preview.NoDriver": ExitCode.REFUSED,
     "tui.order_checks.OrderRefused": ExitCode.REFUSED,
     "replicator.carrier.rewind.CannotRewind": ExitCode.REFUSED,
+    "replicator.carrier.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
     "tui.order_checks.UnknownStream": ExitCode.USAGE,
     "tui.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.placements.balance_log.Superseded": ExitCode.FENCED,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.cluster import Cluster, Fenced
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.writer import Writer
@@ -24,6 +24,10 @@ Start = int | str
 
 class CannotRewind(Exception):
     """Nothing was changed; the text says why, and what to do first."""
+
+
+class PartlyRewound(Exception):
+    """Some partitions were rewound, and then one could not be; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,20 @@ class Rewind:
     async def rewind(self, partitions: Collection[TopicPartition], to: Start) -> list[Rewound]:
         """They go on there as soon as they are carried again.
 
-        Raises CannotRewind: those before it in order are rewound, and no others; or Fenced: a
-        carrier has just taken it.
+        Raises CannotRewind or Fenced, a carrier has just taken it: nothing was changed; or
+        PartlyRewound: those before it in order are rewound, and no others.
         """
         await self.look(partitions, to)
-        return [await self._rewind(each, to) for each in partitions]
+        done: list[Rewound] = []
+        for each in partitions:
+            try:
+                done.append(await self._rewind(each, to))
+            except (CannotRewind, Fenced) as error:
+                if not done:
+                    raise
+                names = ", ".join(_shown(rewound.partition) for rewound in done)
+                raise PartlyRewound(f"{error}; rewound before: {names}") from error
+        return done
 
     async def _rewind(self, partition: TopicPartition, to: Start) -> Rewound:
         found = (await self._ledger.read([partition])).get(partition)

@@ -8,7 +8,7 @@ import pytest
 
 from balancer.plan import TopicPartition
 from deploy.lab.traffic import PLAIN, records, send
-from replicator.carrier.rewind import EARLIEST, CannotRewind, Rewind
+from replicator.carrier.rewind import EARLIEST, CannotRewind, PartlyRewound, Rewind
 from tests.live.audited import BY, auditor
 from tests.live.stage import make_on_both
 
@@ -131,6 +131,27 @@ def test_an_audit_looks_where_records_landed_last_and_by_bytes_says_that_they_ar
         assert rewound["missing"] == 0
         assert rewound["surplus"] == (30 if is_read else 0)
         assert other["verdict"] == "equal"
+
+
+def test_what_was_rewound_before_another_could_not_be_is_named(
+    carrying, topic, regional, monkeypatch
+):
+    fill(regional, topic, "first")
+    carrying.carry_all()
+    send(regional, topic, records(50, partitions=1, origin="more"), PLAIN)
+    carrying.carry_all()
+    places = [TopicPartition(topic, number) for number in range(2)]
+    longer, shorter = (carrying.entries()[each].source_offset for each in places)
+    assert longer > shorter
+
+    async def nothing_seen(*_):
+        """As if both could still be rewound."""
+
+    monkeypatch.setattr(Rewind, "look", nothing_seen)
+    with pytest.raises(PartlyRewound, match=f"rewound before: {topic}-0"):
+        asked(carrying, topic, "rewind", numbers=(0, 1), to=longer - 1)
+    entries = carrying.entries()
+    assert [entries[each].source_offset for each in places] == [longer - 1, shorter]
 
 
 def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from replicator.carrier.rewind import Rewind, Rewound, Start
 
 
+SCHEMA_VERSION = 1
+
+
 @click.command("rewind-topic")
 @click.argument("topic")
 @on_one_route
@@ -57,7 +60,12 @@ def rewind_topic(
         raise click.UsageError(f"--to: {error}") from None
     rewind = Rewind(errand.appliance, errand.route)
     found = asyncio.run(_within(seconds, rewind, topic, frozenset(numbers), start, yes))
-    emit(errand.output, [_values(each, yes) for each in found], lambda: _text(found, yes))
+    values = {
+        "schema_version": SCHEMA_VERSION,
+        "is_done": yes,
+        "partitions": [_values(each) for each in found],
+    }
+    emit(errand.output, values, lambda: _text(found, yes))
     return ExitCode.DONE
 
 
@@ -90,13 +98,12 @@ async def _within(
         await rewind.close()
 
 
-def _values(each: Rewound, is_done: bool) -> dict[str, Any]:
+def _values(each: Rewound) -> dict[str, Any]:
     return {
         **each.partition._asdict(),
         "was_at_source_offset": each.was_at,
         "goes_on_at_source_offset": each.goes_on_at,
         "offsets_again": each.was_at - each.goes_on_at,
-        "is_done": is_done,
     }
 
 
