@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from replicator.placements.round_status import RoundStatus
 from tui.balance_sight import BalanceSight, CarrierSight, StreamSight, acts
 from tui.order_times import instant
 from tui.order_view import SCHEMA_VERSION, order_values, orders_text
@@ -121,8 +122,15 @@ def _stream_values(stream: StreamSight, now_ms: int) -> dict[str, Any]:
         "alerts": [each.model_dump() for each in status.alerts] if status else None,
         "held": status.held if status else None,
         "degraded": status.degraded if status else None,
+        "cost_seconds": _cost_values(status),
         "round_age_seconds": (now_ms - status.at_ms) / 1000 if status else None,
     }
+
+
+def _cost_values(status: RoundStatus | None) -> dict[str, Any] | None:
+    if status is None or status.unopened is None or status.opened is None:
+        return None
+    return {"unopened": status.unopened.model_dump(), "opened": status.opened.model_dump()}
 
 
 def _head(sight: BalanceSight) -> str:

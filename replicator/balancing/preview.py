@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from balancer.decision.placing import Scope
+from balancer.demand.load_model import Factors
 from balancer.plan import TopicPartition
+from replicator.balancing.route_settings import OPENED, UNOPENED
 from replicator.balancing.source_watch import SourceWatch
 from replicator.balancing.stream_round import Outcome, Scene, StreamRound
 from replicator.balancing.throughput_watch import ThroughputWatch
@@ -18,6 +20,7 @@ from replicator.placements.board import Board
 from replicator.placements.book import Book
 from replicator.placements.in_force import InForce
 from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM
+from replicator.placements.round_status import RoundStatus
 
 
 class NoDriver(Exception):
@@ -50,7 +53,8 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
     """
     settings = appliance.region(region)
     book = BalanceLog(f"{region} aggregate", settings.aggregate).read()
-    in_force = Board(settings.redis_url(), region).plan()
+    board = Board(settings.redis_url(), region)
+    in_force, rounds = board.plan(), board.rounds()
     if in_force is None:
         raise NoDriver(
             f"nobody shows what is carried into {region}: start `sluice replicate --region "
@@ -58,7 +62,7 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
         )
     found = []
     for route in appliance.routes_into(region):
-        scene = await _scene(appliance, route, book, in_force)
+        scene = await _scene(appliance, route, book, in_force, _costs(route, rounds))
         first = {DEFAULT_STREAM: 0} | {
             each.name: each.first_carrier for each in book.streams(route.key, scene.now_ms)
         }
@@ -85,7 +89,21 @@ def _carried(in_force: InForce, route: Route, first: int) -> dict[TopicPartition
     }
 
 
-async def _scene(appliance: Appliance, route: Route, book: Book, in_force: InForce) -> Scene:
+def _costs(route: Route, rounds: Iterable[RoundStatus]) -> tuple[Factors, Factors]:
+    """What the balancer reckons with: it may have measured it."""
+    for each in rounds:
+        if each.route == route.key and each.unopened and each.opened:
+            return Factors(**each.unopened.model_dump()), Factors(**each.opened.model_dump())
+    return UNOPENED, OPENED
+
+
+async def _scene(
+    appliance: Appliance,
+    route: Route,
+    book: Book,
+    in_force: InForce,
+    measured: tuple[Factors, Factors],
+) -> Scene:
     watch = SourceWatch(appliance, route)
     await watch.load()
     now_ms = time.time_ns() // 1_000_000
@@ -102,5 +120,6 @@ async def _scene(appliance: Appliance, route: Route, book: Book, in_force: InFor
         fresh=watch.fresh(now_ms),
         reports={TopicPartition(topic, number): it for (_, topic, number), it in reports.items()},
         degraded=watch.degraded(now_ms),
+        measured=measured,
         throughput=file.throughput(topics),
     )

@@ -14,7 +14,7 @@ from balancer.decision.placing import Scope
 from balancer.decision.round import Decision, Orders, RoundView, decide
 from balancer.decision.standing import Standing
 from balancer.demand.demand import measured_part
-from balancer.demand.load_model import Factors
+from balancer.demand.load_model import Factors, LoadModel
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
@@ -37,6 +37,7 @@ from replicator.placements.records import (
 from replicator.placements.round_status import (
     MOVES_SHOWN_MAX,
     AlertStatus,
+    CostStatus,
     MoveStatus,
     RoundStatus,
 )
@@ -154,7 +155,7 @@ class StreamRound:
         generation = standing.generation if standing else 0
         if scene.degraded and standing is None:
             # The driver places by count as well, and nothing has to move for that.
-            status = self._told(scene, partitions, known, None, first)
+            status = self._told(scene, of.model, partitions, known, None, first)
             if order is None:
                 return Outcome(status)
             answer = self._answer(order, f"nothing is known of loads: {scene.degraded}", now_ms)
@@ -163,7 +164,7 @@ class StreamRound:
         by_hand = asked or (order.scope if order and not is_stale else None)
         view = self._view(scene, partitions, known, standing, first, by_hand)
         decision = decide(view, of.limits, of.rules)
-        status = self._told(scene, partitions, known, decision, first)
+        status = self._told(scene, of.model, partitions, known, decision, first)
         records: list[AnyRecord] = []
         if decision.placement:
             records.append(self._placed(decision.standing, first, now_ms))
@@ -296,6 +297,7 @@ class StreamRound:
     def _told(
         self,
         scene: Scene,
+        model: LoadModel,
         partitions: Set[TopicPartition],
         known: Known,
         decision: Decision | None,
@@ -338,6 +340,8 @@ class StreamRound:
             ),
             held=decision.held if decision else None,
             degraded=scene.degraded,
+            unopened=_cost(model.unopened),
+            opened=_cost(model.opened),
         )
         if decision is None or placement is None:
             return status
@@ -360,6 +364,10 @@ class StreamRound:
                 "certificate": placement.certificate,
             }
         )
+
+
+def _cost(factors: Factors) -> CostStatus:
+    return CostStatus(per_byte=factors.per_byte, per_record=factors.per_record)
 
 
 def label(route: Route, stream: str) -> str:

@@ -29,6 +29,15 @@ class AlertStatus(BaseModel):
     evidence: dict[str, float]
 
 
+class CostStatus(BaseModel):
+    """What carrying takes of a carrier's time, in seconds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    per_byte: float
+    per_record: float
+
+
 class RoundStatus(BaseModel):
     """One stream's last round.
 
@@ -44,6 +53,8 @@ class RoundStatus(BaseModel):
         measured_part: of the partitions, how many are known by their own traffic.
         held: why only what is forced moves.
         degraded: why nothing is known of loads.
+        unopened, opened: what loads were reckoned with, for batches that are carried as they are,
+            and for those that have to be opened.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,3 +78,5 @@ class RoundStatus(BaseModel):
     alerts: tuple[AlertStatus, ...] = ()
     held: str | None = None
     degraded: str | None = None
+    unopened: CostStatus | None = None
+    opened: CostStatus | None = None

@@ -5,7 +5,7 @@ from replicator.config.topology import Route
 from replicator.placements.book import Book
 from replicator.placements.in_force import InForce
 from replicator.placements.records import AnyRecord, Lease, Placed, Stream, by_carrier, key_of
-from replicator.placements.round_status import AlertStatus, MoveStatus, RoundStatus
+from replicator.placements.round_status import AlertStatus, CostStatus, MoveStatus, RoundStatus
 
 ROUTE = Route("west", "east")
 NOW_MS = 1_800_000_000_000
@@ -73,5 +73,7 @@ def status(**more) -> RoundStatus:
         "measured_part": 1.0,
         "alerts": (AlertStatus(name="hot partition", text="orders-0 is hot", evidence={"0": 0.9}),),
         "held": "moves are paused",
+        "unopened": CostStatus(per_byte=1e-9, per_record=1e-8),
+        "opened": CostStatus(per_byte=1e-9, per_record=2e-6),
     }
     return RoundStatus(**{**fields, **more})

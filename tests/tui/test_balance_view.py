@@ -36,6 +36,7 @@ def test_values_say_everything_a_program_needs():
     assert stream["round_age_seconds"] == 12.0
     assert [each["kind"] for each in found["orders"]] == ["pin"]
     assert found["driver"] == {"partitions": 4, "slots": 4}
+    assert stream["cost_seconds"]["opened"] == {"per_byte": 1e-9, "per_record": 2e-6}
 
 
 def test_what_is_not_known_is_null():

@@ -119,7 +119,11 @@ def delete(errand: Errand, name: str) -> int:
 @reason_option
 @answer_options
 def pause(errand: Errand, name: str) -> int:
-    """Carry none of the topics of stream NAME. Their place in the ledger stays."""
+    """Carry none of the topics of stream NAME. Their place in the ledger stays.
+
+    But no longer than offsets.retention.minutes of the target, a week unless set: then only
+    accept-loss --restart-at lets them go on.
+    """
     return _set_paused(errand, name, True)
 
 

@@ -19,7 +19,11 @@ partition_option = click.option(
 @reason_options
 @answer_options
 def pause_topic(errand: Errand, topic: str, partition: int | None) -> int:
-    """Carry nothing of TOPIC. Its place in the ledger stays."""
+    """Carry nothing of TOPIC. Its place in the ledger stays.
+
+    But no longer than offsets.retention.minutes of the target, a week unless set: then only
+    accept-loss --restart-at lets it go on.
+    """
     from replicator.placements.records import Pause
     from tui.order_checks import topics_without
 

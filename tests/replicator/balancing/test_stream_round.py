@@ -6,6 +6,7 @@ import pytest
 
 from balancer.decision.placing import Scope
 from balancer.demand.carrier_memory import partitions_within
+from balancer.demand.load_model import Factors
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import CarrierId, Plan, TopicPartition
@@ -266,6 +267,15 @@ def test_a_carrier_that_does_not_report_is_silent_and_moves_stop(age, is_silent)
     settled = replace(in_force(), posted_at=NOW / 1000 - 60)
     outcome = rounds.round(scene(now_ms=now, reports=reports, in_force=settled))
     assert (outcome.status.held is not None) is is_silent
+
+
+def test_what_loads_were_reckoned_with_is_told_and_a_capacity_that_is_set_counts_before_all():
+    measured = (Factors(2e-9, 1e-8), Factors(3e-9, 1e-6))
+    status = stream_round(settings=BalanceSettings()).round(scene(measured=measured)).status
+    assert (status.unopened.per_byte, status.opened.per_record) == (2e-9, 1e-6)
+    status = stream_round().round(scene(measured=measured)).status
+    assert status.unopened == status.opened
+    assert status.unopened.per_byte == pytest.approx(1 / (CAPACITY.capacity_mib_per_second * MIB))
 
 
 def test_a_hot_partition_is_named_with_its_topic():
