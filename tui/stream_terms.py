@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import ValidationError
 
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
+from replicator.config.mistakes import found, worded
 from replicator.config.settings import valid_pattern
 from replicator.config.topology import REGION_NAME, REGION_NAME_CHARACTERS_MAX
 from replicator.placements.book import Book
@@ -62,7 +63,7 @@ def check_limits(limits: Limits) -> None:
         RouteBalance.model_validate({name: it for name, it in limits.items() if it is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise BadTerms(f"{option(str(first['loc'][0]))}: {first['msg']}") from None
+        raise BadTerms(f"{option(str(first['loc'][0]))}: {worded(first)}{found(first)}") from None
 
 
 def check_together(limits: Limits, settings: BalanceSettings, route_name: str) -> None:

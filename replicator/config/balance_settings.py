@@ -127,8 +127,15 @@ class BalanceSettings(Table):
         for name, own in {"": nothing_else, **self.routes}.items():
             least = own.carriers_min or self.carriers_min
             most = self.carriers_max if own.carriers_max is None else own.carriers_max
-            where = f"routes.{name}.carriers_max" if name else "carriers_max"
-            if 0 < most < least:
+            if not 0 < most < least:
+                continue
+            if name and own.carriers_max is None:
+                yield (
+                    f"routes.{name}.carriers_min",
+                    f"must be balance.carriers_max ({most}) or less",
+                )
+            else:
+                where = f"routes.{name}.carriers_max" if name else "carriers_max"
                 yield where, f"must be carriers_min ({least}) or more, or 0"
 
     def _contradictions_of_history(self) -> Iterator[tuple[str, str]]:

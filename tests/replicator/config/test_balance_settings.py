@@ -24,7 +24,10 @@ def test_a_window_that_is_none_is_refused(text: str) -> None:
     ("table", "key"),
     [
         ({"carriers_min": 4, "carriers_max": 3}, "carriers_max"),
-        ({"carriers_max": 3, "routes": {"west>east": {"carriers_min": 4}}}, "west>east"),
+        (
+            {"carriers_max": 3, "routes": {"west>east": {"carriers_min": 4}}},
+            "west>east.carriers_min",
+        ),
         ({"sample_seconds": 60.0, "fresh_seconds": 61.0}, "fresh_seconds"),
         ({"history": "clickhouse"}, "history_clickhouse: is missing"),
         ({"history_clickhouse": "clickhouse://h"}, "history_clickhouse: has no meaning"),
