@@ -14,7 +14,6 @@ from collections.abc import (
     Mapping,
     MutableMapping,
 )
-from contextlib import suppress
 
 from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
@@ -22,14 +21,13 @@ from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster, StartOver
 from replicator.ledger.entry import Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss
-from replicator.ledger.writer import Writer
+from replicator.ledger.writer import NotCommitted, Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsNotWritten, RunsPublisher
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.stretch import Stretch
 
 RETRY_SECONDS = 0.5
-REFRESH_SECONDS_MAX = 1.0
 
 
 class Scribe:
@@ -131,7 +129,7 @@ class Scribe:
                 {lane.partition: s.entry for lane, s in statements.items()}, self._ledger.commit
             )
             for lane, statement in statements.items():
-                if lane.partition in done:
+                if done and lane.partition in done:
                     lane.committed(statement)
                     lane.last_stated = statement.entry
             return bool(done)
@@ -164,7 +162,7 @@ class Scribe:
         async with self._lock:
             if self._is_torn:
                 return set()
-            return await self._release(dict.fromkeys(self._lanes, transactional_id))
+            return await self._release(dict.fromkeys(self._lanes, transactional_id)) or set()
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
         """The same with only some of them, each under an id that its next carrier opens. What the
@@ -174,10 +172,6 @@ class Scribe:
             StartOver: they may have been released, or some of them: other carriers may have them
                 already, so it may not be tried again.
         """
-        # A topic that was deleted shall not tear the release of all others.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REFRESH_SECONDS_MAX):
-                await self._target.try_refresh()
         async with self._lock:
             shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
             asked = {place for place in shown if self._may_be_released(place)}
@@ -185,19 +179,20 @@ class Scribe:
                 return set()
             self._is_torn = True
             done = await self._release(shown)
-            if not done:
+            if done is None:
                 raise StartOver("the target may have taken a part of a release")
             self._is_torn = False
             return done
 
-    async def _release(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
+    async def _release(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition] | None:
+        """What was released; None: perhaps some of it."""
         # First: a lane that becomes empty while runs are told has landed some that were not.
         lanes = [self._lanes[place] for place in ids if self._may_be_released(place)]
         entries = {lane.partition: lane.released(ids[lane.partition]) for lane in lanes}
         await self.tell()
         done = await self._commit(entries, self._ledger.release)
         for lane in lanes:
-            if lane.partition in done:
+            if done and lane.partition in done:
                 self._writer.left_at(lane.partition, lane.entry.sequence)
                 del self._lanes[lane.partition]
         return done
@@ -210,9 +205,9 @@ class Scribe:
         self,
         entries: Mapping[TopicPartition, Entry],
         write: Callable[[Writer, Mapping[TopicPartition, Entry]], Awaitable[None]],
-    ) -> set[TopicPartition]:
-        """Gives what was committed: one deleted target topic must not hold up all other entries,
-        so what the metadata no longer shows is left out."""
+    ) -> set[TopicPartition] | None:
+        """Gives what was committed; None: perhaps some of it. One deleted topic of the target must
+        not hold up all other entries, so what the metadata no longer shows is left out."""
         known = {p: entry for p, entry in entries.items() if self._target.topic(p.topic)}
         if known:
             try:
@@ -222,7 +217,7 @@ class Scribe:
                     raise
                 await asyncio.sleep(RETRY_SECONDS)
                 await self._target.refresh()
-                return set()
+                return set() if isinstance(answer, NotCommitted) else None
         return set(known)
 
 

@@ -21,7 +21,15 @@ from aiokafka.protocol.transaction import (
 )
 
 from balancer.plan import TopicPartition
-from replicator.kafka.cluster import GROUP, TRANSACTION, UNKNOWN_TOPIC, Cluster, Commit, StartOver
+from replicator.kafka.cluster import (
+    GROUP,
+    TRANSACTION,
+    UNKNOWN_TOPIC,
+    Answered,
+    Cluster,
+    Commit,
+    StartOver,
+)
 from replicator.kafka.together import together
 
 REQUEST_BYTES_MAX = 512 * 1024
@@ -40,6 +48,11 @@ PLAN_TOPIC = "sluice.plan"
 SHOWN_SECONDS = 0.5
 """A marker follows EndTxn within some milliseconds; asking again sooner would only cost."""
 SHOWN_PAUSE_SECONDS = 0.002
+
+
+class NotCommitted(Answered):
+    """Refused before the transaction's end was asked for: it is aborted before the writer's next
+    one, and nothing of it will ever be there."""
 
 
 def base_id(transactional_id: str) -> str:
@@ -107,13 +120,23 @@ class Writer:
         Args:
             was_there: whether an offset that is shown, other than the one committed, is what stood
                 there before; if not, whoever came next has put it there. It may raise Fenced.
+
+        Raises:
+            NotCommitted: a topic is not there.
         """
         # One at a time: behind a later one, an earlier one is not shown any more.
         async with self._committing:
+            is_first = True
             while groups:
                 async with self._transaction():
-                    await self._put(groups)
+                    try:
+                        await self._put(groups)
+                    except Answered as answer:
+                        if is_first and UNKNOWN_TOPIC in answer.codes:
+                            raise NotCommitted(self.transactional_id, answer.codes) from answer
+                        raise
                     await self._end(commit=True)
+                is_first = False
                 hidden = await self._hidden(groups)
                 if hidden:
                     # That it begins says that the one before is complete: a marker that is not

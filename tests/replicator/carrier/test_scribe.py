@@ -10,8 +10,10 @@ from balancer.plan import TopicPartition
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
 from replicator.carrier.scribe import Scribe
+from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, StartOver
 from replicator.ledger.entry import Entry
 from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.writer import NotCommitted
 from tests.replicator.carrier.test_lane import PLACE, parcel
 from tests.replicator.ledger.held import held
 
@@ -40,9 +42,6 @@ class Clusters:
 
     def topic(self, name):
         return name
-
-    async def try_refresh(self):
-        pass
 
     def left_at(self, partition, sequence):
         pass
@@ -97,6 +96,32 @@ async def test_what_the_target_shows_no_more_stays_and_tears_no_release_of_other
     assert await scribe.hand_over({deleted: "free", other: "free"}) == {other}
     assert set(lanes) == {deleted}
     assert await scribe.hand_over({deleted: "free"}) == set()
+
+
+@pytest.mark.parametrize("refusal", [NotCommitted, Answered])
+async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_is_not(
+    monkeypatch, refusal
+):
+    monkeypatch.setattr("replicator.carrier.scribe.RETRY_SECONDS", 0)
+    clusters, lanes = Clusters(), Lanes()
+    clusters.may_flush.set()
+    lanes[PLACE] = Lane(PLACE, held())
+
+    async def refused(writer, entries):
+        raise refusal("id", [UNKNOWN_TOPIC])
+
+    async def refresh():
+        clusters.release = clusters.commit
+
+    clusters.release, clusters.refresh = refused, refresh
+    scribe = scribe_of(clusters, lanes)
+    if refusal is Answered:
+        with pytest.raises(StartOver):
+            await scribe.hand_over({PLACE: "free"})
+        assert await scribe.release("free") == set(), "it may be its next carrier's by now"
+    else:
+        assert await scribe.hand_over({PLACE: "free"}) == set()
+        assert await scribe.hand_over({PLACE: "free"}) == {PLACE}
 
 
 async def test_a_lane_that_settles_proves_that_its_writer_still_is_the_one():

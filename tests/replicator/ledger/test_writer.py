@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.kafka.cluster import Commit
+from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Commit
 from replicator.ledger import writer as writing
-from replicator.ledger.writer import Writer
+from replicator.ledger.writer import NotCommitted, Writer
 from tests.replicator.ledger.coordinator import Coordinator, Offsets
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
@@ -73,6 +73,38 @@ async def test_a_marker_that_was_only_late_is_not_followed_by_a_second_commit():
     coordinator = Late({"g": [OLD]}, [{"g"}])
     assert await committed(coordinator, {"g": [NEW]}) == [{"g": [NEW]}]
     assert coordinator.shown["g", "t", 0] == Commit(3, "next")
+
+
+class WithoutTopic(Coordinator):
+    """One that does not know a topic any more, once so many transactions have ended."""
+
+    def __init__(self, ended: int, left_out: list[set[str]]):
+        super().__init__({"g": [OLD], "h": []}, left_out)
+        self._known_for = ended
+
+    async def ask_coordinator(self, kind: int, key: str, request: Any, *_: Any, **more: Any):
+        asks = type(request).__name__ == "TxnOffsetCommitRequest" and more.get("never")
+        if asks and key == "g" and len(self.ended) >= self._known_for:
+            raise Answered("TxnOffsetCommit", [UNKNOWN_TOPIC])
+        return await super().ask_coordinator(kind, key, request, *_, **more)
+
+
+async def test_with_a_topic_that_is_not_there_nothing_is_committed_and_the_next_one_is_whole():
+    coordinator = WithoutTopic(0, [])
+    writer = Writer(coordinator, "id")
+    with pytest.raises(NotCommitted):
+        await writer.commit({"h": [OTHER], "g": [NEW]}, is_old)
+    await writer.commit({"h": [OTHER]}, is_old)
+    assert [is_commit for is_commit, _ in coordinator.ended] == [False, True]
+    assert coordinator.ended[1][1] == {"h": [OTHER]}
+
+
+async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
+    coordinator = WithoutTopic(1, [{"g"}])
+    with pytest.raises(Answered) as found:
+        await Writer(coordinator, "id").commit({"h": [OTHER], "g": [NEW]}, is_old)
+    assert not isinstance(found.value, NotCommitted)
+    assert coordinator.shown["h", "t", 1] == Commit(7, "other")
 
 
 async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there():
