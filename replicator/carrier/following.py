@@ -16,6 +16,7 @@ from replicator.carrier.scribe import Scribe
 from replicator.carrier.taking import Taking
 from replicator.kafka.cluster import Cluster
 from replicator.ledger.ledger import handed_id
+from replicator.ledger.loss import Loss
 from replicator.ledger.word import Word
 from replicator.ledger.writer import Writer
 
@@ -76,10 +77,6 @@ class Following:
         """Also of what is only to be released, if a stint before this one still holds it."""
         return {partition.topic for partition in self.own | self._once_own}
 
-    def is_nobodys(self, partition: TopicPartition) -> bool:
-        """Whether no other carrier is to have what this one leaves."""
-        return partition not in self.own and self._moved.get(partition) is None
-
     def begin(self) -> None:
         """Everything is wanted; what has been others' since the plan may still be, and is awaited.
         What is to be left, and a stint before this one still holds, is taken to be released."""
@@ -117,6 +114,19 @@ class Following:
         self._taking.reclaim(each for each in left if each not in self._lanes)
         # What settles here is taken again once it is left.
         self._taking.await_release(each for each in received if each not in self._lanes)
+
+    async def park(self, lane: Lane, loss: Loss) -> None:
+        """Stops a lane for good. Who has its partition by now says so, and asks for it again; where
+        that is nobody, we say it."""
+        self._book.note([lane], {}, {})
+        if not await self._scribe.park(lane, loss):
+            return  # it was no longer ours to stop
+        if lane.partition in self.own:
+            self._taking.stop(lane.partition, str(loss))
+            return
+        self._scribe.parked.pop(lane.partition, None)
+        if self._moved.get(lane.partition) is None:
+            self._taking.say_parked(lane.partition, str(loss))
 
     def stop(self) -> None:
         """Nothing more is left by itself: everything is released together. What is just being

@@ -36,7 +36,6 @@ from replicator.kafka import trouble
 from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
 from replicator.ledger.ledger import Ledger
-from replicator.ledger.loss import Loss
 from replicator.ledger.takeover import Takeover
 from replicator.ledger.word import OtherTerm, read_word
 from replicator.ledger.writer import Writer
@@ -199,7 +198,8 @@ class Stint:
             self._keep_ledger(),
             self._following.run(),
             self._every(
-                TARGET_WATCH_SECONDS, TargetWatch(self._target, self._lanes, self._park).look
+                TARGET_WATCH_SECONDS,
+                TargetWatch(self._target, self._lanes, self._following.park).look,
             ),
             self._every(self._settings.runs_seconds, self._scribe.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
@@ -290,7 +290,7 @@ class Stint:
             lanes = list(self._lanes.values())
             for lane in lanes:
                 if lane.stopping and lane.is_empty:
-                    await self._park(lane, lane.stopping)
+                    await self._following.park(lane, lane.stopping)
             waiting = [lane for lane in self._lanes.busy() if lane.waits_for_cover]
             is_due = now - last > self._settings.ledger_seconds
             if is_due or self._pace.bytes_since_commit > bytes_max:
@@ -367,7 +367,7 @@ class Stint:
             timeout_ms=self._settings.request_timeout_ms // 2,
             prove=self._prove,
             uncovered=self._uncovered.set,
-            park=self._park,
+            park=self._following.park,
             shipped=self._pace.shipped,
         )
 
@@ -383,17 +383,6 @@ class Stint:
 
     async def _prove(self, lanes: list[Lane]) -> bool:
         return await self._scribe.commit(lanes, even_unchanged=True)
-
-    async def _park(self, lane: Lane, loss: Loss) -> None:
-        self._book.note([lane], {}, {})
-        if not await self._scribe.park(lane, loss):
-            return  # it was no longer ours to stop
-        if lane.partition in self._following.own:
-            self._taking.stop(lane.partition, str(loss))
-            return
-        self._scribe.parked.pop(lane.partition, None)
-        if self._following.is_nobodys(lane.partition):
-            self._taking.say_parked(lane.partition, str(loss))
 
     async def _look_around(self) -> None:
         """Metadata is read again after errors; this is for changes that cause none."""
