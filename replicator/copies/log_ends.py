@@ -11,19 +11,26 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from replicator.topics.admin_error import OUTDATED, kafka_error
 
 ASK_SECONDS = 0.25
 ANSWER_SECONDS_MAX = 5.0
 
 
 class Ends(NamedTuple):
-    """By partition, the next offset to be written at that time; who did not answer is left out."""
+    """What was answered.
+
+    Args:
+        ends: by partition, the next offset to be written at that time.
+        silence: by partition, why it did not answer.
+    """
 
     asked_at_ms: int
     ends: Mapping[int, int]
-    is_whole: bool
+    silence: Mapping[int, KafkaError]
 
 
 class LogEnds:
@@ -31,7 +38,8 @@ class LogEnds:
 
     def __init__(self, options: Mapping[str, Any], topic: str, partitions: Iterable[int]) -> None:
         """`options` are confluent_kafka's."""
-        self._client = AdminClient(dict(options))
+        self._options = dict(options)
+        self._client = AdminClient(self._options)
         self._places = [TopicPartition(topic, number) for number in partitions]
         self._asked_at_ms = 0
         self._ask_again_at = 0.0
@@ -45,10 +53,17 @@ class LogEnds:
             return None
         if not all(answer.done() for answer in self._answers.values()):
             return None
-        ends = {place.partition: _end(answer) for place, answer in self._answers.items()}
+        ends: dict[int, int] = {}
+        silence: dict[int, KafkaError] = {}
+        for place, answer in self._answers.items():
+            try:
+                ends[place.partition] = int(answer.result().offset)
+            except KafkaException as failure:
+                silence[place.partition] = kafka_error(failure)
         self._answers = None
-        known = {number: end for number, end in ends.items() if end is not None}
-        return Ends(self._asked_at_ms, known, len(known) == len(self._places))
+        if any(error.code() in OUTDATED for error in silence.values()):
+            self._client = AdminClient(self._options)
+        return Ends(self._asked_at_ms, ends, silence)
 
     def _ask(self) -> None:
         self._ask_again_at = time.monotonic() + ASK_SECONDS
@@ -59,10 +74,3 @@ class LogEnds:
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=ANSWER_SECONDS_MAX,
         )
-
-
-def _end(answer: Future[Any]) -> int | None:
-    try:
-        return int(answer.result().offset)
-    except KafkaException:
-        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Generic
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from replicator.config.topology import KafkaCluster
 from replicator.copies.followed import Portion, Position, Reading, Record, beginnings
 from replicator.copies.log_ends import LogEnds
+from replicator.copies.standstill import STILL_SECONDS, Standstill
 from replicator.offsets.runs_topic import PASSING
 from replicator.topics.admin import Admin
 
@@ -27,6 +28,10 @@ POLL_SECONDS = 0.1
 # How often it is looked whether the topic is still the same one.
 LOOK_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
+
+HELD_UP = (
+    "its end is not reached; is a transaction open in it (kafka-transactions.sh find-hanging)?"
+)
 
 Read = Callable[[Message], Record | None]
 """What a message says; None where it says nothing that matters."""
@@ -84,20 +89,27 @@ class LogFollower(Generic[Record]):
             {**self._options, "client.id": f"{self._group}.ends"}, self._topic_name, partitions
         )
         consumer = self._consumer()
-        look_at = time.monotonic() + LOOK_SECONDS
+        now = time.monotonic()
+        look_at = now + LOOK_SECONDS
+        silence: Mapping[int, KafkaError] = {}
+        standstill = Standstill(partitions, now)
         try:
             consumer.assign(self._places(begun))
             while not any(reading.is_cut for reading in readings.values()):
                 self._poll(consumer, readings)
+                now = time.monotonic()
                 if news := ends.news():
                     for number, end in news.ends.items():
                         readings[number].expect(end, news.asked_at_ms)
-                    look_at = look_at if news.is_whole else 0.0
-                if time.monotonic() >= look_at:
+                    silence = news.silence
+                    look_at = 0.0 if silence else look_at
+                if now >= look_at:
                     if self._topic() != (topic_id, partitions):
                         return
-                    look_at = time.monotonic() + LOOK_SECONDS
-                yield self._taken(readings)
+                    look_at = now + LOOK_SECONDS
+                taken = self._taken(readings)
+                self._tell(standstill, taken, silence, now)
+                yield taken
         except KafkaException as error:
             raise LogUnreadable(f"{self.name}: {error}") from error
         finally:
@@ -166,6 +178,24 @@ class LogFollower(Generic[Record]):
                 readings[int(message.partition() or 0)].reach(int(message.offset() or 0))
             elif error.code() not in PASSING:
                 raise KafkaException(error)
+
+    def _tell(
+        self,
+        standstill: Standstill,
+        heard: Iterable[int],
+        silence: Mapping[int, KafkaError],
+        now: float,
+    ) -> None:
+        for number in standstill.hear(heard, now):
+            logger.warning("event=log-moves-again %s-%d", self.name, number)
+        for number in standstill.begun(now):
+            logger.warning(
+                "event=log-stands-still %s-%d brings nothing since %g s: %s",
+                self.name,
+                number,
+                STILL_SECONDS,
+                silence[number].str() if number in silence else HELD_UP,
+            )
 
     def _taken(self, readings: Mapping[int, Reading[Record]]) -> dict[int, Portion[Record]]:
         for number, reading in readings.items():

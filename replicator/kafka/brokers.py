@@ -155,6 +155,15 @@ class Brokers:
         except Unreachable as error:
             self.trouble = str(error)
 
+    async def anyone(self) -> int:
+        """Some broker of the cluster. Raises KafkaError where the metadata names none, as while all
+        are held to be dead, or Unreachable."""
+        if not self._brokers:
+            await self.refresh()
+        if not self._brokers:
+            raise KafkaError("the metadata names no broker")
+        return random.choice(list(self._brokers))
+
     async def refresh_everywhere(self) -> None:
         """Ask every broker, so that one which missed an election does not have the only word."""
 

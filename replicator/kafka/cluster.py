@@ -193,8 +193,7 @@ class Cluster(Brokers):
         async def find() -> int | None:
             node = self._coordinators.get((kind, key))
             if node is None:
-                anyone = random.choice(list(self._brokers))
-                found = await self.send(anyone, FindCoordinatorRequest(key, kind))
+                found = await self.send(await self.anyone(), FindCoordinatorRequest(key, kind))
                 if found.error_code:
                     answer = verdict(found.error_code)
                     if answer is Verdict.FORBIDDEN:

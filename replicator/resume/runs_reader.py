@@ -19,7 +19,7 @@ from replicator.offsets.runs_topic import RunsKey
 from replicator.resume.runs_memory import Source, Told
 from replicator.topics.admin import uuid_of
 from replicator.topics.admin_connection import AdminConnection
-from replicator.topics.admin_error import UnknownTopic
+from replicator.topics.admin_error import AdminError, UnknownTopic
 
 KEYS_SECONDS = 1.0
 """So often it is looked for partitions that get their first run; that reads all keys' names."""
@@ -138,14 +138,13 @@ class AggregateLogs(AdminConnection):
         return ids
 
     def starts(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        answers = self.client().list_offsets(
+        answers = self.list_offsets(
             {KafkaTopicPartition(*place): OffsetSpec.earliest() for place in places},
-            isolation_level=IsolationLevel.READ_UNCOMMITTED,
-            request_timeout=self.timeout_seconds,
+            IsolationLevel.READ_UNCOMMITTED,
         )
-        return {
-            TopicPartition(place.topic, place.partition): self.wait(
-                answer, f"the start of {place.topic}-{place.partition}"
-            ).offset
-            for place, answer in answers.items()
-        }
+        found = {}
+        for place, answer in answers.items():
+            if isinstance(answer, AdminError):
+                raise answer
+            found[TopicPartition(place.topic, place.partition)] = answer
+        return found

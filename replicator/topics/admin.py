@@ -127,18 +127,16 @@ class Admin(AdminConnection):
             spec = OffsetSpec.for_timestamp(which)
         else:
             spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
-        answers = self.client().list_offsets(
+        answers = self.list_offsets(
             {TopicPartition(topic, number): spec for topic, number in partitions},
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=self.timeout_seconds,
+            IsolationLevel.READ_COMMITTED,
         )
         known: dict[tuple[str, int], int] = {}
-        for partition, answer in answers.items():
-            try:
-                offset = self.wait(answer, f"offsets of {partition.topic}-{partition.partition}")
-            except (UnknownTopic, Refused):
-                continue
-            known[partition.topic, partition.partition] = offset.offset
+        for place, answer in answers.items():
+            if isinstance(answer, int):
+                known[place.topic, place.partition] = answer
+            elif not isinstance(answer, UnknownTopic | Refused):
+                raise answer
         return known
 
     def _all_names(self, client: AdminClient) -> list[str]:

@@ -1,17 +1,19 @@
 """An admin client of one Kafka cluster that says why it gets no answer (confluent_kafka)."""
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from replicator.config.topology import KafkaCluster
 from replicator.topics.admin_error import (
     LOST,
     NOT_LET_IN,
     AdminError,
+    Outdated,
     Unreachable,
     kafka_error,
     translated,
@@ -68,6 +70,32 @@ class AdminConnection:
         # "All brokers down" only repeats what the error before it explained.
         if self._complaint is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._complaint = error
+
+    def list_offsets(
+        self, asked: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel
+    ) -> dict[TopicPartition, int | AdminError]:
+        """ListOffsets: what each partition answers. Partitions may differ in what is asked."""
+        found = self._list_offsets(asked, isolation)
+        again = {place: asked[place] for place, it in found.items() if isinstance(it, Outdated)}
+        if again:
+            self._known_client = None
+            found |= self._list_offsets(again, isolation)
+        return found
+
+    def _list_offsets(
+        self, asked: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel
+    ) -> dict[TopicPartition, int | AdminError]:
+        answers = self.client().list_offsets(
+            dict(asked), isolation_level=isolation, request_timeout=self.timeout_seconds
+        )
+        found: dict[TopicPartition, int | AdminError] = {}
+        for place, answer in answers.items():
+            try:
+                doing = f"offsets of {place.topic}-{place.partition}"
+                found[place] = int(self.wait(answer, doing).offset)
+            except AdminError as error:
+                found[place] = error
+        return found
 
     def wait(
         self, answer: "Future[Result]", doing: str, forgiven: frozenset[int] = frozenset()

@@ -6,6 +6,7 @@ AdminError                  names the cluster, and the mend
 |- NotAuthorized            let in, but without the right that is named
 |- UnknownTopic             the topic is not there (any more)
 |- Refused                  anything else the cluster said no to
+   |- Outdated              the client knows former leaders; a new client asks the present ones
 """
 
 from confluent_kafka import KafkaError, KafkaException
@@ -38,6 +39,15 @@ NOT_AUTHORIZED = frozenset(
     }
 )
 UNKNOWN_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, 100})  # 100: by its id
+# librdkafka's admin client (2.16) goes on asking a former leader, or with a former epoch, for as
+# long as it keeps what it knows of the topic, which is for minutes.
+OUTDATED = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+    }
+)
 
 
 class AdminError(Exception):
@@ -68,6 +78,10 @@ class Refused(AdminError):
     """The cluster said no. Read why."""
 
 
+class Outdated(Refused):
+    """The client knows former leaders. Ask with a new one."""
+
+
 def kafka_error(failure: KafkaException) -> KafkaError:
     """The error inside; librdkafka always puts one there."""
     inside = failure.args[0]
@@ -93,7 +107,8 @@ def translated(
         return NotAuthorized(name, f"{doing}: {user} may not ({error.str()}); grant the right")
     if code in UNKNOWN_TOPIC:
         return UnknownTopic(name, f"{doing}: no such topic")
-    return Refused(name, f"{doing}: {error.str()} ({error.name()})")
+    kind = Outdated if code in OUTDATED else Refused
+    return kind(name, f"{doing}: {error.str()} ({error.name()})")
 
 
 def refusal(error: KafkaError, cluster: KafkaCluster) -> str:

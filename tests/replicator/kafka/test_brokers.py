@@ -4,13 +4,15 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
+from aiokafka.protocol.coordination import FindCoordinatorRequest
 
 from replicator.config.security import Security
 from replicator.config.topology import KafkaCluster
 from replicator.kafka import brokers
 from replicator.kafka.brokers import Leader
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.cluster import GROUP, Cluster
 from replicator.kafka.verdict import Code
+from replicator.kafka.wire.metadata import MetadataRequest
 from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
 
@@ -126,3 +128,26 @@ async def test_a_connection_on_which_an_answer_never_came_is_not_asked_again(mon
         with pytest.raises(TimeoutError):
             await cluster.send(0, object())
     assert len(made) == 2
+
+
+async def test_while_no_broker_is_named_a_coordinator_is_asked_for_again_and_again(monkeypatch):
+    """A cluster whose brokers are all held to be dead answers with metadata that names none."""
+    asked = []
+
+    class Answering(Silent):
+        async def send(self, request):
+            asked.append(type(request).__name__)
+            if isinstance(request, MetadataRequest):
+                is_back = len(asked) >= 3
+                return SimpleNamespace(brokers=[(1, "h", 1)] if is_back else [], topics=[])
+            if isinstance(request, FindCoordinatorRequest):
+                return SimpleNamespace(error_code=0, coordinator_id=1)
+            return "answered"
+
+    async def connect(host, port, **options):
+        return Answering()
+
+    monkeypatch.setattr(brokers, "connect", connect)
+    cluster = Cluster("east", KafkaCluster(bootstrap=("h:1",)))
+    assert await cluster.ask_coordinator(GROUP, "g", object(), lambda response: []) == "answered"
+    assert asked == [*["MetadataRequest"] * 3, "FindCoordinatorRequest", "object"]
