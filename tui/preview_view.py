@@ -98,7 +98,7 @@ def _moves(preview: Preview) -> tuple[MoveStatus, ...]:
 def _loads(preview: Preview) -> list[tuple[int, float | None, float | None]]:
     """By carrier, what it is predicted to carry before and after; None: not known, or none."""
     outcome = preview.outcome
-    if not outcome.shares or outcome.status.degraded:
+    if not outcome.known.shares or outcome.status.degraded:
         return [(carrier, None, None) for carrier in sorted(preview.before)]
     after = outcome.status.loads
     carriers = sorted({*preview.before, *after})

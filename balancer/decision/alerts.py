@@ -123,15 +123,21 @@ def frozen(route: str, reason: str | None, seconds: float) -> list[Alert]:
     return [Alert(AlertName.FROZEN, route, text, {"seconds": seconds})] if reason else []
 
 
-def executors_fewer(route: str, slots: int | None, carrying: int) -> list[Alert]:
-    """Where carriers have to share task slots."""
-    if slots is None or slots >= carrying:
+def executors_fewer(
+    route: str, slots: int | None, carrying: int, elsewhere: int = 0
+) -> list[Alert]:
+    """Where carriers have to share task slots.
+
+    Args:
+        elsewhere: carriers of other streams, which run in the same slots.
+    """
+    if slots is None or slots >= carrying + elsewhere:
         return []
-    text = (
-        f"{carrying} carriers share {slots} task slots: add executors, or lower carriers_max to "
-        f"{slots}"
-    )
-    return [Alert(AlertName.EXECUTORS_FEWER, route, text, {"slots": slots, "carriers": carrying})]
+    others = f", and {elsewhere} of other streams," if elsewhere else ""
+    text = f"{carrying} carriers{others} share {slots} task slots: add executors, or lower "
+    text += "carriers_max of some" if elsewhere else f"carriers_max to {slots}"
+    evidence = {"slots": slots, "carriers": carrying, "carriers elsewhere": elsewhere}
+    return [Alert(AlertName.EXECUTORS_FEWER, route, text, evidence)]
 
 
 def lagging(

@@ -30,7 +30,7 @@ def forced(view: RouteView, limits: Limits) -> Placement:
         if counts[carrier] <= limits.partitions_max
     }
     pinned = replace(view, pins=stays | dict(view.pins))
-    found = place(pinned, replace(limits, slack=_ANY), Scope.STICKY)
+    found = place(pinned, replace(limits, slack=_ANY), Scope.STICKY, sets_hot_apart=False)
     return housed(capped(found, view, 0), view)
 
 

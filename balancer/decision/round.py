@@ -167,7 +167,7 @@ def _alerts(
     given = [
         *alerts.degraded(name, view.degraded),
         *alerts.frozen(name, frozen_for, standing.freeze.seconds(view.now_ms)),
-        *alerts.executors_fewer(name, view.slots, len(counts)),
+        *alerts.executors_fewer(name, view.slots, len(counts), view.carriers_elsewhere),
         *alerts.lagging(name, standing.lag.lagging(rules, view.now_ms), view.lag_seconds),
         *alerts.doubted(name, view.doubts, shares),
         *alerts.pins_impossible(name, pins, excluded),

@@ -39,6 +39,7 @@ class RoundView:
         lag_seconds: of those of which it is known.
         standing: what the last round left; None before the first.
         slots: how many Spark tasks can run at once; None where that is not known.
+        carriers_elsewhere: of other streams, which run in the same slots.
         silent: carriers that should report, and do not.
         degraded: why no share can be believed; None where they can.
         withdrawn: partitions that are not carried any more on purpose: these have not vanished.
@@ -54,6 +55,7 @@ class RoundView:
     standing: Standing | None = None
     orders: Orders = field(default_factory=Orders)
     slots: int | None = None
+    carriers_elsewhere: int = 0
     silent: Set[int] = frozenset()
     degraded: str | None = None
     withdrawn: Set[TopicPartition] = frozenset()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from balancer.decision.placing import Scope
 from balancer.demand.load_model import Factors
 from balancer.plan import TopicPartition
+from replicator.balancing.partition_need import PartitionNeed, needs_of
 from replicator.balancing.route_settings import OPENED, UNOPENED
 from replicator.balancing.source_watch import SourceWatch
 from replicator.balancing.stream_round import Outcome, Scene, StreamRound
@@ -34,6 +35,7 @@ class Preview:
     Args:
         generation: of the placement that it is made upon; 0 where there is none.
         before: by carrier, what it is predicted to carry as things are.
+        needs: of each partition that is to be carried, the heaviest first.
     """
 
     route: Route
@@ -41,6 +43,7 @@ class Preview:
     generation: int
     outcome: Outcome
     before: Mapping[int, float]
+    needs: tuple[PartitionNeed, ...] = ()
 
 
 async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Preview]:
@@ -74,8 +77,9 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
             before = dict.fromkeys(placed.carriers if placed else sorted(set(where.values())), 0.0)
             for partition, carrier in where.items():
                 if carrier in before:
-                    before[carrier] += outcome.shares.get(partition, 0.0)
-            found.append(Preview(route, name, generation, outcome, before))
+                    before[carrier] += outcome.known.shares.get(partition, 0.0)
+            needs = tuple(needs_of(scene, outcome.known, where))
+            found.append(Preview(route, name, generation, outcome, before, needs))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from balancer.demand.demand import believed, demands
+from balancer.demand.demand import Basis, believed, demands
 from balancer.demand.load_model import LoadModel
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
@@ -28,11 +28,13 @@ class Known:
     Args:
         measured: those whose own traffic was looked at lately.
         doubts: why a new share was not believed.
+        bases: where each share comes from.
     """
 
-    shares: Mapping[TopicPartition, float]
-    measured: Set[TopicPartition]
+    shares: Mapping[TopicPartition, float] = field(default_factory=dict)
+    measured: Set[TopicPartition] = frozenset()
     doubts: Mapping[TopicPartition, str] = field(default_factory=dict)
+    bases: Mapping[TopicPartition, Basis] = field(default_factory=dict)
 
 
 class ShareMemory:
@@ -74,6 +76,7 @@ class ShareMemory:
             {each: demand.share for each, demand in wanted.items()},
             measured.keys() & fresh,
             found.doubts,
+            {each: demand.basis for each, demand in wanted.items()},
         )
 
 

@@ -17,7 +17,7 @@ from balancer.demand.demand import measured_part
 from balancer.demand.load_model import Factors, LoadModel
 from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
-from balancer.plan import TopicPartition
+from balancer.plan import CarrierId, TopicPartition
 from replicator.balancing.route_settings import OPENED, UNOPENED, settings_of
 from replicator.balancing.shares import Known, ShareMemory
 from replicator.config.balance_settings import BalanceSettings
@@ -97,7 +97,7 @@ class Outcome:
     Args:
         records, taken_back: to be written together.
         standing: for the next round, once they are written.
-        shares: that it was decided upon.
+        known: what it was decided upon.
     """
 
     status: RoundStatus
@@ -105,7 +105,7 @@ class Outcome:
     placement: Placement | None = None
     records: tuple[AnyRecord, ...] = ()
     taken_back: tuple[bytes, ...] = ()
-    shares: Mapping[TopicPartition, float] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
 
 
 class StreamRound:
@@ -157,9 +157,9 @@ class StreamRound:
             # The driver places by count as well, and nothing has to move for that.
             status = self._told(scene, of.model, partitions, known, None, first)
             if order is None:
-                return Outcome(status)
+                return Outcome(status, known=known)
             answer = self._answer(order, f"nothing is known of loads: {scene.degraded}", now_ms)
-            return Outcome(status, records=(answer,), taken_back=(key_of(order),))
+            return Outcome(status, records=(answer,), taken_back=(key_of(order),), known=known)
         is_stale = order is not None and order.generation != generation
         by_hand = asked or (order.scope if order and not is_stale else None)
         view = self._view(scene, partitions, known, standing, first, by_hand)
@@ -184,7 +184,7 @@ class StreamRound:
             decision.placement,
             tuple(records),
             taken_back,
-            known.shares,
+            known,
         )
 
     def written(self, outcome: Outcome) -> None:
@@ -210,7 +210,7 @@ class StreamRound:
         by_hand: Scope | None,
     ) -> RoundView:
         book, route, now_ms = scene.book, self._route.key, scene.now_ms
-        own = range(first, first + CARRIERS_MAX)
+        own, busy = range(first, first + CARRIERS_MAX), scene.in_force.busy()
         split = book.split(route, sorted(standing.where) if standing else (), now_ms)
         elsewhere = set(standing.where if standing else ()) - set(split.get(self._stream, ()))
         return RoundView(
@@ -240,6 +240,7 @@ class StreamRound:
                 by_hand=by_hand,
             ),
             slots=scene.in_force.slots,
+            carriers_elsewhere=len(busy - self._own(busy, first)),
             silent=self._silent(scene, first),
             degraded=scene.degraded,
             withdrawn=scene.in_force.resting(route) | elsewhere,
@@ -252,19 +253,18 @@ class StreamRound:
         now = scene.now_ms / 1000
         if now - scene.in_force.posted_at < SETTLE_SECONDS:
             return frozenset()
-        busy = {
-            carrier.number - first
-            for carrier, load in scene.in_force.plan.loads.items()
-            if carrier.route == self._route.key
-            and load
-            and carrier.number in range(first, first + CARRIERS_MAX)
-        }
+        busy = {carrier.number - first for carrier in self._own(scene.in_force.busy(), first)}
         heard = {
             report.carrier - first
             for report in scene.reports.values()
             if now - report.at < REPORT_SECONDS
         }
         return busy - heard
+
+    def _own(self, carriers: Set[CarrierId], first: int) -> Set[CarrierId]:
+        """Those of this stream."""
+        own = range(first, first + CARRIERS_MAX)
+        return {it for it in carriers if it.route == self._route.key and it.number in own}
 
     def _placed(self, standing: Standing, first: int, now_ms: int) -> Placed:
         where = ((each, first + carrier) for each, carrier in standing.where.items())

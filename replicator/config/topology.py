@@ -225,9 +225,21 @@ class Appliance(Table):
             for name in self.balance.routes
             if name not in known
         ]
+        found += self._shared_ports()
         if found:
             raise Relations(found)
         return self
+
+    def _shared_ports(self) -> Iterator[tuple[str, str]]:
+        """A region's three daemons may run on one machine."""
+        owners: dict[int, str] = {}
+        for key, port in (
+            ("metrics.port", self.metrics.port),
+            ("offsets.metrics_port", self.offsets.metrics_port),
+            ("balance.metrics_port", self.balance.metrics_port),
+        ):
+            if port and owners.setdefault(port, key) != key:
+                yield key, f"{port} is {owners[port]} as well: each daemon needs a port of its own"
 
 
 def load(path: str | Path) -> Appliance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from balancer.plan import Plan, TopicPartition
+from balancer.plan import CarrierId, Plan, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,10 @@ class InForce:
     def resting(self, route: str) -> frozenset[TopicPartition]:
         """What is paused of a route."""
         return frozenset(TopicPartition(*each) for each in dict(self.paused).get(route, ()))
+
+    def busy(self) -> frozenset[CarrierId]:
+        """The carriers, of all routes, that have something to carry."""
+        return frozenset(carrier for carrier, load in self.plan.loads.items() if load)
 
     def to_json(self) -> str:
         return json.dumps(

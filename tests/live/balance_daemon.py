@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -58,10 +58,10 @@ class Balancers:
         self._daemons.append(daemon)
         return daemon
 
-    def plan(self) -> dict[str, Any]:
-        """What `sluice balance plan` says of the default stream."""
+    def shown(self, what: Literal["plan", "partitions"]) -> dict[str, Any]:
+        """What `sluice balance` shows of that of the default stream."""
         config = str(self.region.directory / "appliance.toml")
-        command = [str(SLUICE), "balance", "plan", "--config", config, "--region", self.region.name]
+        command = [str(SLUICE), "balance", what, "--config", config, "--region", self.region.name]
         done = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, check=True)
         (stream,) = json.loads(done.stdout)["streams"]
         assert isinstance(stream, dict)

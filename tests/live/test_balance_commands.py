@@ -146,6 +146,16 @@ def test_a_plan_says_why_nothing_is_known_of_loads(balanced, ask, values):
     assert ask("balance", "plan", "--stream", "gold")[0] == ExitCode.USAGE
 
 
+def test_partitions_of_which_nothing_is_known_are_shown_as_such(balanced, ask, values):
+    balanced.show_driver()
+    (stream,) = values("balance", "partitions", "--topic", "orders")["streams"]
+    assert [(it["topic"], it["partition"]) for it in stream["partitions"]] == [*map(tuple, ORDERS)]
+    assert {it["basis"] for it in stream["partitions"]} == {"default"}
+    code, out, err = ask("balance", "partitions")
+    assert code == ExitCode.DONE and "nothing: a default" in out and "payments" in out
+    assert "loads are not known" in err
+
+
 @pytest.fixture
 def answering(balanced: Balanced) -> Iterator[Callable[..., None]]:
     """`answering(make)`: a thread that waits for an order by hand, and publishes what is made."""

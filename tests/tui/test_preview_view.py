@@ -4,6 +4,7 @@ from balancer.decision.placement import Move, Placement, Reason
 from balancer.decision.placing import Scope
 from balancer.plan import TopicPartition
 from replicator.balancing.preview import Preview
+from replicator.balancing.shares import Known
 from replicator.balancing.stream_round import Outcome
 from replicator.placements.round_status import MoveStatus
 from tests.tui.balance_records import ROUTE, status
@@ -35,7 +36,7 @@ def preview(moves: int = 1, stream: str = "default", **more) -> Preview:
         held=None,
         **more,
     )
-    outcome = Outcome(told, placement=placement if moves else None, shares={ORDERS: 0.2})
+    outcome = Outcome(told, placement=placement if moves else None, known=Known({ORDERS: 0.2}))
     return Preview(ROUTE, stream, 3, outcome, {0: 0.3, 1: 0.6})
 
 

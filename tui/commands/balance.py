@@ -76,6 +76,31 @@ def show(errand: Errand, carriers: bool) -> int:
 @balance.command()
 @on_routes
 @stream_option
+@click.option("--topic", metavar="TOPIC", help="Only its partitions.")
+@click.option("--all", "all_partitions", is_flag=True, help="A line for each, also of many.")
+@output_option
+def partitions(errand: Errand, stream: str | None, topic: str | None, all_partitions: bool) -> int:
+    """Show what each partition takes of its carrier, and of what that is made.
+
+    The heaviest first: its carrier, its load (of a carrier's time), its traffic at the source, how
+    far behind it is, and by what all that is known. Ends with 4 when no driver shows what it
+    carries.
+    """
+    from balancer.decision.placing import Scope
+    from replicator.balancing.preview import previews
+    from tui.needs_view import Needs, as_text, as_values
+
+    all_of_region = asyncio.run(previews(errand.appliance, errand.region, Scope.STICKY))
+    found = _of_stream(all_of_region, errand.routes, stream)
+    needs = Needs(errand.region, tuple(found), topic)
+    emit(errand.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
+    warn(*needs.remarks())
+    return ExitCode.DONE
+
+
+@balance.command()
+@on_routes
+@stream_option
 @full_option
 @click.option("--moves", is_flag=True, help="A line for each move, also of many.")
 @output_option

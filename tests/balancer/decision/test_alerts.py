@@ -78,7 +78,14 @@ def test_why_loads_are_not_known_or_a_route_is_frozen_is_said():
 
 def test_task_slots_that_carriers_share_are_counted():
     found = only(alerts.executors_fewer(ROUTE, 3, 5))
-    assert found.evidence == {"slots": 3, "carriers": 5}
+    assert found.evidence == {"slots": 3, "carriers": 5, "carriers elsewhere": 0}
+    assert found.text.endswith("or lower carriers_max to 3")
+
+
+def test_carriers_of_other_streams_need_task_slots_too():
+    found = only(alerts.executors_fewer(ROUTE, 6, 5, elsewhere=2))
+    assert "5 carriers, and 2 of other streams, share 6 task slots" in found.text
+    assert not alerts.executors_fewer(ROUTE, 7, 5, elsewhere=2)
 
 
 def test_of_many_that_lag_some_are_named_and_all_are_evidence():

@@ -282,3 +282,17 @@ def test_a_hot_partition_is_named_with_its_topic():
     hot = {**rates(0.1), PARTITIONS[0]: Rate(9 * MIB, 1)}
     alerts = stream_round().round(scene(rates=hot)).status.alerts
     assert any(each.name == "hot partition" and "orders" in each.text for each in alerts)
+
+
+def test_carriers_of_other_streams_and_routes_count_where_task_slots_are_few():
+    theirs: dict[CarrierId, tuple[TopicPartition, ...]] = {
+        CarrierId(ROUTE.key, 1000): (TopicPartition("own", 0),),
+        CarrierId("east.east", 0): (TopicPartition("own", 0),),
+        CarrierId("east.east", 1): (),
+    }
+    ours = in_force(slots=3)
+    shown = replace(ours, plan=Plan(1, {**ours.plan.loads, **theirs}))
+    status = stream_round().round(scene(in_force=shown)).status
+    (alert,) = status.alerts
+    assert "2 carriers, and 2 of other streams, share 3 task slots" in alert.text
+    assert not stream_round().round(scene(in_force=replace(shown, slots=4))).status.alerts

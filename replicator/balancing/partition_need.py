@@ -1,0 +1,68 @@
+"""What each partition asks of its carrier now, and by what that is known: for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from balancer.demand.demand import Basis
+from balancer.demand.window import Rate
+from balancer.plan import TopicPartition
+from replicator.balancing.shares import Known
+from replicator.balancing.stream_round import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionNeed:
+    """One partition's.
+
+    Args:
+        carrier: None: nobody has it yet.
+        share: of a carrier's time.
+        rate: of the source, that the share was made of; None: nothing is known of the partition
+            itself.
+        lag_records, lag_seconds: None: its carrier has not said.
+        doubt: why its rate is not believed, where it is not.
+    """
+
+    partition: TopicPartition
+    carrier: int | None
+    share: float
+    basis: Basis
+    rate: Rate | None
+    lag_records: int | None
+    lag_seconds: float | None
+    doubt: str | None
+
+
+def needs_of(
+    scene: Scene, known: Known, where: Mapping[TopicPartition, int]
+) -> list[PartitionNeed]:
+    """The heaviest first.
+
+    Args:
+        where: the carrier of each, as things are.
+    """
+    heaviest = sorted(known.shares, key=lambda each: (-known.shares[each], each))
+    return [_need(each, scene, known, where.get(each)) for each in heaviest]
+
+
+def _need(
+    partition: TopicPartition, scene: Scene, known: Known, carrier: int | None
+) -> PartitionNeed:
+    basis = known.bases[partition]
+    rate = {
+        Basis.MEASURED: scene.rates.get(partition),
+        Basis.FILE: scene.throughput.rate(partition),
+    }.get(basis)
+    report = scene.reports.get(partition)
+    return PartitionNeed(
+        partition=partition,
+        carrier=carrier,
+        share=known.shares[partition],
+        basis=basis,
+        rate=rate,
+        lag_records=report.lag_records if report else None,
+        lag_seconds=report.lag_seconds if report else None,
+        doubt=known.doubts.get(partition),
+    )

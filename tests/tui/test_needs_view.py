@@ -1,0 +1,67 @@
+"""`sluice balance partitions` for people and programs."""
+
+from balancer.demand.demand import Basis
+from balancer.demand.window import Rate
+from balancer.plan import TopicPartition
+from replicator.balancing.partition_need import PartitionNeed
+from replicator.balancing.preview import Preview
+from replicator.balancing.stream_round import Outcome
+from tests.tui.balance_records import ROUTE, status
+from tui.needs_view import SHOWN_MAX, Needs, as_text, as_values
+
+
+def need(number: int = 0, topic: str = "orders", **more) -> PartitionNeed:
+    known = {
+        "carrier": 1,
+        "share": 0.25,
+        "basis": Basis.MEASURED,
+        "rate": Rate(2_000_000.4, 900.0),
+        "lag_records": 7,
+        "lag_seconds": 0.4,
+        "doubt": None,
+    }
+    return PartitionNeed(partition=TopicPartition(topic, number), **known | more)
+
+
+UNSEEN = need(1, carrier=None, basis=Basis.TOPIC, rate=None, lag_records=None, lag_seconds=None)
+
+
+def needs(*found: PartitionNeed, topic: str | None = None, **told) -> Needs:
+    outcome = Outcome(status(**{"degraded": None, **told}))
+    return Needs("east", (Preview(ROUTE, "default", 3, outcome, {}, found),), topic)
+
+
+def test_people_see_load_traffic_lag_and_by_what_it_is_known():
+    lines = as_text(needs(need(), UNSEEN)).splitlines()
+    assert lines[0] == "west>east: 2 partitions, generation 3"
+    assert lines[3].split() == ["orders", "0", "1", "0.250", "2000000", "900", "7", "its", "log"]
+    assert lines[4].split()[2:7] == ["-", "0.250", "?", "?", "?"]
+    assert lines[4].endswith("its topic's mean")
+
+
+def test_values_have_null_for_what_is_not_known():
+    (stream,) = as_values(needs(need(), UNSEEN))["streams"]
+    first, second = stream["partitions"]
+    assert (first["bytes_per_second"], first["basis"]) == (2_000_000.4, "measured")
+    assert (second["carrier"], second["records_per_second"], second["lag_seconds"]) == (None,) * 3
+
+
+def test_of_many_the_heaviest_are_shown_unless_all_are_asked_for():
+    many = needs(*map(need, range(SHOWN_MAX + 5)))
+    assert f"{SHOWN_MAX} of {SHOWN_MAX + 5}, the heaviest; --all" in as_text(many)
+    assert len(as_text(many).splitlines()) == SHOWN_MAX + 4
+    assert len(as_text(many, all_partitions=True).splitlines()) == SHOWN_MAX + 5 + 3
+
+
+def test_only_a_topic_that_is_asked_for_is_shown():
+    found = needs(need(), need(topic="clicks"), topic="clicks")
+    (stream,) = as_values(found)["streams"]
+    assert [it["topic"] for it in stream["partitions"]] == ["clicks"]
+    assert "orders" not in as_text(found)
+
+
+def test_what_is_not_believed_is_said_with_the_reason():
+    assert "  orders-0: it jumped" in as_text(needs(need(doubt="it jumped")))
+    assert needs(need()).remarks() == []
+    (remark,) = needs(need(), degraded="nobody looks").remarks()
+    assert remark == "west>east: loads are not known: nobody looks"

@@ -1,0 +1,122 @@
+"""What `sluice balance partitions` prints: what each partition takes of its carrier, and of what
+that is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from balancer.demand.demand import Basis
+from replicator.balancing.partition_need import PartitionNeed
+from replicator.balancing.preview import Preview
+from tui.balance_view import decimals, stream_label
+from tui.order_view import SCHEMA_VERSION
+from tui.output import table
+
+SHOWN_MAX = 40
+HEADS = ("TOPIC", "PARTITION", "CARRIER", "LOAD", "BYTES/S", "RECORDS/S", "LAG", "KNOWN BY")
+_WORDS = {
+    Basis.MEASURED: "its log",
+    Basis.FILE: "throughput_file",
+    Basis.TOPIC: "its topic's mean",
+    Basis.DEFAULT: "nothing: a default",
+}
+NONE = "-"
+"""There is none; what is not known is ?."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is to be shown.
+
+    Args:
+        topic: only its partitions; None: of all.
+    """
+
+    region: str
+    previews: tuple[Preview, ...]
+    topic: str | None = None
+
+    def of(self, preview: Preview) -> list[PartitionNeed]:
+        """The heaviest first."""
+        return [it for it in preview.needs if self.topic in (None, it.partition.topic)]
+
+    def remarks(self) -> list[str]:
+        """Why what is shown is not acted upon, where it is not."""
+        return [
+            f"{_label(each)}: loads are not known: {each.outcome.status.degraded}"
+            for each in self.previews
+            if each.outcome.status.degraded
+        ]
+
+
+def as_values(needs: Needs) -> dict[str, Any]:
+    """For JSON and YAML; what is not known is null."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "region": needs.region,
+        "streams": [
+            {
+                "route": preview.route.name,
+                "stream": preview.stream,
+                "generation": preview.generation,
+                "degraded": preview.outcome.status.degraded,
+                "partitions": [_values(it) for it in needs.of(preview)],
+            }
+            for preview in needs.previews
+        ],
+    }
+
+
+def as_text(needs: Needs, *, all_partitions: bool = False) -> str:
+    """For people: stream by stream."""
+    shown_max = None if all_partitions else SHOWN_MAX
+    return "\n\n".join(_text(each, needs.of(each), shown_max) for each in needs.previews)
+
+
+def _values(need: PartitionNeed) -> dict[str, Any]:
+    return {
+        "topic": need.partition.topic,
+        "partition": need.partition.partition,
+        "carrier": need.carrier,
+        "load": need.share,
+        "basis": need.basis.value,
+        "bytes_per_second": need.rate.bytes_per_second if need.rate else None,
+        "records_per_second": need.rate.records_per_second if need.rate else None,
+        "lag_records": need.lag_records,
+        "lag_seconds": need.lag_seconds,
+        "doubt": need.doubt,
+    }
+
+
+def _text(preview: Preview, needs: Sequence[PartitionNeed], shown_max: int | None) -> str:
+    lines = [f"{_label(preview)}: {len(needs)} partitions, generation {preview.generation}"]
+    lines += [f"  {_place(it)}: {it.doubt}" for it in needs if it.doubt]
+    if needs:
+        lines += ["", table(HEADS, [_row(it) for it in needs[:shown_max]])]
+    if shown_max is not None and len(needs) > shown_max:
+        lines.append(f"{shown_max} of {len(needs)}, the heaviest; --all shows all of them")
+    return "\n".join(lines)
+
+
+def _row(need: PartitionNeed) -> tuple[Any, ...]:
+    rate = need.rate
+    return (
+        need.partition.topic,
+        need.partition.partition,
+        NONE if need.carrier is None else need.carrier,
+        decimals(need.share),
+        rate and round(rate.bytes_per_second),
+        rate and round(rate.records_per_second),
+        need.lag_records,
+        _WORDS[need.basis],
+    )
+
+
+def _label(preview: Preview) -> str:
+    return stream_label(preview.route.name, preview.stream)
+
+
+def _place(need: PartitionNeed) -> str:
+    return f"{need.partition.topic}-{need.partition.partition}"
