@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from balancer.decision.balance import is_balanced
@@ -63,11 +64,11 @@ def occasion(
     if is_blind:
         answer = _forced(view, route, limits) if found else None
         return Occasion(_in_order(found), answer, 0, off_peak_day)
-    sticky = _sticky(view, route, limits, rules)
-    reasons = {move.reason for move in sticky.moves} if sticky else set()
-    if Reason.TOO_MANY in reasons:
+    if _has_too_many(route, limits):
         changes.append(Trigger.TOO_MANY)
         found.append(Trigger.TOO_MANY)
+    sticky = _sticky(view, route, limits, rules)
+    reasons = {move.reason for move in sticky.moves} if sticky else set()
     drifting = _standing(view).drifting_rounds + 1 if Reason.RELIEVES in reasons else 0
     if reasons & {Reason.HOT, Reason.MAKES_ROOM}:
         found.append(Trigger.HOT)
@@ -112,6 +113,13 @@ def _changes(view: RoundView, ground: Ground, limits: Limits) -> list[Trigger]:
     if any(before.where.get(each, at) != at for each, at in route.pins.items()):
         found.append(Trigger.PINS_CHANGED)
     return found
+
+
+def _has_too_many(route: RouteView, limits: Limits) -> bool:
+    """Whether a carrier has more than it may hold, and another has room."""
+    counts = Counter(at for each, at in route.before.items() if each in route.shares)
+    least = min(counts[at] for at in route.carriers)
+    return least < limits.partitions_max < max(counts.values(), default=0)
 
 
 def _of_lag(lag: Lag, rules: Rules, now_ms: int) -> list[Trigger]:

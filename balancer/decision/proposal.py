@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from balancer.decision.cap import capped, voluntary
-from balancer.decision.forced import housed
+from balancer.decision.forced import forced, housed
 from balancer.decision.limits import Limits
 from balancer.decision.loads import calm_loads, excess, loads
 from balancer.decision.placement import Placement, Reason
@@ -16,9 +18,20 @@ WORTH = 0.01
 def proposed(view: RouteView, limits: Limits, scope: Scope, most: int) -> Placement:
     """A plan with so many moves at most that nothing forces.
 
-    Moves that only relieve are left out where those that remain of them relieve nobody: what is no
-    better than what stands would be moved again by the next round.
+    Where these leave more on a carrier than it may hold, only what is forced is done: what would
+    have made room there was among the moves that were left out.
     """
+    found = _relieving(view, limits, scope, most)
+    if _surplus(found, limits):
+        least = forced(view, limits)
+        if _surplus(least, limits) < _surplus(found, limits):
+            return least
+    return found
+
+
+def _relieving(view: RouteView, limits: Limits, scope: Scope, most: int) -> Placement:
+    """Moves that only relieve are left out where those that remain of them relieve nobody: what is
+    no better than what stands would be moved again by the next round."""
     whole = housed(place(view, limits, scope), view)
     some = capped(whole, view, most)
     if {move.reason for move in voluntary(some.moves)} != {Reason.RELIEVES}:
@@ -29,6 +42,12 @@ def proposed(view: RouteView, limits: Limits, scope: Scope, most: int) -> Placem
         excess(calm_loads(each.where, each.loads, each.hot), limit) for each in (some, still)
     )
     return some if left < was else still
+
+
+def _surplus(placement: Placement, limits: Limits) -> int:
+    """How many partitions carriers have above what they may hold."""
+    counts = Counter(placement.where.values())
+    return sum(max(0, count - limits.partitions_max) for count in counts.values())
 
 
 def is_worth_it(full: Placement, view: RouteView) -> bool:

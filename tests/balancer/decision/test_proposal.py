@@ -26,6 +26,17 @@ def test_what_relieves_nobody_is_left_out():
     assert proposed(view, limits, Scope.STICKY, 9).loads == pytest.approx({0: 0.9, 1: 0.9})
 
 
+def test_a_carrier_with_too_many_is_relieved_where_the_moves_that_would_do_it_are_left_out():
+    shares = {at(0): 0.0, at(1): 1.0, at(2): 1.0}  # two that are hot, beside a light one
+    view = RouteView(shares, range(3), dict.fromkeys(shares, 0))
+    limits = Limits(partitions_max=2)
+    reasons = {move.reason for move in place(view, limits, Scope.STICKY).moves}
+    assert reasons == {Reason.HOT, Reason.MAKES_ROOM}
+    (move,) = proposed(view, limits, Scope.STICKY, 0).moves
+    assert (move.partition, move.reason) == (at(0), Reason.TOO_MANY)
+    assert len(proposed(view, limits, Scope.STICKY, 2).moves) == 2
+
+
 def test_everything_is_placed_anew_only_for_markedly_less_on_the_heaviest():
     shares = even(100) | {at(0): 0.012}
     view = RouteView(shares, range(5), {at(n): n % 5 for n in range(100)})
