@@ -87,18 +87,23 @@ def _hot(
 
 
 def resize(
-    route: str, wanted: Wanted | None, overloaded: Mapping[int, float], slots: int | None
+    route: str,
+    wanted: Wanted | None,
+    overloaded: Mapping[int, float],
+    slots: int | None,
+    elsewhere: int = 0,
 ) -> list[Alert]:
     """Where the limits allow too few carriers, or some carry more than all of their time.
 
     Args:
         overloaded: such carriers, but for those that a single partition alone makes so.
         slots: Spark tasks that can run at once; None: not known.
+        elsewhere: carriers of other streams, which run in the same slots.
     """
     texts, evidence = [], {f"carrier {at}": load for at, load in sorted(overloaded.items())}
     if wanted and wanted.lacking:
         mend = "raise carriers_max"
-        if slots is not None and slots <= wanted.carriers:
+        if slots is not None and slots <= wanted.carriers + elsewhere:
             mend = f"add executors, as there are {slots} task slots; if it is set, {mend} too"
         texts.append(f"{wanted.lacking} more carriers needed: {mend}")
         evidence |= {"needed": wanted.needed, "carriers": wanted.carriers}

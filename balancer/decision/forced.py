@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from balancer.decision.by_count import by_count
@@ -18,20 +19,39 @@ _ANY = 1e6
 
 
 def forced(view: RouteView, limits: Limits) -> Placement:
-    """What is placed stays where it is, hot or not, as long as its carrier may hold it."""
+    """What is placed stays where it is, hot or not, as long as its carrier may hold it: where there
+    are too many the lightest leave, as far as another that has no hot one has room."""
     carriers = set(view.carriers)
     placed = {
-        each: view.before[each] for each in view.shares if view.before.get(each, -1) in carriers
+        each: view.before[each]
+        for each in view.shares
+        if each not in view.pins and view.before.get(each, -1) in carriers
     }
-    counts = Counter(placed.values())
-    stays = {
-        each: carrier
-        for each, carrier in placed.items()
-        if counts[carrier] <= limits.partitions_max
-    }
+    leaving = _leaving(placed, view, limits)
+    stays = {each: carrier for each, carrier in placed.items() if each not in leaving}
     pinned = replace(view, pins=stays | dict(view.pins))
-    found = place(pinned, replace(limits, slack=_ANY), Scope.STICKY, sets_hot_apart=False)
-    return housed(capped(found, view, 0), view)
+    found = place(pinned, replace(limits, slack=_ANY), Scope.STICKY)
+    moves = (
+        replace(move, reason=Reason.TOO_MANY) if move.partition in leaving else move
+        for move in found.moves
+    )
+    return housed(capped(replace(found, moves=tuple(moves)), view, 0), view)
+
+
+def _leaving(
+    placed: Mapping[TopicPartition, int], view: RouteView, limits: Limits
+) -> set[TopicPartition]:
+    """Those above what a carrier may hold beside what is pinned to it, the lightest first."""
+    pinned = Counter(carrier for each, carrier in view.pins.items() if each in view.shares)
+    held = Counter(placed.values())
+    above = {at: pinned[at] + count - limits.partitions_max for at, count in held.items()}
+    leaving = set()
+    if any(count > 0 for count in above.values()):
+        for each in sorted(placed, key=lambda each: (view.shares[each], each)):
+            if above[placed[each]] > 0:
+                above[placed[each]] -= 1
+                leaving.add(each)
+    return leaving
 
 
 def forced_by_count(view: RouteView) -> Placement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from balancer.plan import TopicPartition
@@ -30,3 +31,8 @@ def calm_loads(
 def excess(found: Iterable[float], limit: float) -> float:
     """How much these have above a limit, all together."""
     return sum(max(0.0, load - limit) for load in found)
+
+
+def surplus(where: Where, partitions_max: int) -> int:
+    """How many partitions carriers have above what each may hold, all together."""
+    return sum(max(0, count - partitions_max) for count in Counter(where.values()).values())

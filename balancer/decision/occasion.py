@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 from balancer.decision.balance import is_balanced
@@ -10,11 +9,11 @@ from balancer.decision.cap import capped
 from balancer.decision.forced import forced, forced_by_count, housed
 from balancer.decision.ground import Ground
 from balancer.decision.limits import Limits
-from balancer.decision.loads import calm_loads
+from balancer.decision.loads import calm_loads, surplus
 from balancer.decision.monitor import Lag
 from balancer.decision.placement import Placement, Reason
 from balancer.decision.placing import RouteView, Scope, place
-from balancer.decision.proposal import is_worth_it, proposed
+from balancer.decision.proposal import fitting, is_worth_it, proposed
 from balancer.decision.round_view import RoundView
 from balancer.decision.rules import Rules
 from balancer.decision.standing import Standing
@@ -89,6 +88,7 @@ def occasion(
     answer = (sticky or forced(route, limits)) if found else None
     if full and widest(found) is Scope.FULL:
         answer = capped(full, route, _moves_max(view, rules))
+    answer = answer and fitting(answer, route, limits)
     return Occasion(_in_order(found), answer, drifting, off_peak_day if day is None else day)
 
 
@@ -116,10 +116,11 @@ def _changes(view: RoundView, ground: Ground, limits: Limits) -> list[Trigger]:
 
 
 def _has_too_many(route: RouteView, limits: Limits) -> bool:
-    """Whether a carrier has more than it may hold, and another has room."""
-    counts = Counter(at for each, at in route.before.items() if each in route.shares)
-    least = min(counts[at] for at in route.carriers)
-    return least < limits.partitions_max < max(counts.values(), default=0)
+    """Whether a carrier has more than it may hold, and others have room for some of that."""
+    before = {each: at for each, at in route.before.items() if each in route.shares}
+    if not surplus(before, limits.partitions_max):
+        return False
+    return any(move.reason is Reason.TOO_MANY for move in forced(route, limits).moves)
 
 
 def _of_lag(lag: Lag, rules: Rules, now_ms: int) -> list[Trigger]:
@@ -144,7 +145,7 @@ def _sticky(view: RoundView, route: RouteView, limits: Limits, rules: Rules) -> 
     """The sticky plan, if there is one."""
     if view.standing is None or is_balanced(route, limits):
         return None
-    return proposed(route, limits, Scope.STICKY, _moves_max(view, rules))
+    return proposed(route, limits, _moves_max(view, rules))
 
 
 def _relieved(

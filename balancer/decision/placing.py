@@ -50,13 +50,8 @@ class RouteView:
     pins: Where = field(default_factory=dict)
 
 
-def place(
-    view: RouteView, limits: Limits, scope: Scope, *, sets_hot_apart: bool = True
-) -> Placement:
+def place(view: RouteView, limits: Limits, scope: Scope) -> Placement:
     """The placement; the same view gives the same, byte for byte.
-
-    Args:
-        sets_hot_apart: whether hot partitions get carriers of their own.
 
     Raises:
         ValueError: a share that is no load, no carriers, or a pin to none of them.
@@ -65,7 +60,7 @@ def place(
     _check(view, partitions)
     pins = {each: view.pins[each] for each in partitions if each in view.pins}
     hot = {each: view.shares[each] for each in partitions if view.shares[each] > limits.threshold}
-    alone = _alone(view, hot, pins) if sets_hot_apart else {}
+    alone = _alone(view, hot, pins)
     fixed = pins | alone
     free = [each for each in partitions if each not in fixed]
     carriers = sorted(set(view.carriers) - set(alone.values()))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from balancer.decision.cap import capped, voluntary
 from balancer.decision.forced import forced, housed
 from balancer.decision.limits import Limits
-from balancer.decision.loads import calm_loads, excess, loads
+from balancer.decision.loads import calm_loads, excess, loads, surplus
 from balancer.decision.placement import Placement, Reason
 from balancer.decision.placing import RouteView, Scope, place
 
@@ -15,24 +13,13 @@ WORTH = 0.01
 """Everything is placed anew for so much less on the heaviest carrier, as a part of it."""
 
 
-def proposed(view: RouteView, limits: Limits, scope: Scope, most: int) -> Placement:
-    """A plan with so many moves at most that nothing forces.
+def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
+    """A sticky plan with so many moves at most that nothing forces.
 
-    Where these leave more on a carrier than it may hold, only what is forced is done: what would
-    have made room there was among the moves that were left out.
+    Moves that only relieve are left out where those that remain of them relieve nobody: what is no
+    better than what stands would be moved again by the next round.
     """
-    found = _relieving(view, limits, scope, most)
-    if _surplus(found, limits):
-        least = forced(view, limits)
-        if _surplus(least, limits) < _surplus(found, limits):
-            return least
-    return found
-
-
-def _relieving(view: RouteView, limits: Limits, scope: Scope, most: int) -> Placement:
-    """Moves that only relieve are left out where those that remain of them relieve nobody: what is
-    no better than what stands would be moved again by the next round."""
-    whole = housed(place(view, limits, scope), view)
+    whole = housed(place(view, limits, Scope.STICKY), view)
     some = capped(whole, view, most)
     if {move.reason for move in voluntary(some.moves)} != {Reason.RELIEVES}:
         return some
@@ -44,10 +31,14 @@ def _relieving(view: RouteView, limits: Limits, scope: Scope, most: int) -> Plac
     return some if left < was else still
 
 
-def _surplus(placement: Placement, limits: Limits) -> int:
-    """How many partitions carriers have above what they may hold."""
-    counts = Counter(placement.where.values())
-    return sum(max(0, count - limits.partitions_max) for count in counts.values())
+def fitting(found: Placement, view: RouteView, limits: Limits) -> Placement:
+    """The placement, or only what is forced where it leaves more on carriers than that does: what
+    would have made room was among the moves that were left out of it."""
+    too_many = surplus(found.where, limits.partitions_max)
+    if not too_many:
+        return found
+    least = forced(view, limits)
+    return least if surplus(least.where, limits.partitions_max) < too_many else found
 
 
 def is_worth_it(full: Placement, view: RouteView) -> bool:

@@ -181,5 +181,5 @@ def _alerts(
             if load > 1 and counts[first + at] > 1
         }
         given += alerts.hot_partitions(name, shares, limits.threshold)
-        given += alerts.resize(name, found.wanted, overloaded, view.slots)
+        given += alerts.resize(name, found.wanted, overloaded, view.slots, view.carriers_elsewhere)
     return tuple(given)

@@ -86,6 +86,8 @@ def test_carriers_of_other_streams_need_task_slots_too():
     found = only(alerts.executors_fewer(ROUTE, 6, 5, elsewhere=2))
     assert "5 carriers, and 2 of other streams, share 6 task slots" in found.text
     assert not alerts.executors_fewer(ROUTE, 7, 5, elsewhere=2)
+    lacking = only(alerts.resize(ROUTE, Wanted(4, 7, 7), {}, 6, elsewhere=2))
+    assert "add executors" in lacking.text
 
 
 def test_of_many_that_lag_some_are_named_and_all_are_evidence():

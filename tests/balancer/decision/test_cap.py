@@ -62,7 +62,7 @@ def test_no_carrier_is_heavier_than_without_any_move_and_than_the_heaviest_with_
 @given(views(), st.integers(8, 20))
 def test_round_after_round_it_comes_to_a_plan_that_moves_nothing_more(view, most):
     for _ in range(40):
-        found = proposed(view, LIMITS, Scope.STICKY, most)
+        found = proposed(view, LIMITS, most)
         view = replace(view, before=found.where)
         if not found.moves:
             break

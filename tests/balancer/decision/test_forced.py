@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,10 +44,29 @@ def test_nothing_moves_that_need_not_and_none_is_homeless(view, partitions_max, 
 
 
 def test_what_is_new_does_not_go_to_a_hot_one_even_if_that_cannot_move():
-    shares = {at(0, "hot"): 0.9} | even(4) | {at(0, "new"): 0.01}
-    before = {at(0, "hot"): 0} | {at(0): 0} | {at(n): 1 for n in range(1, 4)}
+    shares = {at(0, "hot"): 0.75} | even(4, 0.25) | {at(0, "new"): 0.01}
+    before = {at(0, "hot"): 0} | {at(n): 1 for n in range(4)}
     found = forced(RouteView(shares, [0, 1], before), Limits())
     assert found.moves == (Move(at(0, "new"), None, 1, Reason.NEW),)
+    # The bound is of what can be shared out.
+    assert found.loads == {0: 0.75, 1: pytest.approx(1.01)}
+    assert found.bound == pytest.approx(1.01)
+
+
+def test_a_carrier_with_too_many_gives_away_the_lightest_also_beside_a_hot_one():
+    shares = {at(0, "hot"): 0.9, at(0): 0.02, at(1): 0.01, at(2): 0.5}
+    before = {at(0, "hot"): 0, at(0): 0, at(1): 0, at(2): 1}
+    found = forced(RouteView(shares, [0, 1], before), Limits(partitions_max=2))
+    assert found.moves == (Move(at(1), 0, 1, Reason.TOO_MANY),)
+    pinned = RouteView(shares, [0, 1], before, {at(1): 0})
+    assert forced(pinned, Limits(partitions_max=2)).moves == (Move(at(0), 0, 1, Reason.TOO_MANY),)
+
+
+def test_what_is_pinned_does_not_leave_where_it_is_too_much():
+    shares = even(4, 0.1)
+    everywhere = dict.fromkeys(shares, 0)
+    found = forced(RouteView(shares, [0, 1], everywhere, everywhere), Limits(partitions_max=3))
+    assert found.moves == ()
 
 
 def test_one_without_room_stays_where_it_was_or_goes_where_fewest_are():

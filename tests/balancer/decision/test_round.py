@@ -11,7 +11,7 @@ from balancer.decision.alerts import AlertName
 from balancer.decision.cap import voluntary
 from balancer.decision.limits import Limits
 from balancer.decision.placement import Reason
-from balancer.decision.round import Standing, decide
+from balancer.decision.round import Orders, Standing, decide
 from balancer.decision.rules import Rules
 from balancer.decision.triggers import Trigger
 from tests.balancer.decision.any_round import PLACES, limits_and_rules, views
@@ -67,6 +67,27 @@ def test_no_carrier_has_more_partitions_than_it_may_while_another_has_room(view,
     assert (
         least >= limits.partitions_max or max(counts.values(), default=0) <= limits.partitions_max
     )
+
+
+def test_while_moves_are_held_a_carrier_with_too_many_is_relieved_beside_a_hot_partition_too():
+    shares = {at(0, "hot"): 0.9, at(1): 0.0, at(2): 0.0, at(3): 0.5}
+    where = {at(0, "hot"): 0, at(1): 0, at(2): 0, at(3): 1}
+    view = seen(shares, standing=Standing(where=where, carriers=(0, 1), generation=1))
+    limits = Limits(partitions_max=2, carriers_min=2, carriers_max=2)
+    found = decide(replace(view, orders=Orders(paused=True)), limits, Rules())
+    assert Trigger.TOO_MANY in found.triggers
+    (move,) = found.placement.moves
+    assert (move.source, move.target, move.reason) == (0, 1, Reason.TOO_MANY)
+
+
+def test_what_pins_make_too_many_is_no_reason_for_a_plan():
+    shares = {at(n): 0.1 for n in range(4)} | {at(9): 0.1}
+    where = dict.fromkeys(shares, 0) | {at(9): 1}
+    pins = {at(n): 0 for n in range(4)}
+    view = seen(shares, standing=Standing(where=where, carriers=(0, 1), generation=1))
+    limits = Limits(partitions_max=3, carriers_min=2, carriers_max=2)
+    found = decide(replace(view, orders=Orders(pins=pins)), limits, Rules())
+    assert Trigger.TOO_MANY not in found.triggers and found.placement is None
 
 
 def test_a_carrier_that_may_have_less_than_it_has_gives_the_rest_away_at_once():
