@@ -3,8 +3,9 @@ that is made."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from balancer.demand.demand import Basis
@@ -75,6 +76,13 @@ def as_text(needs: Needs, *, all_partitions: bool = False) -> str:
     return "\n\n".join(_text(each, needs.of(each), shown_max) for each in needs.previews)
 
 
+def unknown_topic(topic: str, known: Iterable[str]) -> str:
+    """What is said of a topic of which nothing is carried."""
+    close = get_close_matches(topic, sorted(known), n=3)
+    hint = f"; is it {' or '.join(close)}?" if close else ""
+    return f"nothing of topic {topic!r} is carried there{hint}"
+
+
 def _values(need: PartitionNeed) -> dict[str, Any]:
     return {
         "topic": need.partition.topic,
@@ -82,17 +90,16 @@ def _values(need: PartitionNeed) -> dict[str, Any]:
         "carrier": need.carrier,
         "load": need.share,
         "basis": need.basis.value,
-        "bytes_per_second": need.rate.bytes_per_second if need.rate else None,
-        "records_per_second": need.rate.records_per_second if need.rate else None,
+        "looked_at_lately": need.is_fresh,
+        "expected_bytes_per_second": need.rate.bytes_per_second if need.rate else None,
+        "expected_records_per_second": need.rate.records_per_second if need.rate else None,
         "lag_records": need.lag_records,
         "lag_seconds": need.lag_seconds,
-        "doubt": need.doubt,
     }
 
 
 def _text(preview: Preview, needs: Sequence[PartitionNeed], shown_max: int | None) -> str:
     lines = [f"{_label(preview)}: {len(needs)} partitions, generation {preview.generation}"]
-    lines += [f"  {_place(it)}: {it.doubt}" for it in needs if it.doubt]
     if needs:
         lines += ["", table(HEADS, [_row(it) for it in needs[:shown_max]])]
     if shown_max is not None and len(needs) > shown_max:
@@ -110,7 +117,7 @@ def _row(need: PartitionNeed) -> tuple[Any, ...]:
         rate and round(rate.bytes_per_second),
         rate and round(rate.records_per_second),
         need.lag_records,
-        _WORDS[need.basis],
+        _WORDS[need.basis] + ("" if _is_recent(need) else ", not lately"),
     )
 
 
@@ -118,5 +125,5 @@ def _label(preview: Preview) -> str:
     return stream_label(preview.route.name, preview.stream)
 
 
-def _place(need: PartitionNeed) -> str:
-    return f"{need.partition.topic}-{need.partition.partition}"
+def _is_recent(need: PartitionNeed) -> bool:
+    return need.is_fresh or need.basis is not Basis.MEASURED

@@ -14,6 +14,10 @@ class UnknownStream(Exception):
     """The route has no stream of that name. The text lists those it has."""
 
 
+class NotCarried(Exception):
+    """Nothing of a topic of that name is carried. The text lists similar ones."""
+
+
 class OrderRefused(Exception):
     """What was ordered could not be followed. Nothing was changed; the text says why."""
 

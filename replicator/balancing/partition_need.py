@@ -17,22 +17,22 @@ class PartitionNeed:
     """One partition's.
 
     Args:
-        carrier: None: nobody has it yet.
+        carrier: None: nobody has it.
         share: of a carrier's time.
-        rate: of the source, that the share was made of; None: nothing is known of the partition
-            itself.
+        is_fresh: whether its log was looked at lately.
+        rate: to be expected of the source, that the share was made of; None: nothing is known of
+            the partition itself.
         lag_records, lag_seconds: None: its carrier has not said.
-        doubt: why its rate is not believed, where it is not.
     """
 
     partition: TopicPartition
     carrier: int | None
     share: float
     basis: Basis
+    is_fresh: bool
     rate: Rate | None
     lag_records: int | None
     lag_seconds: float | None
-    doubt: str | None
 
 
 def needs_of(
@@ -41,7 +41,7 @@ def needs_of(
     """The heaviest first.
 
     Args:
-        where: the carrier of each, as things are.
+        where: the carrier that has each.
     """
     heaviest = sorted(known.shares, key=lambda each: (-known.shares[each], each))
     return [_need(each, scene, known, where.get(each)) for each in heaviest]
@@ -61,8 +61,8 @@ def _need(
         carrier=carrier,
         share=known.shares[partition],
         basis=basis,
+        is_fresh=partition in known.measured,
         rate=rate,
         lag_records=report.lag_records if report else None,
         lag_seconds=report.lag_seconds if report else None,
-        doubt=known.doubts.get(partition),
     )

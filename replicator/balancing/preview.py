@@ -73,24 +73,30 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
             placed = book.placed(route.key, name)
             outcome = StreamRound(appliance.balance, route, name, "preview").round(scene, scope)
             generation = placed.generation if placed else 0
-            where = placed.where if placed else _carried(in_force, route, first[name])
+            where = placed.where if placed else _by_count(in_force, route, first[name])
             before = dict.fromkeys(placed.carriers if placed else sorted(set(where.values())), 0.0)
             for partition, carrier in where.items():
                 if carrier in before:
                     before[carrier] += outcome.known.shares.get(partition, 0.0)
-            needs = tuple(needs_of(scene, outcome.known, where))
+            needs = tuple(needs_of(scene, outcome.known, _carried(in_force, route)))
             found.append(Preview(route, name, generation, outcome, before, needs))
     return found
 
 
-def _carried(in_force: InForce, route: Route, first: int) -> dict[TopicPartition, int]:
-    """Where the driver has put a stream's partitions by count."""
+def _carried(in_force: InForce, route: Route) -> dict[TopicPartition, int]:
+    """Which carrier has each partition of a route, as the driver shows it."""
     return {
         each: carrier.number
         for carrier, load in sorted(in_force.plan.loads.items())
-        if carrier.route == route.key and first <= carrier.number < first + CARRIERS_MAX
+        if carrier.route == route.key
         for each in load
     }
+
+
+def _by_count(in_force: InForce, route: Route, first: int) -> dict[TopicPartition, int]:
+    """Where the driver has put a stream's partitions, of which nothing is placed."""
+    own = range(first, first + CARRIERS_MAX)
+    return {each: at for each, at in _carried(in_force, route).items() if at in own}
 
 
 def _costs(route: Route, rounds: Iterable[RoundStatus]) -> tuple[Factors, Factors]:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from replicator.config.balance_settings import BalanceSettings
+from replicator.config.metrics_ports import PORTS, shared_ports
 from replicator.config.mistakes import ConfigMistakes, Mistake, Relations, dotted, translate
 from replicator.config.security import (
     ReadableFile,
@@ -225,21 +226,10 @@ class Appliance(Table):
             for name in self.balance.routes
             if name not in known
         ]
-        found += self._shared_ports()
+        found += shared_ports(self.model_dump(include=set(PORTS)))
         if found:
             raise Relations(found)
         return self
-
-    def _shared_ports(self) -> Iterator[tuple[str, str]]:
-        """A region's three daemons may run on one machine."""
-        owners: dict[int, str] = {}
-        for key, port in (
-            ("metrics.port", self.metrics.port),
-            ("offsets.metrics_port", self.offsets.metrics_port),
-            ("balance.metrics_port", self.balance.metrics_port),
-        ):
-            if port and owners.setdefault(port, key) != key:
-                yield key, f"{port} is {owners[port]} as well: each daemon needs a port of its own"
 
 
 def load(path: str | Path) -> Appliance:
@@ -313,7 +303,7 @@ def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
                     Mistake(dotted((*where, key)), text) for key, text in contradictions(security)
                 )
     routes = written_routes(raw, tuple(regions))
-    for key, text in crossings(regions, routes, addresses):
+    for key, text in (*crossings(regions, routes, addresses), *shared_ports(raw)):
         yield Mistake(key, text)
 
 

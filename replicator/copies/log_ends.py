@@ -18,6 +18,8 @@ from replicator.topics.admin_error import OUTDATED, kafka_error
 
 ASK_SECONDS = 0.25
 ANSWER_SECONDS_MAX = 5.0
+NEW_CLIENT_SECONDS = 1.0
+"""Once it had to be made anew, whose connections have to be as well."""
 
 
 class Ends(NamedTuple):
@@ -63,6 +65,7 @@ class LogEnds:
         self._answers = None
         if any(error.code() in OUTDATED for error in silence.values()):
             self._client = AdminClient(self._options)
+            self._ask_again_at = time.monotonic() + NEW_CLIENT_SECONDS
         return Ends(self._asked_at_ms, ends, silence)
 
     def _ask(self) -> None:

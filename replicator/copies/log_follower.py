@@ -29,9 +29,7 @@ POLL_SECONDS = 0.1
 LOOK_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
 
-HELD_UP = (
-    "its end is not reached; is a transaction open in it (kafka-transactions.sh find-hanging)?"
-)
+HELD_UP = "its end is not reached; kafka-transactions.sh find-hanging tells of open transactions"
 
 Read = Callable[[Message], Record | None]
 """What a message says; None where it says nothing that matters."""
@@ -64,6 +62,9 @@ class LogFollower(Generic[Record]):
             "log_level": 0,
             "reconnect.backoff.max.ms": 1000,
         }
+        self._standstill = Standstill()
+        self._passing: tuple[float, KafkaError | None] = (0.0, None)
+        """The last error that passes by itself, and when it came."""
 
     def follow(
         self, positions: Mapping[int, Position]
@@ -92,7 +93,6 @@ class LogFollower(Generic[Record]):
         now = time.monotonic()
         look_at = now + LOOK_SECONDS
         silence: Mapping[int, KafkaError] = {}
-        standstill = Standstill(partitions, now)
         try:
             consumer.assign(self._places(begun))
             while not any(reading.is_cut for reading in readings.values()):
@@ -108,7 +108,7 @@ class LogFollower(Generic[Record]):
                         return
                     look_at = now + LOOK_SECONDS
                 taken = self._taken(readings)
-                self._tell(standstill, taken, silence, now)
+                self._tell(partitions, taken, silence, now)
                 yield taken
         except KafkaException as error:
             raise LogUnreadable(f"{self.name}: {error}") from error
@@ -176,25 +176,30 @@ class LogFollower(Generic[Record]):
                 )
             elif error.code() == KafkaError._PARTITION_EOF:
                 readings[int(message.partition() or 0)].reach(int(message.offset() or 0))
-            elif error.code() not in PASSING:
+            elif error.code() in PASSING:
+                self._passing = time.monotonic(), error
+            else:
                 raise KafkaException(error)
 
     def _tell(
         self,
-        standstill: Standstill,
-        heard: Iterable[int],
+        partitions: Iterable[int],
+        heard: Mapping[int, object],
         silence: Mapping[int, KafkaError],
         now: float,
     ) -> None:
-        for number in standstill.hear(heard, now):
+        for number in self._standstill.hear(heard):
             logger.warning("event=log-moves-again %s-%d", self.name, number)
-        for number in standstill.begun(now):
+        for number in self._standstill.begun(partitions, now):
+            at, passing = self._passing
+            error = silence.get(number) or (passing if now - at < STILL_SECONDS else None)
+            why = error.str() if error else HELD_UP
             logger.warning(
-                "event=log-stands-still %s-%d brings nothing since %g s: %s",
+                "event=log-stands-still %s-%d has brought nothing for %g s: %s",
                 self.name,
                 number,
                 STILL_SECONDS,
-                silence[number].str() if number in silence else HELD_UP,
+                why,
             )
 
     def _taken(self, readings: Mapping[int, Reading[Record]]) -> dict[int, Portion[Record]]:

@@ -28,7 +28,6 @@ from confluent_kafka.admin import (
 from replicator.topics.admin_connection import AdminConnection
 from replicator.topics.admin_error import (
     AdminError,
-    Refused,
     UnknownTopic,
     Unreachable,
     kafka_error,
@@ -135,8 +134,6 @@ class Admin(AdminConnection):
         for place, answer in answers.items():
             if isinstance(answer, int):
                 known[place.topic, place.partition] = answer
-            elif not isinstance(answer, UnknownTopic | Refused):
-                raise answer
         return known
 
     def _all_names(self, client: AdminClient) -> list[str]:

@@ -14,6 +14,8 @@ from replicator.topics.admin_error import (
     NOT_LET_IN,
     AdminError,
     Outdated,
+    Refused,
+    UnknownTopic,
     Unreachable,
     kafka_error,
     translated,
@@ -35,8 +37,9 @@ class AdminConnection:
 
     def client(self) -> AdminClient:
         """The client, once a broker has answered; librdkafka alone would hide why none does."""
-        if self._known_client is not None:
-            return self._known_client
+        known = self._known_client  # another thread may forget it
+        if known is not None:
+            return known
         client = AdminClient(self._options())
         deadline = time.monotonic() + self.timeout_seconds
         while True:
@@ -74,18 +77,26 @@ class AdminConnection:
     def list_offsets(
         self, asked: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel
     ) -> dict[TopicPartition, int | AdminError]:
-        """ListOffsets: what each partition answers. Partitions may differ in what is asked."""
-        found = self._list_offsets(asked, isolation)
+        """ListOffsets: what each partition answers, which may be a refusal.
+
+        Partitions may differ in what is asked.
+        """
+        client = self.client()
+        found = self._list_offsets(client, asked, isolation)
         again = {place: asked[place] for place, it in found.items() if isinstance(it, Outdated)}
         if again:
-            self._known_client = None
-            found |= self._list_offsets(again, isolation)
+            if self._known_client is client:
+                self._known_client = None
+            found |= self._list_offsets(self.client(), again, isolation)
         return found
 
     def _list_offsets(
-        self, asked: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel
+        self,
+        client: AdminClient,
+        asked: Mapping[TopicPartition, OffsetSpec],
+        isolation: IsolationLevel,
     ) -> dict[TopicPartition, int | AdminError]:
-        answers = self.client().list_offsets(
+        answers = client.list_offsets(
             dict(asked), isolation_level=isolation, request_timeout=self.timeout_seconds
         )
         found: dict[TopicPartition, int | AdminError] = {}
@@ -93,7 +104,7 @@ class AdminConnection:
             try:
                 doing = f"offsets of {place.topic}-{place.partition}"
                 found[place] = int(self.wait(answer, doing).offset)
-            except AdminError as error:
+            except (UnknownTopic, Refused) as error:
                 found[place] = error
         return found
 

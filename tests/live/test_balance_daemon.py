@@ -110,7 +110,9 @@ def test_where_nothing_was_looked_at_a_plan_follows_a_file_and_its_changes(scene
     assert [each["load_before"] for each in shown["carriers"]] == pytest.approx([0.39, 0.39], 0.02)
     assert shown["degraded"] is None and shown["moves_count"] == 0
     needs = scene.balancers.shown("partitions")["partitions"]
-    assert {it["partition"]: it["bytes_per_second"] for it in needs} == pytest.approx(SKEWED)
+    assert {it["partition"]: it["expected_bytes_per_second"] for it in needs} == pytest.approx(
+        SKEWED
+    )
     assert [it["load"] for it in needs] == sorted((it["load"] for it in needs), reverse=True)
     assert {it["basis"] for it in needs} == {"file"}
     assert {it["partition"]: it["carrier"] for it in needs} == {

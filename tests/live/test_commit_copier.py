@@ -16,6 +16,7 @@ from redis import Redis
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config import topology
+from replicator.copies import standstill
 from replicator.copies.commit_follower import TOPIC, CommitTold, commit_follower
 from replicator.copies.commit_store import CommitStore
 from replicator.copies.followed import Portion
@@ -89,8 +90,9 @@ def test_the_ledgers_own_entries_arrive_with_their_metadata(aggregate, redis, ma
 
 @pytest.mark.parametrize("ending", ["commit", "abort"])
 def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
-    aggregate, redis, make_topic, group, ending
+    aggregate, redis, make_topic, group, ending, monkeypatch, caplog
 ):
+    monkeypatch.setattr(standstill, "STILL_SECONDS", 1.0)
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 1)
     producer = Producer({**aggregate.librdkafka_options(), "transactional.id": group})
@@ -108,12 +110,14 @@ def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
         assert until(lambda: age(store) > 2000, PATIENCE_SECONDS)
         assert time.monotonic() - began > 1
         assert copied(store, group) == {(topic, 0): 1}
+        assert "log-stands-still" in events(caplog) and "find-hanging" in caplog.text
         if ending == "commit":
             producer.commit_transaction(30)
         else:
             producer.abort_transaction(30)
         until_fresh(store)
         until_copied(store, group, topic, 2 if ending == "commit" else 1)
+        assert events(caplog)[-1] == "log-moves-again"
     consumer.close()
 
 

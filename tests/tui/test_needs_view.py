@@ -18,7 +18,7 @@ def need(number: int = 0, topic: str = "orders", **more) -> PartitionNeed:
         "rate": Rate(2_000_000.4, 900.0),
         "lag_records": 7,
         "lag_seconds": 0.4,
-        "doubt": None,
+        "is_fresh": True,
     }
     return PartitionNeed(partition=TopicPartition(topic, number), **known | more)
 
@@ -42,8 +42,9 @@ def test_people_see_load_traffic_lag_and_by_what_it_is_known():
 def test_values_have_null_for_what_is_not_known():
     (stream,) = as_values(needs(need(), UNSEEN))["streams"]
     first, second = stream["partitions"]
-    assert (first["bytes_per_second"], first["basis"]) == (2_000_000.4, "measured")
-    assert (second["carrier"], second["records_per_second"], second["lag_seconds"]) == (None,) * 3
+    assert (first["expected_bytes_per_second"], first["basis"]) == (2_000_000.4, "measured")
+    unknown = ("carrier", "expected_records_per_second", "lag_records", "lag_seconds")
+    assert [second[name] for name in unknown] == [None] * 4
 
 
 def test_of_many_the_heaviest_are_shown_unless_all_are_asked_for():
@@ -60,8 +61,15 @@ def test_only_a_topic_that_is_asked_for_is_shown():
     assert "orders" not in as_text(found)
 
 
-def test_what_is_not_believed_is_said_with_the_reason():
-    assert "  orders-0: it jumped" in as_text(needs(need(doubt="it jumped")))
+def test_a_log_that_was_not_looked_at_lately_is_named_as_such():
+    text = as_text(needs(need(is_fresh=False), need(1, is_fresh=False, basis=Basis.FILE)))
+    assert [line.partition("7  ")[2] for line in text.splitlines()[3:]] == [
+        "its log, not lately",
+        "throughput_file",
+    ]
+
+
+def test_why_loads_are_not_known_is_said():
     assert needs(need()).remarks() == []
     (remark,) = needs(need(), degraded="nobody looks").remarks()
     assert remark == "west>east: loads are not known: nobody looks"

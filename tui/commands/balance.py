@@ -88,11 +88,15 @@ def partitions(errand: Errand, stream: str | None, topic: str | None, all_partit
     """
     from balancer.decision.placing import Scope
     from replicator.balancing.preview import previews
-    from tui.needs_view import Needs, as_text, as_values
+    from tui.needs_view import Needs, as_text, as_values, unknown_topic
+    from tui.order_checks import NotCarried
 
     all_of_region = asyncio.run(previews(errand.appliance, errand.region, Scope.STICKY))
     found = _of_stream(all_of_region, errand.routes, stream)
     needs = Needs(errand.region, tuple(found), topic)
+    if topic is not None and not any(needs.of(each) for each in found):
+        names = {it.partition.topic for each in found for it in each.needs}
+        raise NotCarried(unknown_topic(topic, names))
     emit(errand.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
     warn(*needs.remarks())
     return ExitCode.DONE

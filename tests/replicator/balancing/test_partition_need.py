@@ -15,7 +15,7 @@ LOOKED_AT, IN_FILE, MEAN, NEW = (TopicPartition("orders", number) for number in 
 RATE, TOLD = Rate(2e6, 900.0), Rate(1e6, 400.0)
 KNOWN = Known(
     {LOOKED_AT: 0.2, IN_FILE: 0.1, MEAN: 0.15, NEW: 0.15},
-    doubts={NEW: "it grew 5000 times"},
+    measured={LOOKED_AT},
     bases={
         LOOKED_AT: Basis.MEASURED,
         IN_FILE: Basis.FILE,
@@ -42,7 +42,7 @@ def test_a_rate_is_that_of_which_the_load_was_made_and_none_where_it_is_anothers
     found = {it.partition: it for it in needs_of(scene(throughput=throughput), KNOWN, {})}
     assert (found[LOOKED_AT].rate, found[IN_FILE].rate) == (RATE, TOLD)
     assert found[MEAN].rate is found[NEW].rate is None
-    assert found[NEW].doubt == "it grew 5000 times"
+    assert [place for place, it in found.items() if it.is_fresh] == [LOOKED_AT]
 
 
 def test_carrier_and_lag_are_told_where_they_are_known():

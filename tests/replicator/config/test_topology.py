@@ -298,14 +298,3 @@ def test_a_file_that_is_not_text_says_so(tmp_path: Path) -> None:
     path.write_bytes(b"# \xff")
     with pytest.raises(ConfigMistakes, match="not UTF-8 text: byte 2"):
         load(path)
-
-
-def test_daemons_of_a_region_do_not_share_a_metrics_port(tmp_path: Path) -> None:
-    ports = "[metrics]\nport = 9464\n[offsets]\nmetrics_port = {}\n[balance]\nmetrics_port = {}\n"
-    assert loaded(tmp_path, SOUND + ports.format(0, 0)).metrics.port == 9464
-    assert loaded(tmp_path, SOUND + ports.format(9465, 9466)).balance.metrics_port == 9466
-    shared = "9464 is metrics.port as well: each daemon needs a port of its own"
-    assert mistakes(tmp_path, SOUND + ports.format(9464, 9464)) == {
-        "offsets.metrics_port": shared,
-        "balance.metrics_port": shared,
-    }

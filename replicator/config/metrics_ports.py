@@ -1,0 +1,21 @@
+"""Where the daemons of a region, which may share a machine, offer their metrics."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+PORTS = {"metrics": "port", "offsets": "metrics_port", "balance": "metrics_port"}
+"""Table -> key."""
+
+
+def shared_ports(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(key, text) of each port that is another's as well, however broken other values are."""
+    owners: dict[int, str] = {}
+    for table, key in PORTS.items():
+        values = raw.get(table)
+        port = values.get(key) if isinstance(values, Mapping) else None
+        if not isinstance(port, int) or not port:
+            continue
+        name = f"{table}.{key}"
+        owner = owners.setdefault(port, name)
+        if owner != name:
+            yield name, f"{port} is {owner} as well: each daemon needs a port of its own"
