@@ -117,9 +117,8 @@ def _changes(view: RoundView, ground: Ground, limits: Limits) -> list[Trigger]:
 
 def _has_too_many(route: RouteView, limits: Limits) -> bool:
     """Whether a carrier has more than it may hold, and others have room for some of that."""
-    before = {each: at for each, at in route.before.items() if each in route.shares}
-    if not surplus(before, limits.partitions_max):
-        return False
+    if not surplus(route.before, limits.partitions_max):
+        return False  # as in most rounds, at little cost
     return any(move.reason is Reason.TOO_MANY for move in forced(route, limits).moves)
 
 
