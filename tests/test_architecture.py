@@ -27,7 +27,6 @@ ONLY_LIVE = """
     replicator/resume/: assignment awaited_runs commits runs_reader
     replicator/spark/: session stream
     replicator/survey/: source_facts target_logs
-    replicator/topics/: admin_connection
     tui/: balance_desk by_hand probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats, which tests/live

@@ -147,10 +147,7 @@ class BalanceSight:
         }
 
     def _followed(self, route: Route, name: str) -> int | None:
-        if self.in_force is None:
-            return None
-        found = {(key, stream): number for key, stream, number in self.in_force.generations}
-        return found.get((route.key, name), 0)
+        return self.in_force.generation(route.key, name) if self.in_force else None
 
 
 def acts(lease: Lease | None, now_ms: int) -> bool:

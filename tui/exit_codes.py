@@ -60,7 +60,7 @@ ANSWERS = {
     "replicator.carrier.rewind.CannotRewind": ExitCode.REFUSED,
     "replicator.carrier.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
     "tui.order_checks.UnknownStream": ExitCode.USAGE,
-    "tui.order_checks.NotCarried": ExitCode.USAGE,
+    "tui.order_checks.NotCarried": ExitCode.REFUSED,
     "tui.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.placements.balance_log.Superseded": ExitCode.FENCED,
     "replicator.copies.kept_topic.WriteUnknown": ExitCode.RESULT_UNKNOWN,

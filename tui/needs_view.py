@@ -23,8 +23,8 @@ _WORDS = {
     Basis.TOPIC: "its topic's mean",
     Basis.DEFAULT: "nothing: a default",
 }
-NONE = "-"
-"""There is none; what is not known is ?."""
+NOBODY = "-"
+"""What stands for it; what is not known is ?."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def as_values(needs: Needs) -> dict[str, Any]:
             {
                 "route": preview.route.name,
                 "stream": preview.stream,
-                "generation": preview.generation,
+                "generation": preview.carried_generation,
                 "degraded": preview.outcome.status.degraded,
                 "partitions": [_values(it) for it in needs.of(preview)],
             }
@@ -99,7 +99,10 @@ def _values(need: PartitionNeed) -> dict[str, Any]:
 
 
 def _text(preview: Preview, needs: Sequence[PartitionNeed], shown_max: int | None) -> str:
-    lines = [f"{_label(preview)}: {len(needs)} partitions, generation {preview.generation}"]
+    generation = f"generation {preview.carried_generation}"
+    if preview.generation != preview.carried_generation:
+        generation += f"; the driver is yet to follow {preview.generation}"
+    lines = [f"{_label(preview)}: {len(needs)} partitions, {generation}"]
     if needs:
         lines += ["", table(HEADS, [_row(it) for it in needs[:shown_max]])]
     if shown_max is not None and len(needs) > shown_max:
@@ -112,7 +115,7 @@ def _row(need: PartitionNeed) -> tuple[Any, ...]:
     return (
         need.partition.topic,
         need.partition.partition,
-        NONE if need.carrier is None else need.carrier,
+        NOBODY if need.carrier is None else need.carrier,
         decimals(need.share),
         rate and round(rate.bytes_per_second),
         rate and round(rate.records_per_second),

@@ -7,27 +7,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from balancer.decision.by_count import by_count
-from balancer.decision.cap import capped
+from balancer.decision.housed import housed
 from balancer.decision.limits import Limits
 from balancer.decision.loads import loads
 from balancer.decision.placement import Move, Placement, Reason
-from balancer.decision.placing import RouteView, Scope, place
+from balancer.decision.placing import RouteView, Scope, heaviest_of_any, place
 from balancer.plan import TopicPartition
 
 _ANY = 1e6
 """A slack with which no load is too much."""
 
 
-def forced(view: RouteView, limits: Limits) -> Placement:
+def forced(view: RouteView, limits: Limits, *, relieves: bool = True) -> Placement:
     """What is placed stays where it is, hot or not, as long as its carrier may hold it: where there
-    are too many the lightest leave, as far as another that has no hot one has room."""
+    are too many the lightest leave, as far as another has room, one without a hot one first.
+
+    Args:
+        relieves: whether any leave at all.
+    """
     carriers = set(view.carriers)
     placed = {
         each: view.before[each]
         for each in view.shares
         if each not in view.pins and view.before.get(each, -1) in carriers
     }
-    leaving = _leaving(placed, view, limits)
+    leaving = _leaving(placed, view, limits) if relieves else frozenset()
     stays = {each: carrier for each, carrier in placed.items() if each not in leaving}
     pinned = replace(view, pins=stays | dict(view.pins))
     found = place(pinned, replace(limits, slack=_ANY), Scope.STICKY)
@@ -35,7 +39,9 @@ def forced(view: RouteView, limits: Limits) -> Placement:
         replace(move, reason=Reason.TOO_MANY) if move.partition in leaving else move
         for move in found.moves
     )
-    return housed(capped(replace(found, moves=tuple(moves)), view, 0), view)
+    # What stays here is no pin: any other placement may have it elsewhere.
+    bound = heaviest_of_any(view, limits)
+    return housed(replace(found, moves=tuple(moves), bound=bound), view, limits)
 
 
 def _leaving(
@@ -64,26 +70,6 @@ def forced_by_count(view: RouteView) -> Placement:
     )
     by_carrier = loads(where, view.shares, view.carriers)
     return Placement(where, tuple(moves), by_carrier, {}, (), 0.0, 0)
-
-
-def housed(placement: Placement, view: RouteView) -> Placement:
-    """The placement with a carrier for those too for which none has room: the one they had, or one
-    by count. They are still named as homeless."""
-    if not placement.homeless:
-        return placement
-    stays = {each: view.before[each] for each in placement.homeless if each in view.before}
-    where = by_count(view.shares, view.carriers, {**stays, **placement.where})
-    moves = [
-        Move(each, view.before.get(each), where[each], _reason(view, each))
-        for each in placement.homeless
-        if view.before.get(each) != where[each]
-    ]
-    return replace(
-        placement,
-        where=where,
-        moves=tuple(sorted([*placement.moves, *moves], key=lambda move: move.partition)),
-        loads=loads(where, view.shares, view.carriers),
-    )
 
 
 def _reason(view: RouteView, partition: TopicPartition) -> Reason:

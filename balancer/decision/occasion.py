@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 from balancer.decision.balance import is_balanced
 from balancer.decision.cap import capped
-from balancer.decision.forced import forced, forced_by_count, housed
+from balancer.decision.forced import forced, forced_by_count
 from balancer.decision.ground import Ground
+from balancer.decision.housed import housed
 from balancer.decision.limits import Limits
 from balancer.decision.loads import calm_loads, surplus
 from balancer.decision.monitor import Lag
 from balancer.decision.placement import Placement, Reason
 from balancer.decision.placing import RouteView, Scope, place
-from balancer.decision.proposal import fitting, is_worth_it, proposed
+from balancer.decision.proposal import fits, is_worth_it, proposed
 from balancer.decision.round_view import RoundView
 from balancer.decision.rules import Rules
 from balancer.decision.standing import Standing
@@ -33,12 +34,15 @@ class Occasion:
         placement: the answer, which may be what stands; None where nothing happened.
         drifting_rounds: so many rounds in a row a sticky plan would relieve a carrier.
         off_peak_day: the day on whose off-peak time it was looked last.
+        is_put_off: the placement is only what is forced: what else is to be done is still to be
+            done by a round to come.
     """
 
     triggers: tuple[Trigger, ...]
     placement: Placement | None
     drifting_rounds: int
     off_peak_day: int | None
+    is_put_off: bool = False
 
 
 def occasion(
@@ -61,7 +65,7 @@ def occasion(
     changes = _changes(view, ground, limits)
     found = changes + ([BY_HAND[view.orders.by_hand]] if view.orders.by_hand else [])
     if is_blind:
-        answer = _forced(view, route, limits) if found else None
+        answer = _forced(view, route, limits, relieves=False) if found else None
         return Occasion(_in_order(found), answer, 0, off_peak_day)
     if _has_too_many(route, limits):
         changes.append(Trigger.TOO_MANY)
@@ -75,12 +79,12 @@ def occasion(
         found.append(Trigger.DRIFT)
     found += _of_lag(lag, rules, view.now_ms)
     if is_held:
-        answer = _forced(view, route, limits) if changes else None
+        answer = _forced(view, route, limits, relieves=True) if changes else None
         return Occasion(_in_order(found), answer, drifting, off_peak_day)
     full = None
     day = None if widest(found) is Scope.FULL else _off_peak_day(view, rules)
     if day is not None or widest(found) is Scope.FULL:
-        full = housed(place(route, limits, Scope.FULL), route)
+        full = housed(place(route, limits, Scope.FULL), route, limits)
         if day is not None and is_worth_it(full, route):
             found.append(Trigger.OFF_PEAK)
     if Trigger.DRIFT in found:
@@ -88,7 +92,9 @@ def occasion(
     answer = (sticky or forced(route, limits)) if found else None
     if full and widest(found) is Scope.FULL:
         answer = capped(full, route, _moves_max(view, rules))
-    answer = answer and fitting(answer, route, limits)
+    if answer and not fits(answer, route, limits):
+        least = forced(route, limits)
+        return Occasion(_in_order(found), least, drifting, off_peak_day, is_put_off=True)
     return Occasion(_in_order(found), answer, drifting, off_peak_day if day is None else day)
 
 
@@ -136,8 +142,10 @@ def _standing(view: RoundView) -> Standing:
     return view.standing or Standing()
 
 
-def _forced(view: RoundView, route: RouteView, limits: Limits) -> Placement:
-    return forced_by_count(route) if view.degraded else forced(route, limits)
+def _forced(view: RoundView, route: RouteView, limits: Limits, *, relieves: bool) -> Placement:
+    if view.degraded:
+        return forced_by_count(route)
+    return forced(route, limits, relieves=relieves)
 
 
 def _sticky(view: RoundView, route: RouteView, limits: Limits, rules: Rules) -> Placement | None:

@@ -58,24 +58,25 @@ def place(view: RouteView, limits: Limits, scope: Scope) -> Placement:
     """
     partitions = sorted(view.shares)
     _check(view, partitions)
-    pins = {each: view.pins[each] for each in partitions if each in view.pins}
-    hot = {each: view.shares[each] for each in partitions if view.shares[each] > limits.threshold}
-    alone = _alone(view, hot, pins)
-    fixed = pins | alone
-    free = [each for each in partitions if each not in fixed]
-    carriers = sorted(set(view.carriers) - set(alone.values()))
-    found = _packed(view, free, carriers, pins, limits, scope)
-    placed = fixed | found.where
+    parts = _parted(view, limits)
+    found = _packed(view, parts, limits, scope)
+    placed = parts.fixed | found.where
     where = {each: placed[each] for each in partitions if each in placed}
     return Placement(
         where=where,
-        moves=tuple(_moves(view, where, pins, alone, found.surplus, scope)),
+        moves=tuple(_moves(view, where, parts, found.leaving, scope)),
         loads=_loads(view, where),
-        hot=hot,
+        hot=parts.hot,
         homeless=tuple(each for each in partitions if each not in where),
-        bound=found.bound,
+        bound=_bound(view, parts),
         certificate=found.certificate,
     )
+
+
+def heaviest_of_any(view: RouteView, limits: Limits) -> float:
+    """No placement has its heaviest carrier, those alone with a hot partition left out, below
+    this."""
+    return _bound(view, _parted(view, limits))
 
 
 def _check(view: RouteView, partitions: Sequence[TopicPartition]) -> None:
@@ -98,6 +99,36 @@ def _check(view: RouteView, partitions: Sequence[TopicPartition]) -> None:
 # -- hot ones
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Of a route.
+
+    Args:
+        alone: by hot partition, the carrier that it has for itself.
+        free: what is packed, in order.
+        carriers: those on which it is packed, in order.
+    """
+
+    pins: Where
+    hot: Mapping[TopicPartition, float]
+    alone: Where
+    free: Sequence[TopicPartition]
+    carriers: Sequence[int]
+
+    @property
+    def fixed(self) -> dict[TopicPartition, int]:
+        return {**self.pins, **self.alone}
+
+
+def _parted(view: RouteView, limits: Limits) -> _Parts:
+    partitions = sorted(view.shares)
+    pins = {each: view.pins[each] for each in partitions if each in view.pins}
+    hot = {each: view.shares[each] for each in partitions if view.shares[each] > limits.threshold}
+    alone = _alone(view, hot, pins)
+    free = [each for each in partitions if each not in pins and each not in alone]
+    return _Parts(pins, hot, alone, free, sorted(set(view.carriers) - set(alone.values())))
+
+
 def _alone(
     view: RouteView, hot: Mapping[TopicPartition, float], pins: Where
 ) -> dict[TopicPartition, int]:
@@ -111,22 +142,21 @@ def _alone(
         for each, carrier in view.before.items()
         if each in view.shares and each not in hot and each not in pins
     )
-    is_pinned = {carrier for each, carrier in pins.items() if each not in hot}
+    has_pins = set(pins.values())
+    unpinned = [at for at in carriers if at not in has_pins]
     chosen: dict[TopicPartition, int] = {}
+    taken: set[int] = set()
     for partition in sorted(hot, key=lambda each: (-hot[each], each)):
         if len(chosen) == most:
             break
-        taken = {*chosen.values(), *(at for each, at in pins.items() if each != partition)}
-        if partition in pins:
-            candidates = [] if pins[partition] in chosen.values() else [pins[partition]]
-        else:
-            candidates = [at for at in carriers if at not in taken and at not in is_pinned]
-        if candidates:
+        candidates = [pins[partition]] if partition in pins else unpinned
+        free = [at for at in candidates if at not in taken]
+        if free:
             before = view.before.get(partition)
             # Where the fewest have to move, itself among them.
-            chosen[partition] = min(
-                candidates, key=lambda at: (present[at] + (at != before), at != before, at)
-            )
+            carrier = min(free, key=lambda at: (present[at] + (at != before), at != before, at))
+            chosen[partition] = carrier
+            taken.add(carrier)
     return chosen
 
 
@@ -136,39 +166,29 @@ def _alone(
 @dataclass(frozen=True, slots=True)
 class _Packed:
     where: dict[TopicPartition, int]
-    surplus: frozenset[TopicPartition]
-    bound: float
+    leaving: frozenset[TopicPartition]
     certificate: int | None
 
 
-def _packed(
-    view: RouteView,
-    free: Sequence[TopicPartition],
-    carriers: Sequence[int],
-    pins: Where,
-    limits: Limits,
-    scope: Scope,
-) -> _Packed:
+def _packed(view: RouteView, parts: _Parts, limits: Limits, scope: Scope) -> _Packed:
     """What is free, on the carriers that no hot one has for itself."""
+    free, carriers = parts.free, parts.carriers
     certificate = 0 if scope is Scope.STICKY else None
     if not carriers:
-        return _Packed({}, frozenset(), 0.0, certificate)
+        return _Packed({}, frozenset(), certificate)
     index = {carrier: at for at, carrier in enumerate(carriers)}
-    shares = np.array([view.shares[each] for each in free], dtype=np.float64)
+    shares, base = _shares(view, parts), _base(view, parts)
     where = np.array([index.get(view.before.get(each, -1), HOMELESS) for each in free], np.int64)
-    base, room = np.zeros(len(carriers)), np.full(len(carriers), limits.partitions_max)
-    for partition, carrier in pins.items():
-        if carrier in index:
-            base[index[carrier]] += view.shares[partition]
-            room[index[carrier]] -= 1
+    pinned = Counter(parts.pins.values())
+    room = limits.partitions_max - np.array([pinned[carrier] for carrier in carriers], np.int64)
     room = np.maximum(0, room)
-    surplus = _surplus(shares, where, room)
-    where[surplus] = HOMELESS
+    leaving = _leaving(shares, where, room)
+    where[leaving] = HOMELESS
     if scope is Scope.STICKY:
         repair = repaired(shares, where, base, limits.slack, room)
         chosen, certificate = repair.where, repair.certificate
     else:
-        is_pinned = np.isin(carriers, list(pins.values()))
+        is_pinned = np.isin(carriers, list(pinned))
         chosen = _renumbered(packed(shares, base, room).where, where, is_pinned)
     return _Packed(
         where={
@@ -176,13 +196,31 @@ def _packed(
             for each, at in zip(free, chosen.tolist(), strict=True)
             if at != HOMELESS
         },
-        surplus=frozenset(free[at] for at in surplus.tolist()),
-        bound=heaviest_at_least(shares, len(carriers), base),
+        leaving=frozenset(free[at] for at in leaving.tolist()),
         certificate=certificate,
     )
 
 
-def _surplus(shares: Shares, where: Carriers, room: NDArray[np.int64]) -> NDArray[np.int64]:
+def _bound(view: RouteView, parts: _Parts) -> float:
+    if not parts.carriers:
+        return 0.0
+    return heaviest_at_least(_shares(view, parts), len(parts.carriers), _base(view, parts))
+
+
+def _shares(view: RouteView, parts: _Parts) -> Shares:
+    return np.array([view.shares[each] for each in parts.free], dtype=np.float64)
+
+
+def _base(view: RouteView, parts: _Parts) -> Shares:
+    """By carrier, what is pinned to it."""
+    found = dict.fromkeys(parts.carriers, 0.0)
+    for partition, carrier in parts.pins.items():
+        if carrier in found:
+            found[carrier] += view.shares[partition]
+    return np.array([*found.values()], dtype=np.float64)
+
+
+def _leaving(shares: Shares, where: Carriers, room: NDArray[np.int64]) -> NDArray[np.int64]:
     """The items that a carrier has above what it may hold, the smallest first."""
     found = [np.empty(0, dtype=np.int64)]
     for carrier in np.flatnonzero(
@@ -226,28 +264,27 @@ def _loads(view: RouteView, where: Where) -> dict[int, float]:
 def _moves(
     view: RouteView,
     where: Where,
-    pins: Where,
-    alone: Where,
-    surplus: Set[TopicPartition],
+    parts: _Parts,
+    leaving: Set[TopicPartition],
     scope: Scope,
 ) -> list[Move]:
-    carriers, of_hot_ones = set(view.carriers), set(alone.values())
+    carriers, of_hot_ones = set(view.carriers), set(parts.alone.values())
     found = []
     for partition, carrier in where.items():
         before = view.before.get(partition)
         if before == carrier:
             continue
-        if partition in pins:
+        if partition in parts.pins:
             reason = Reason.PINNED
         elif before is None:
             reason = Reason.NEW
         elif before not in carriers:
             reason = Reason.CARRIER_GONE
-        elif partition in alone:
+        elif partition in parts.alone:
             reason = Reason.HOT
         elif before in of_hot_ones:
             reason = Reason.MAKES_ROOM
-        elif partition in surplus:
+        elif partition in leaving:
             reason = Reason.TOO_MANY
         else:
             reason = Reason.FULL_PLAN if scope is Scope.FULL else Reason.RELIEVES

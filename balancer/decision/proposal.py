@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from balancer.decision.cap import capped, voluntary
-from balancer.decision.forced import forced, housed
+from balancer.decision.forced import forced
+from balancer.decision.housed import housed
 from balancer.decision.limits import Limits
 from balancer.decision.loads import calm_loads, excess, loads, surplus
 from balancer.decision.placement import Placement, Reason
@@ -19,7 +20,7 @@ def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
     Moves that only relieve are left out where those that remain of them relieve nobody: what is no
     better than what stands would be moved again by the next round.
     """
-    whole = housed(place(view, limits, Scope.STICKY), view)
+    whole = housed(place(view, limits, Scope.STICKY), view, limits)
     some = capped(whole, view, most)
     if {move.reason for move in voluntary(some.moves)} != {Reason.RELIEVES}:
         return some
@@ -31,14 +32,13 @@ def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
     return some if left < was else still
 
 
-def fitting(found: Placement, view: RouteView, limits: Limits) -> Placement:
-    """The placement, or only what is forced where it leaves more on carriers than that does: what
-    would have made room was among the moves that were left out of it."""
+def fits(found: Placement, view: RouteView, limits: Limits) -> bool:
+    """Whether carriers have no more above what they may hold than where only what is forced moves.
+
+    They have where a plan was cut short, and what would have made room was among what was left out.
+    """
     too_many = surplus(found.where, limits.partitions_max)
-    if not too_many:
-        return found
-    least = forced(view, limits)
-    return least if surplus(least.where, limits.partitions_max) < too_many else found
+    return not too_many or surplus(forced(view, limits).where, limits.partitions_max) >= too_many
 
 
 def is_worth_it(full: Placement, view: RouteView) -> bool:

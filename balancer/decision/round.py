@@ -76,7 +76,7 @@ def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
         before,
         wanted=found.wanted,
         drifting_rounds=done.drifting_rounds,
-        lag=_answered(lag, done.triggers, view.now_ms) if held is None else lag,
+        lag=lag if held or done.is_put_off else _answered(lag, done.triggers, view.now_ms),
         off_peak_day=done.off_peak_day,
         freeze=before.freeze.after(presence, rules, view.now_ms),
     )

@@ -36,6 +36,7 @@ class Preview:
         generation: of the placement that it is made upon; 0 where there is none.
         before: by carrier, what it is predicted to carry as things are.
         needs: of each partition that is to be carried, the heaviest first.
+        carried_generation: of the placement that the driver follows; 0 where it follows none yet.
     """
 
     route: Route
@@ -44,6 +45,7 @@ class Preview:
     outcome: Outcome
     before: Mapping[int, float]
     needs: tuple[PartitionNeed, ...] = ()
+    carried_generation: int = 0
 
 
 async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Preview]:
@@ -79,7 +81,8 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
                 if carrier in before:
                     before[carrier] += outcome.known.shares.get(partition, 0.0)
             needs = tuple(needs_of(scene, outcome.known, _carried(in_force, route)))
-            found.append(Preview(route, name, generation, outcome, before, needs))
+            carried = in_force.generation(route.key, name)
+            found.append(Preview(route, name, generation, outcome, before, needs, carried))
     return found
 
 

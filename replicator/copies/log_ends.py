@@ -27,12 +27,12 @@ class Ends(NamedTuple):
 
     Args:
         ends: by partition, the next offset to be written at that time.
-        silence: by partition, why it did not answer.
+        refusals: by partition, why it did not answer.
     """
 
     asked_at_ms: int
     ends: Mapping[int, int]
-    silence: Mapping[int, KafkaError]
+    refusals: Mapping[int, KafkaError]
 
 
 class LogEnds:
@@ -56,17 +56,17 @@ class LogEnds:
         if not all(answer.done() for answer in self._answers.values()):
             return None
         ends: dict[int, int] = {}
-        silence: dict[int, KafkaError] = {}
+        refusals: dict[int, KafkaError] = {}
         for place, answer in self._answers.items():
             try:
                 ends[place.partition] = int(answer.result().offset)
             except KafkaException as failure:
-                silence[place.partition] = kafka_error(failure)
+                refusals[place.partition] = kafka_error(failure)
         self._answers = None
-        if any(error.code() in OUTDATED for error in silence.values()):
+        if any(error.code() in OUTDATED for error in refusals.values()):
             self._client = AdminClient(self._options)
             self._ask_again_at = time.monotonic() + NEW_CLIENT_SECONDS
-        return Ends(self._asked_at_ms, ends, silence)
+        return Ends(self._asked_at_ms, ends, refusals)
 
     def _ask(self) -> None:
         self._ask_again_at = time.monotonic() + ASK_SECONDS

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Generic
+from contextlib import closing
+from typing import Any, Generic, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -39,6 +41,13 @@ class LogUnreadable(Exception):
     """A log cannot be read just now, for the reason given. Try again later."""
 
 
+class Trouble(NamedTuple):
+    """The last error that passes by itself, of whichever partition, and when it came."""
+
+    at: float
+    error: KafkaError
+
+
 class LogFollower(Generic[Record]):
     """Reads one topic. Blocking; one follow() at a time."""
 
@@ -56,15 +65,9 @@ class LogFollower(Generic[Record]):
         self._group = group
         self._read_message = read
         self._admin = Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
-        self._options = {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            **cluster.security.librdkafka_options(),
-            "log_level": 0,
-            "reconnect.backoff.max.ms": 1000,
-        }
+        self._cluster = cluster
         self._standstill = Standstill()
-        self._passing: tuple[float, KafkaError | None] = (0.0, None)
-        """The last error that passes by itself, and when it came."""
+        self._trouble: Trouble | None = None
 
     def follow(
         self, positions: Mapping[int, Position]
@@ -86,34 +89,32 @@ class LogFollower(Generic[Record]):
         readings: dict[int, Reading[Record]] = {
             number: Reading(position) for number, position in begun.items()
         }
-        ends = LogEnds(
-            {**self._options, "client.id": f"{self._group}.ends"}, self._topic_name, partitions
-        )
-        consumer = self._consumer()
-        now = time.monotonic()
-        look_at = now + LOOK_SECONDS
-        silence: Mapping[int, KafkaError] = {}
+        look_at = time.monotonic() + LOOK_SECONDS
+        refusals: Mapping[int, KafkaError] = {}
+        options = self._options()
         try:
-            consumer.assign(self._places(begun))
-            while not any(reading.is_cut for reading in readings.values()):
-                self._poll(consumer, readings)
-                now = time.monotonic()
-                if news := ends.news():
-                    for number, end in news.ends.items():
-                        readings[number].expect(end, news.asked_at_ms)
-                    silence = news.silence
-                    look_at = 0.0 if silence else look_at
-                if now >= look_at:
-                    if self._topic() != (topic_id, partitions):
-                        return
-                    look_at = now + LOOK_SECONDS
-                taken = self._taken(readings)
-                self._tell(partitions, taken, silence, now)
-                yield taken
+            ends = LogEnds(
+                {**options, "client.id": f"{self._group}.ends"}, self._topic_name, partitions
+            )
+            with closing(self._consumer(options)) as consumer:
+                consumer.assign(self._places(begun))
+                while not any(reading.is_cut for reading in readings.values()):
+                    self._poll(consumer, readings)
+                    now = time.monotonic()
+                    if news := ends.news():
+                        for number, end in news.ends.items():
+                            readings[number].expect(end, news.asked_at_ms)
+                        refusals = news.refusals
+                        look_at = 0.0 if refusals else look_at
+                    if now >= look_at:
+                        if self._topic() != (topic_id, partitions):
+                            return
+                        look_at = now + LOOK_SECONDS
+                    taken = self._taken(readings)
+                    self._tell(partitions, taken, refusals, now)
+                    yield taken
         except KafkaException as error:
             raise LogUnreadable(f"{self.name}: {error}") from error
-        finally:
-            consumer.close()
 
     def read(self, timeout_seconds: float) -> list[Record]:
         """Everything that stands in the log by now; raises as `follow` does."""
@@ -144,10 +145,23 @@ class LogFollower(Generic[Record]):
                 return topic.topic_id.hex, range(topic.partitions)
         raise LogUnreadable(f"{self.name}: there is no such topic yet")
 
-    def _consumer(self) -> Consumer:
+    def _options(self) -> dict[str, Any]:
+        """With the password of now: it may have been changed since the log was followed last."""
+        try:
+            security = self._cluster.security.librdkafka_options()
+        except (OSError, ValueError) as error:
+            raise LogUnreadable(f"{self.name}: {error}; mend password_file") from None
+        return {
+            "bootstrap.servers": self._cluster.bootstrap_servers,
+            **security,
+            "log_level": 0,
+            "reconnect.backoff.max.ms": 1000,
+        }
+
+    def _consumer(self, options: Mapping[str, Any]) -> Consumer:
         return Consumer(
             {
-                **self._options,
+                **options,
                 "group.id": self._group,
                 "client.id": self._group,
                 "enable.auto.commit": False,
@@ -177,7 +191,7 @@ class LogFollower(Generic[Record]):
             elif error.code() == KafkaError._PARTITION_EOF:
                 readings[int(message.partition() or 0)].reach(int(message.offset() or 0))
             elif error.code() in PASSING:
-                self._passing = time.monotonic(), error
+                self._trouble = Trouble(time.monotonic(), error)
             else:
                 raise KafkaException(error)
 
@@ -185,22 +199,29 @@ class LogFollower(Generic[Record]):
         self,
         partitions: Iterable[int],
         heard: Mapping[int, object],
-        silence: Mapping[int, KafkaError],
+        refusals: Mapping[int, KafkaError],
         now: float,
     ) -> None:
-        for number in self._standstill.hear(heard):
-            logger.warning("event=log-moves-again %s-%d", self.name, number)
-        for number in self._standstill.begun(partitions, now):
-            at, passing = self._passing
-            error = silence.get(number) or (passing if now - at < STILL_SECONDS else None)
-            why = error.str() if error else HELD_UP
+        if moving := self._standstill.hear(heard):
+            logger.warning("event=log-moves-again %s partitions=%s", self.name, _listed(moving))
+        by_reason = defaultdict(list)
+        for number in self._standstill.to_tell(partitions, now):
+            refusal = refusals.get(number)
+            by_reason[refusal.str() if refusal else self._held_up(now)].append(number)
+        for why, numbers in by_reason.items():
             logger.warning(
-                "event=log-stands-still %s-%d has brought nothing for %g s: %s",
+                "event=log-stands-still %s partitions=%s: nothing for %g s: %s",
                 self.name,
-                number,
+                _listed(numbers),
                 STILL_SECONDS,
                 why,
             )
+
+    def _held_up(self, now: float) -> str:
+        trouble = self._trouble
+        if trouble is None or now - trouble.at >= STILL_SECONDS:
+            return HELD_UP
+        return f"{HELD_UP}; the last trouble with a broker was: {trouble.error.str()}"
 
     def _taken(self, readings: Mapping[int, Reading[Record]]) -> dict[int, Portion[Record]]:
         for number, reading in readings.items():
@@ -214,3 +235,7 @@ class LogFollower(Generic[Record]):
                 )
         taken = {number: reading.take() for number, reading in readings.items()}
         return {number: portion for number, portion in taken.items() if portion is not None}
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))

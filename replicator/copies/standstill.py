@@ -28,7 +28,7 @@ class Standstill:
             self._heard_at.pop(number, None)
         return sorted(moved)
 
-    def begun(self, partitions: Iterable[int], now: float) -> list[int]:
+    def to_tell(self, partitions: Iterable[int], now: float) -> list[int]:
         """Of the log's partitions those that have to be told now; called again and again, after
         `hear`."""
         if now - self._looked_at > PAUSE_SECONDS:

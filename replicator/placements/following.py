@@ -30,6 +30,7 @@ class Following:
 
     def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[Book], None]) -> None:
         self._name, self._cluster, self._heard = name, cluster, heard
+        self._follower = BalanceFollower(name, cluster)
         self._over = threading.Event()
         self._last: Book | None = None
 
@@ -59,7 +60,7 @@ class Following:
         """From the beginning, until the log has to be read anew."""
         BalanceLog(self._name, self._cluster).make_topic()
         book, is_whole = Book(), False
-        polls = BalanceFollower(self._name, self._cluster).follow({})
+        polls = self._follower.follow({})
         try:
             for portions in polls:
                 told = list(_told(portions.values()))

@@ -35,6 +35,11 @@ class InForce:
         }
         return frozenset(carried | self.resting(route))
 
+    def generation(self, route: str, stream: str) -> int:
+        """Of the placement of a stream that is carried; 0: of none, it is carried by count."""
+        found = {(key, name): number for key, name, number in self.generations}
+        return found.get((route, stream), 0)
+
     def resting(self, route: str) -> frozenset[TopicPartition]:
         """What is paused of a route."""
         return frozenset(TopicPartition(*each) for each in dict(self.paused).get(route, ()))

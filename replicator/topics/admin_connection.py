@@ -13,6 +13,7 @@ from replicator.topics.admin_error import (
     LOST,
     NOT_LET_IN,
     AdminError,
+    NotLetIn,
     Outdated,
     Refused,
     UnknownTopic,
@@ -25,7 +26,8 @@ Result = TypeVar("Result")
 
 
 class AdminConnection:
-    """Connects when first asked. Every call raises AdminError within about timeout_seconds."""
+    """Connects when first asked. Every call raises AdminError within about timeout_seconds; where
+    it has to ask a second time (list_offsets), within three times that."""
 
     def __init__(self, name: str, cluster: KafkaCluster, timeout_seconds: float = 15.0) -> None:
         """`name` is for people: "west regional"."""
@@ -40,7 +42,7 @@ class AdminConnection:
         known = self._known_client  # another thread may forget it
         if known is not None:
             return known
-        client = AdminClient(self._options())
+        client = self._new_client()
         deadline = time.monotonic() + self.timeout_seconds
         while True:
             left = deadline - time.monotonic()
@@ -56,6 +58,14 @@ class AdminConnection:
                 continue
             self._known_client = client
             return client
+
+    def _new_client(self) -> AdminClient:
+        try:
+            return AdminClient(self._options())
+        except (OSError, ValueError, KafkaException) as error:
+            raise NotLetIn(
+                self.name, f"connecting: {error}; mend the files that its security settings name"
+            ) from None
 
     def _options(self) -> dict[str, Any]:
         return {

@@ -152,7 +152,7 @@ def test_partitions_of_which_nothing_is_known_are_shown_as_such(balanced, ask, v
     assert [(it["topic"], it["partition"]) for it in stream["partitions"]] == [*map(tuple, ORDERS)]
     assert {it["basis"] for it in stream["partitions"]} == {"default"}
     assert None not in {it["carrier"] for it in stream["partitions"]}
-    assert ask("balance", "partitions", "--topic", "order")[0] == ExitCode.USAGE
+    assert ask("balance", "partitions", "--topic", "order")[0] == ExitCode.REFUSED
     code, out, err = ask("balance", "partitions")
     assert code == ExitCode.DONE and "nothing: a default" in out and "payments" in out
     assert "loads are not known" in err

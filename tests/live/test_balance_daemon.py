@@ -109,6 +109,7 @@ def test_where_nothing_was_looked_at_a_plan_follows_a_file_and_its_changes(scene
     shown = scene.balancers.shown("plan")
     assert [each["load_before"] for each in shown["carriers"]] == pytest.approx([0.39, 0.39], 0.02)
     assert shown["degraded"] is None and shown["moves_count"] == 0
+    scene.balancers.until_followed(placed.generation)
     needs = scene.balancers.shown("partitions")["partitions"]
     assert {it["partition"]: it["expected_bytes_per_second"] for it in needs} == pytest.approx(
         SKEWED

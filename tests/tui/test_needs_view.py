@@ -26,9 +26,9 @@ def need(number: int = 0, topic: str = "orders", **more) -> PartitionNeed:
 UNSEEN = need(1, carrier=None, basis=Basis.TOPIC, rate=None, lag_records=None, lag_seconds=None)
 
 
-def needs(*found: PartitionNeed, topic: str | None = None, **told) -> Needs:
+def needs(*found: PartitionNeed, topic: str | None = None, carried: int = 3, **told) -> Needs:
     outcome = Outcome(status(**{"degraded": None, **told}))
-    return Needs("east", (Preview(ROUTE, "default", 3, outcome, {}, found),), topic)
+    return Needs("east", (Preview(ROUTE, "default", 3, outcome, {}, found, carried),), topic)
 
 
 def test_people_see_load_traffic_lag_and_by_what_it_is_known():
@@ -37,6 +37,13 @@ def test_people_see_load_traffic_lag_and_by_what_it_is_known():
     assert lines[3].split() == ["orders", "0", "1", "0.250", "2000000", "900", "7", "its", "log"]
     assert lines[4].split()[2:7] == ["-", "0.250", "?", "?", "?"]
     assert lines[4].endswith("its topic's mean")
+
+
+def test_the_generation_is_the_one_whose_carriers_are_shown():
+    found = needs(need(), carried=2)
+    assert as_values(found)["streams"][0]["generation"] == 2
+    (line, *_) = as_text(found).splitlines()
+    assert line == "west>east: 1 partitions, generation 2; the driver is yet to follow 3"
 
 
 def test_values_have_null_for_what_is_not_known():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from balancer.decision.limits import Limits
+from balancer.decision.placing import RouteView
 from balancer.decision.round import Orders, RoundView, decide
 from balancer.decision.rules import Rules
 from balancer.plan import TopicPartition
@@ -19,6 +20,14 @@ def at(number, topic="clicks"):
 
 def even(count, share=0.01, topic="clicks"):
     return {at(number, topic): share for number in range(count)}
+
+
+CROWDED = RouteView(
+    {at(n): share for n, share in enumerate([0.2, 0.1, 0.01, 0.19, 0.185, 0.05, 0.03, 0.04])},
+    range(4),
+    {at(n): carrier for n, carrier in enumerate([0, 0, 0, 1, 1, 2, 2, 3])},
+)
+"""Carrier 0 has three, the others one or two."""
 
 
 def seen(shares, **known):

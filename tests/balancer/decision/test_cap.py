@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.decision.cap import capped, voluntary
-from balancer.decision.forced import housed
+from balancer.decision.housed import housed
 from balancer.decision.limits import Limits
 from balancer.decision.placement import Reason
 from balancer.decision.placing import RouteView, Scope, place
@@ -31,7 +31,7 @@ def views(draw):
 
 @given(views(), st.integers(0, 6), st.sampled_from(Scope))
 def test_no_more_move_than_may_and_what_is_forced_does(view, most, scope):
-    whole = housed(place(view, LIMITS, scope), view)
+    whole = housed(place(view, LIMITS, scope), view, LIMITS)
     some = capped(whole, view, most)
     chosen = {move.partition for move in voluntary(some.moves)}
     assert len(chosen) <= most
@@ -50,7 +50,7 @@ def test_no_more_move_than_may_and_what_is_forced_does(view, most, scope):
 def test_no_carrier_is_heavier_than_without_any_move_and_than_the_heaviest_with_all(
     view, most, scope
 ):
-    whole = housed(place(view, LIMITS, scope), view)
+    whole = housed(place(view, LIMITS, scope), view, LIMITS)
     some, none = capped(whole, view, most), capped(whole, view, 0)
     hot_ones = {whole.where[each] for each in whole.hot}
     heaviest = max((load for at, load in whole.loads.items() if at not in hot_ones), default=0)

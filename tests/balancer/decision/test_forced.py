@@ -1,28 +1,16 @@
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.decision.cap import voluntary
-from balancer.decision.forced import forced, forced_by_count, housed
+from balancer.decision.forced import forced, forced_by_count
 from balancer.decision.limits import Limits
 from balancer.decision.placement import Move, Reason
-from balancer.decision.placing import RouteView, Scope, place
+from balancer.decision.placing import RouteView
+from tests.balancer.decision.any_route import views
 from tests.balancer.decision.routes import at, even
-
-SHARES = st.dictionaries(st.builds(at, st.integers(0, 14)), st.floats(0, 1.5), min_size=1)
-
-
-@st.composite
-def views(draw):
-    shares = draw(SHARES)
-    carriers = draw(st.lists(st.integers(0, 4), min_size=1, unique=True))
-    some = st.sampled_from(sorted(shares))
-    return RouteView(
-        shares,
-        carriers,
-        draw(st.dictionaries(some, st.integers(0, 4))),
-        draw(st.dictionaries(some, st.sampled_from(carriers), max_size=2)),
-    )
 
 
 @given(views(), st.sampled_from([1, 4, 1000]), st.booleans())
@@ -69,18 +57,31 @@ def test_what_is_pinned_does_not_leave_where_it_is_too_much():
     assert found.moves == ()
 
 
-def test_one_without_room_stays_where_it_was_or_goes_where_fewest_are():
-    view = RouteView(even(5), [0, 1], {at(0): 0, at(1): 0, at(2): 0, at(3): 7})
-    limits = Limits(partitions_max=1)
-    placed = place(view, limits, Scope.STICKY)
-    assert len(placed.homeless) == 3
-    found = housed(placed, view)
-    assert sorted(found.where) == sorted(view.shares)
-    assert found.homeless == placed.homeless
-    stayed = [each for each in found.homeless if view.before.get(each) == 0]
-    assert stayed and all(found.where[each] == 0 for each in stayed)
-    assert {move.reason for move in found.moves} <= {
-        Reason.NEW,
-        Reason.CARRIER_GONE,
-        Reason.TOO_MANY,
-    }
+def test_only_what_has_no_room_elsewhere_joins_a_hot_one():
+    shares = {at(0, "hot"): 0.9} | even(7, 0.1)
+    before = {at(0, "hot"): 0} | {at(n): 1 for n in range(7)}
+    view = RouteView(shares, [0, 1, 2], before)
+    found = forced(view, Limits(partitions_max=4))
+    assert [(it.partition, it.target, it.reason) for it in found.moves] == [
+        (at(n), 2, Reason.TOO_MANY) for n in range(3)
+    ]
+    found = forced(view, Limits(partitions_max=3))
+    assert Counter(found.where.values()) == {0: 2, 1: 3, 2: 3}
+    assert {move.reason for move in found.moves} == {Reason.TOO_MANY}
+
+
+def test_where_it_may_not_relieve_only_what_is_new_moves():
+    shares = even(4, 0.1)
+    before = {at(0): 0, at(1): 0, at(2): 0}
+    view, limits = RouteView(shares, [0, 1], before), Limits(partitions_max=2)
+    found = forced(view, limits, relieves=False)
+    assert found.moves == (Move(at(3), None, 1, Reason.NEW),)
+    assert len(forced(view, limits).moves) == 2
+
+
+def test_the_bound_is_that_of_any_placement_not_of_those_in_which_all_stays():
+    shares = {at(0): 0.3, at(1): 0.2, at(2): 0.1, at(3): 0.01}
+    before = {at(0): 0, at(1): 0, at(2): 1}
+    found = forced(RouteView(shares, [0, 1], before), Limits())
+    assert found.loads == pytest.approx({0: 0.5, 1: 0.11})
+    assert found.bound == pytest.approx(0.305)

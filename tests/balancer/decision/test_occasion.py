@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from balancer.decision.limits import Limits
+from balancer.decision.monitor import Lag
 from balancer.decision.occasion import RELIEF
 from balancer.decision.placement import Reason
 from balancer.decision.placing import Scope
 from balancer.decision.rules import Rules
+from balancer.decision.standing import Standing
 from balancer.decision.triggers import Trigger
-from tests.balancer.decision.routes import MINUTE_MS, NOON_MS, Running, at, even, ordered
+from tests.balancer.decision.routes import CROWDED, MINUTE_MS, NOON_MS, Running, at, even, ordered
 
 FIVE = Limits(carriers_min=5, carriers_max=5)
 
@@ -148,6 +150,37 @@ def test_a_plan_for_lag_that_is_held_back_is_still_to_be_made():
     assert [it.triggers for it in held] == [(), (Trigger.LAG,), (Trigger.LAG,), (Trigger.LAG,)]
     assert route.round(even(100), **lag).triggers == (Trigger.LAG,)
     assert route.round(even(100), **lag).triggers == (Trigger.LAG_STAYS,)
+
+
+def crowded(now_ms=NOON_MS, **rules):
+    """A route with one carrier that has too many, of which only a few moves may be made at once."""
+    route = Running(
+        Limits(carriers_min=4, carriers_max=4, partitions_max=2, slack=9.0),
+        Rules(moves_max=2, cool_down_seconds=0, **rules),
+        now_ms,
+    )
+    lag = Lag(behind={at(0): 0}, planned_ms=0)
+    route.standing = Standing(where=CROWDED.before, carriers=(0, 1, 2, 3), generation=1, lag=lag)
+    return route
+
+
+def test_a_full_plan_that_makes_room_only_as_a_whole_waits_until_room_is_made():
+    route, lag = crowded(), {"lag_seconds": {at(0): 99.0}}
+    first = route.round(CROWDED.shares, **lag)
+    assert {Trigger.TOO_MANY, Trigger.LAG_STAYS} <= set(first.triggers)
+    assert reasons(first) == {Reason.TOO_MANY}
+    # What it was to answer is still to be answered.
+    assert Trigger.LAG_STAYS in route.round(CROWDED.shares, **lag).triggers
+    assert Trigger.LAG_STAYS not in route.round(CROWDED.shares, **lag).triggers
+
+
+def test_off_peak_waits_until_room_is_made():
+    route = crowded(off_peak="11:00-13:00")
+    first = route.round(CROWDED.shares)
+    assert {Trigger.TOO_MANY, Trigger.OFF_PEAK} <= set(first.triggers)
+    assert reasons(first) == {Reason.TOO_MANY}
+    assert Trigger.OFF_PEAK in route.round(CROWDED.shares).triggers
+    assert Trigger.OFF_PEAK not in route.round(CROWDED.shares).triggers
 
 
 def slightly_off(route):

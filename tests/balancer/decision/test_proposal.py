@@ -4,11 +4,10 @@ import pytest
 
 from balancer.decision.cap import capped
 from balancer.decision.limits import Limits
-from balancer.decision.loads import surplus
 from balancer.decision.placement import Reason
 from balancer.decision.placing import RouteView, Scope, place
-from balancer.decision.proposal import fitting, is_worth_it, proposed
-from tests.balancer.decision.routes import at, even
+from balancer.decision.proposal import fits, is_worth_it, proposed
+from tests.balancer.decision.routes import CROWDED, at, even
 
 
 def test_it_moves_no_more_than_it_may():
@@ -19,39 +18,39 @@ def test_it_moves_no_more_than_it_may():
 
 
 def test_what_relieves_nobody_is_left_out():
-    shares = {at(n): share for n, share in enumerate([0.6, 0.3, 0.3, 0.2, 0.2, 0.2])}
-    before = {at(0): 0, at(1): 1, at(2): 1, at(3): 0, at(4): 1, at(5): 1}
-    view = RouteView(shares, [0, 1], before)
+    shares = {at(n): share for n, share in enumerate([0.5, 0.6, 0.2, 0.2])}
+    view = RouteView(shares, range(3), {at(0): 0, at(1): 0, at(2): 1, at(3): 2})
     limits = Limits(slack=0.0)
-    if len(place(view, limits, Scope.STICKY).moves) > 1:
-        assert proposed(view, limits, 0).moves == ()
-    assert proposed(view, limits, 9).loads == pytest.approx({0: 0.9, 1: 0.9})
+    whole = proposed(view, limits, 2)
+    assert max(whole.loads.values()) == pytest.approx(0.6)
+    # One of the two would only pass the burden on.
+    some = capped(whole, view, 1)
+    assert len(some.moves) == 1 and max(some.loads.values()) > 0.6
+    assert proposed(view, limits, 1).moves == ()
 
 
-def test_a_carrier_with_too_many_is_relieved_where_the_moves_that_would_do_it_are_left_out():
+def test_a_plan_does_not_fit_where_the_moves_that_would_make_room_are_left_out():
     shares = {at(0): 0.0, at(1): 1.0, at(2): 1.0}  # two that are hot, beside a light one
     view = RouteView(shares, range(3), dict.fromkeys(shares, 0))
     limits = Limits(partitions_max=2)
-    reasons = {move.reason for move in proposed(view, limits, 2).moves}
-    assert reasons == {Reason.HOT, Reason.MAKES_ROOM}
-    (move,) = fitting(proposed(view, limits, 0), view, limits).moves
-    assert (move.partition, move.reason) == (at(0), Reason.TOO_MANY)
-    whole = proposed(view, limits, 2)
-    assert fitting(whole, view, limits) is whole
+    assert {move.reason for move in proposed(view, limits, 2).moves} == {
+        Reason.HOT,
+        Reason.MAKES_ROOM,
+    }
+    assert fits(proposed(view, limits, 2), view, limits)
+    assert not fits(proposed(view, limits, 0), view, limits)
 
 
-def test_a_full_plan_that_is_cut_short_leaves_no_carrier_with_too_many():
-    shares = [0.2, 0.1, 0.01, 0.19, 0.185, 0.05, 0.03, 0.04]
-    before = [0, 0, 0, 1, 1, 2, 2, 3]
-    view = RouteView(
-        {at(n): share for n, share in enumerate(shares)},
-        range(4),
-        {at(n): carrier for n, carrier in enumerate(before)},
-    )
+def test_what_no_plan_makes_room_for_does_not_keep_one_from_fitting():
+    view = RouteView(even(5), range(2), {at(n): n % 2 for n in range(5)})
+    assert fits(proposed(view, Limits(partitions_max=2), 9), view, Limits(partitions_max=2))
+
+
+def test_a_full_plan_may_not_fit_once_it_is_cut_short():
     limits = Limits(partitions_max=2)
-    for most in range(8):
-        cut = capped(place(view, limits, Scope.FULL), view, most)
-        assert surplus(fitting(cut, view, limits).where, 2) == 0
+    full = place(CROWDED, limits, Scope.FULL)
+    assert fits(full, CROWDED, limits)
+    assert not fits(capped(full, CROWDED, 0), CROWDED, limits)
 
 
 def test_everything_is_placed_anew_only_for_markedly_less_on_the_heaviest():

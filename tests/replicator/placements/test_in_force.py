@@ -22,3 +22,10 @@ def test_what_is_shown_is_read_as_it_was():
 def test_what_is_no_plan_of_ours_is_refused(text):
     with pytest.raises(ValueError):
         InForce.from_json(text)
+
+
+def test_a_stream_of_which_no_placement_is_carried_has_generation_0():
+    assert (SHOWN.generation("west.east", "default"), SHOWN.generation("west.east", "own")) == (
+        7,
+        0,
+    )

@@ -1,0 +1,61 @@
+"""A carrier also for those partitions for which none has room."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import replace
+
+from balancer.decision.by_count import by_count
+from balancer.decision.limits import Limits
+from balancer.decision.loads import loads
+from balancer.decision.placement import Move, Placement, Reason
+from balancer.decision.placing import RouteView
+from balancer.plan import TopicPartition
+
+
+def housed(placement: Placement, view: RouteView, limits: Limits) -> Placement:
+    """The placement with those that it calls homeless, which it still does.
+
+    They go back to the carrier that they had, unless that may hold no more while another may, be it
+    one with a hot partition; the others go where fewest are.
+    """
+    if not placement.homeless:
+        return placement
+    carriers, stays = set(view.carriers), _stays(placement, view, limits)
+    where = by_count(view.shares, view.carriers, {**stays, **placement.where})
+    moves = [
+        Move(each, view.before.get(each), where[each], _reason(view.before.get(each), carriers))
+        for each in placement.homeless
+        if view.before.get(each) != where[each]
+    ]
+    return replace(
+        placement,
+        where=where,
+        moves=tuple(sorted([*placement.moves, *moves], key=lambda move: move.partition)),
+        loads=loads(where, view.shares, view.carriers),
+    )
+
+
+def _stays(placement: Placement, view: RouteView, limits: Limits) -> dict[TopicPartition, int]:
+    """The homeless ones that go back, with their carriers; where not all may, the heaviest do."""
+    counts = Counter(placement.where.values())
+    room = {at: max(0, limits.partitions_max - counts[at]) for at in set(view.carriers)}
+    heaviest_first = sorted(placement.homeless, key=lambda each: (-view.shares[each], each))
+    had_one = [each for each in heaviest_first if view.before.get(each) in room]
+    stays = {}
+    for each in had_one:
+        if room[view.before[each]]:
+            room[view.before[each]] -= 1
+            stays[each] = view.before[each]
+    leave = [each for each in had_one if each not in stays]
+    elsewhere = sum(room.values()) - (len(placement.homeless) - len(had_one))
+    for each in leave[: max(0, len(leave) - max(0, elsewhere))]:
+        stays[each] = view.before[each]
+    return stays
+
+
+def _reason(before: int | None, carriers: Set[int]) -> Reason:
+    if before is None:
+        return Reason.NEW
+    return Reason.TOO_MANY if before in carriers else Reason.CARRIER_GONE
