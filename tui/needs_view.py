@@ -62,6 +62,7 @@ def as_values(needs: Needs) -> dict[str, Any]:
                 "route": preview.route.name,
                 "stream": preview.stream,
                 "generation": preview.carried_generation,
+                "placed_generation": preview.generation,
                 "degraded": preview.outcome.status.degraded,
                 "partitions": [_values(it) for it in needs.of(preview)],
             }
@@ -100,7 +101,7 @@ def _values(need: PartitionNeed) -> dict[str, Any]:
 
 def _text(preview: Preview, needs: Sequence[PartitionNeed], shown_max: int | None) -> str:
     generation = f"generation {preview.carried_generation}"
-    if preview.generation != preview.carried_generation:
+    if preview.carried_generation < preview.generation:
         generation += f"; the driver is yet to follow {preview.generation}"
     lines = [f"{_label(preview)}: {len(needs)} partitions, {generation}"]
     if needs:

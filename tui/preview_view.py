@@ -130,7 +130,9 @@ def _text(preview: Preview, shown_max: int | None) -> str:
 
 def _limits(preview: Preview) -> str:
     status = preview.outcome.status
-    text = f"  no placement has its heaviest carrier below {decimals(status.bound)}"
+    placement = preview.outcome.placement
+    which = " with hot partitions alone" if placement and placement.hot else ""
+    text = f"  no placement{which} has its heaviest carrier below {decimals(status.bound)}"
     if status.at_least is not None:
         text += f"; any needs {status.at_least} carriers, the loads ask for {status.needed}"
     if status.certificate:

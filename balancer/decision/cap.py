@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from balancer.decision.limits import Limits
 from balancer.decision.loads import loads
 from balancer.decision.placement import Move, Placement, Reason
 from balancer.decision.placing import RouteView
@@ -23,13 +24,14 @@ def voluntary(moves: Sequence[Move]) -> list[Move]:
     return [move for move in moves if move.reason in VOLUNTARY]
 
 
-def capped(placement: Placement, view: RouteView, most: int) -> Placement:
+def capped(placement: Placement, view: RouteView, limits: Limits, most: int) -> Placement:
     """The placement with so many at most of the moves that nothing forces; the others are all made.
 
     No carrier has more than it would have without any of them, unless it has no more than the
     heaviest in the whole placement (of those with a hot partition each is only a measure for
-    itself). Moves of which each needs the others for that, as the two sides of an exchange, are
-    made together; where these are more than `most`, not at all.
+    itself); nor more partitions, unless it may hold these. Moves of which each needs the others for
+    that, as the two sides of an exchange, are made together; where these are more than `most`, not
+    at all.
 
     Args:
         view: that the placement was made of.
@@ -37,7 +39,7 @@ def capped(placement: Placement, view: RouteView, most: int) -> Placement:
     chosen = voluntary(placement.moves)
     if len(chosen) <= most:
         return placement
-    made = _Choice(placement, view, chosen).made(most) if most > 0 else set()
+    made = _Choice(placement, view, chosen, limits.partitions_max).made(most) if most > 0 else set()
     left = {
         move.partition: move.source
         for move in chosen
@@ -62,7 +64,9 @@ class _Step(NamedTuple):
 class _Choice:
     """Of some moves, while it follows what they make of their carriers."""
 
-    def __init__(self, placement: Placement, view: RouteView, moves: Sequence[Move]):
+    def __init__(
+        self, placement: Placement, view: RouteView, moves: Sequence[Move], partitions_max: int
+    ):
         with_hot = {placement.where[each] for each in placement.hot if each in placement.where}
         heaviest = max(
             (load for at, load in placement.loads.items() if at not in with_hot), default=0.0
@@ -71,7 +75,7 @@ class _Choice:
             at: load if at in with_hot else heaviest for at, load in placement.loads.items()
         }
         counts = Counter(placement.where.values())
-        self._count_max = max(counts.values(), default=0)
+        self._count_max = partitions_max
         self._loads = dict(placement.loads)
         self._counts = {at: counts[at] for at in self._loads}
         self._made: set[TopicPartition] = set()
@@ -82,7 +86,6 @@ class _Choice:
                 step = _Step(share, move.partition, move.source, move.target)
                 self._leaving.setdefault(move.source, []).append(step)
                 self._do(step, -1)
-        self._count_max = max(self._count_max, *self._counts.values())
         for steps in self._leaving.values():
             steps.sort(key=lambda step: (-step.share, step.partition))
         for_hot = [move for move in moves if move.reason in _FOR_HOT]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Callable
 from dataclasses import replace
 
 from balancer.decision.by_count import by_count
@@ -22,10 +22,10 @@ def housed(placement: Placement, view: RouteView, limits: Limits) -> Placement:
     """
     if not placement.homeless:
         return placement
-    carriers, stays = set(view.carriers), _stays(placement, view, limits)
+    stays, reason = _stays(placement, view, limits), _reasons(placement, view, limits)
     where = by_count(view.shares, view.carriers, {**stays, **placement.where})
     moves = [
-        Move(each, view.before.get(each), where[each], _reason(view.before.get(each), carriers))
+        Move(each, view.before.get(each), where[each], reason(each))
         for each in placement.homeless
         if view.before.get(each) != where[each]
     ]
@@ -55,7 +55,22 @@ def _stays(placement: Placement, view: RouteView, limits: Limits) -> dict[TopicP
     return stays
 
 
-def _reason(before: int | None, carriers: Set[int]) -> Reason:
-    if before is None:
-        return Reason.NEW
-    return Reason.TOO_MANY if before in carriers else Reason.CARRIER_GONE
+def _reasons(
+    placement: Placement, view: RouteView, limits: Limits
+) -> Callable[[TopicPartition], Reason]:
+    """Why one that is homeless is not where it was."""
+    carriers = set(view.carriers)
+    held = Counter(carrier for each, carrier in view.before.items() if each in view.shares)
+    is_full_plan = placement.certificate is None
+
+    def reason(partition: TopicPartition) -> Reason:
+        before = view.before.get(partition)
+        if before is None:
+            return Reason.NEW
+        if before not in carriers:
+            return Reason.CARRIER_GONE
+        if held[before] > limits.partitions_max:
+            return Reason.TOO_MANY
+        return Reason.FULL_PLAN if is_full_plan else Reason.MAKES_ROOM
+
+    return reason

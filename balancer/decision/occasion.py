@@ -91,7 +91,7 @@ def occasion(
         sticky = _relieved(sticky, view, route, limits, rules)
     answer = (sticky or forced(route, limits)) if found else None
     if full and widest(found) is Scope.FULL:
-        answer = capped(full, route, _moves_max(view, rules))
+        answer = capped(full, route, limits, _moves_max(view, rules))
     if answer and not fits(answer, route, limits):
         least = forced(route, limits)
         return Occasion(_in_order(found), least, drifting, off_peak_day, is_put_off=True)

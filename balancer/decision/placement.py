@@ -43,7 +43,8 @@ class Placement:
         hot: partitions with more than a carrier shall carry, each of them alone as long as there
             are carriers enough.
         homeless: partitions for which no carrier has room.
-        bound: the heaviest of the carriers without a hot one has at least this much.
+        bound: the heaviest of the carriers without a hot one has at least this much, if nothing is
+            beside a hot one.
         certificate: so many moves that relieve a carrier, of those without a hot one, are in any
             plan within the slack; None in a full plan, which does not try to move little.
     """

@@ -74,7 +74,7 @@ def place(view: RouteView, limits: Limits, scope: Scope) -> Placement:
 
 
 def heaviest_of_any(view: RouteView, limits: Limits) -> float:
-    """No placement has its heaviest carrier, those alone with a hot partition left out, below
+    """No placement in which hot ones are alone has its heaviest carrier, but for theirs, below
     this."""
     return _bound(view, _parted(view, limits))
 
@@ -157,7 +157,22 @@ def _alone(
             carrier = min(free, key=lambda at: (present[at] + (at != before), at != before, at))
             chosen[partition] = carrier
             taken.add(carrier)
-    return chosen
+    return _settled(chosen, view.before, pins)
+
+
+def _settled(
+    chosen: Mapping[TopicPartition, int], before: Where, pins: Where
+) -> dict[TopicPartition, int]:
+    """The same carriers, but for those that are pinned dealt out so that no two hot ones change
+    places."""
+    free = {carrier for each, carrier in chosen.items() if each not in pins}
+    found = {each: carrier for each, carrier in chosen.items() if each in pins}
+    for each in chosen:
+        if each not in pins and before.get(each) in free:
+            found[each] = before[each]
+            free.remove(before[each])
+    left = sorted(free)
+    return {each: found[each] if each in found else left.pop(0) for each in chosen}
 
 
 # -- the others

@@ -21,10 +21,10 @@ def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
     better than what stands would be moved again by the next round.
     """
     whole = housed(place(view, limits, Scope.STICKY), view, limits)
-    some = capped(whole, view, most)
+    some = capped(whole, view, limits, most)
     if {move.reason for move in voluntary(some.moves)} != {Reason.RELIEVES}:
         return some
-    still = capped(whole, view, 0)
+    still = capped(whole, view, limits, 0)
     limit = whole.bound * (1 + limits.slack)
     left, was = (
         excess(calm_loads(each.where, each.loads, each.hot), limit) for each in (some, still)

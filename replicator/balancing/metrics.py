@@ -53,7 +53,11 @@ class BalanceCollector(Collector):
             ("generation", "Of the placement that holds.", lambda it: it.generation),
             ("carriers", "Carriers of the placement.", lambda it: len(it.loads)),
             ("carriers_needed", "Carriers that the loads ask for.", lambda it: it.needed),
-            ("bound", "The heaviest carrier has this much at least.", lambda it: it.bound),
+            (
+                "bound",
+                "The heaviest carrier has this at least, with hot partitions alone.",
+                lambda it: it.bound,
+            ),
             ("moves", "Moves of the last placement.", lambda it: it.moves_count),
             ("measured_part", "Partitions whose traffic is known.", lambda it: it.measured_part),
             ("round_timestamp_seconds", "When the last round was.", lambda it: it.at_ms / 1000),

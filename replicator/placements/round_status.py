@@ -46,8 +46,8 @@ class RoundStatus(BaseModel):
         generation: of the placement that holds.
         placed_at_ms, triggers, moves: of that placement; of very many moves only the first.
         loads: by carrier, what it is predicted to carry, of its time.
-        bound: no placement has its heaviest carrier, those alone with a hot partition left out,
-            below this.
+        bound: no placement in which hot partitions are alone has its heaviest carrier, but for
+            theirs, below this.
         certificate: no sticky plan relieves the carriers with fewer moves; None after a full plan.
         needed: so many carriers the loads ask for; at_least: so many any placement needs.
         measured_part: of the partitions, how many are known by their own traffic.

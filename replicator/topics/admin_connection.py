@@ -60,12 +60,15 @@ class AdminConnection:
             return client
 
     def _new_client(self) -> AdminClient:
+        self._complaint = None  # of the client before it, if there was one
         try:
             return AdminClient(self._options())
         except (OSError, ValueError, KafkaException) as error:
-            raise NotLetIn(
-                self.name, f"connecting: {error}; mend the files that its security settings name"
-            ) from None
+            security, text = self.cluster.security, f"connecting: {error}"
+            if security.is_tls or security.is_sasl:
+                mend = "mend the files that its security settings name"
+                raise NotLetIn(self.name, f"{text}; {mend}") from None
+            raise Unreachable(self.name, text) from None
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -139,4 +142,9 @@ class AdminConnection:
             raise Unreachable(self.name, f"{doing}: no answer at all") from None
 
     def translated(self, error: KafkaError, doing: str) -> AdminError:
-        return translated(error, doing, self.name, self.cluster, self._complaint)
+        """What it means. After no answer the next question has a client of its own, which reads
+        password and certificates anew: these may have been changed."""
+        found = translated(error, doing, self.name, self.cluster, self._complaint)
+        if isinstance(found, Unreachable):
+            self._known_client = None
+        return found

@@ -2,7 +2,7 @@
 
 AdminError                  names the cluster, and the mend
 |- Unreachable              no broker answered in time
-|  |- NotLetIn              a broker answered and refused TLS, user or password
+|  |- NotLetIn              TLS, user or password were refused, or their files cannot be read
 |- NotAuthorized            let in, but without the right that is named
 |- UnknownTopic             the topic is not there (any more)
 |- Refused                  anything else the cluster said no to
@@ -63,7 +63,8 @@ class Unreachable(AdminError):
 
 
 class NotLetIn(Unreachable):
-    """TLS, user or password were refused. Mend the cluster's security settings."""
+    """TLS, user or password were refused, or their files cannot be read. Mend the cluster's
+    security settings."""
 
 
 class NotAuthorized(AdminError):

@@ -4,12 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.brokers import Unreachable as CarrierUnreachable
 from replicator.kafka.cluster import Cluster
 from replicator.topics.admin import Admin
-from replicator.topics.admin_error import Unreachable
+from replicator.topics.admin_error import AdminError, Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 
@@ -62,3 +65,41 @@ def test_without_its_certificate_no_client_is_let_in(
         Admin("sealed", settings, timeout_seconds=3).topics()
     with pytest.raises(CarrierUnreachable, match="sealed"):
         asyncio.run(opened(settings, topic))
+
+
+def test_a_password_that_was_changed_lets_in_who_had_connected_with_the_one_before(
+    make_cluster: ClusterMaker, make_topic: TopicMaker, tmp_path: Path
+) -> None:
+    lab = make_cluster("sealed", security="sasl_plaintext", mechanism="SCRAM-SHA-256")
+    topic = make_topic(lab)
+    secret = tmp_path / "secret"
+    set_password(lab, secret, "before")
+    security = {
+        "protocol": "sasl_plaintext",
+        "mechanism": "SCRAM-SHA-256",
+        "username": "rotated",
+        "password_file": secret,
+    }
+    settings = KafkaCluster.model_validate(lab.topology_table() | {"security": security})
+    admin = Admin("sealed", settings, timeout_seconds=3)
+
+    def is_let_in() -> bool:
+        try:
+            return [here.name for here in admin.topics([topic])] == [topic]
+        except AdminError:
+            return False
+
+    assert until(is_let_in, 30)
+    set_password(lab, secret, "after")
+    lab.restart()  # which ends the connection that was let in
+    lab.wait_ready()
+    assert until(is_let_in, 60)
+
+
+def set_password(lab: LabCluster, secret: Path, password: str) -> None:
+    """Of a user of its own: the lab's servers know each other by another."""
+    change = UserScramCredentialUpsertion(
+        "rotated", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), password.encode()
+    )
+    lab.admin().alter_user_scram_credentials([change])["rotated"].result(30)
+    secret.write_text(password)

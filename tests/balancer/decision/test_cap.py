@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -32,7 +33,7 @@ def views(draw):
 @given(views(), st.integers(0, 6), st.sampled_from(Scope))
 def test_no_more_move_than_may_and_what_is_forced_does(view, most, scope):
     whole = housed(place(view, LIMITS, scope), view, LIMITS)
-    some = capped(whole, view, most)
+    some = capped(whole, view, LIMITS, most)
     chosen = {move.partition for move in voluntary(some.moves)}
     assert len(chosen) <= most
     assert set(some.moves) <= set(whole.moves)
@@ -51,7 +52,7 @@ def test_no_carrier_is_heavier_than_without_any_move_and_than_the_heaviest_with_
     view, most, scope
 ):
     whole = housed(place(view, LIMITS, scope), view, LIMITS)
-    some, none = capped(whole, view, most), capped(whole, view, 0)
+    some, none = capped(whole, view, LIMITS, most), capped(whole, view, LIMITS, 0)
     hot_ones = {whole.where[each] for each in whole.hot}
     heaviest = max((load for at, load in whole.loads.items() if at not in hot_ones), default=0)
     for carrier, load in some.loads.items():
@@ -78,18 +79,19 @@ def test_what_relieves_most_comes_first():
     view = RouteView(shares, range(3), before)
     whole = place(view, Limits(slack=0.0), Scope.STICKY)
     assert len(whole.moves) > 1
-    some = capped(whole, view, 1)
+    some = capped(whole, view, Limits(), 1)
     largest = max(whole.moves, key=lambda move: shares[move.partition])
     assert some.moves == (largest,)
 
 
 def test_an_exchange_is_made_as_a_whole_or_not():
-    shares = {at(0): 0.6, at(1): 0.3, at(2): 0.4, at(3): 0.1}
+    shares = {at(0): 0.5, at(1): 0.4, at(2): 0.35, at(3): 0.15}
     before = {at(0): 0, at(1): 0, at(2): 1, at(3): 1}
     view = RouteView(shares, [0, 1], before)
     whole = place(view, Limits(slack=0.0), Scope.STICKY)
-    assert len(whole.moves) == 1 or capped(whole, view, 1).moves == ()
-    assert capped(whole, view, 2).where == whole.where
+    assert len(whole.moves) == 2
+    assert capped(whole, view, Limits(), 1).moves == ()
+    assert capped(whole, view, Limits(), 2).where == whole.where
 
 
 def test_hot_partitions_come_first():
@@ -98,5 +100,17 @@ def test_hot_partitions_come_first():
     view = RouteView(shares, range(3), before)
     whole = place(view, Limits(), Scope.STICKY)
     assert len(whole.moves) > 5
-    some = capped(whole, view, 1)
+    some = capped(whole, view, Limits(), 1)
     assert [move.reason for move in some.moves] == [Reason.MAKES_ROOM]
+
+
+def test_none_gets_more_partitions_than_it_may_hold_because_another_has_too_many():
+    pins = dict.fromkeys(even(5, topic="pinned"), 0)
+    sizes = [0.08, 0.19, 0.18, 0.05, 0.12, 0.2]
+    shares = even(5, topic="pinned") | {at(n): size for n, size in enumerate(sizes)}
+    before = pins | {at(n): 1 + n % 3 for n in range(6)}
+    view, limits = RouteView(shares, range(4), before, pins), Limits(slack=0.0, partitions_max=2)
+    for scope in Scope:
+        some = capped(place(view, limits, scope), view, limits, 1)
+        counts = Counter(some.where.values())
+        assert max(counts[carrier] for carrier in (1, 2, 3)) == 2

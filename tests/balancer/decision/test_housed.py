@@ -43,3 +43,14 @@ def test_one_without_room_stays_where_it_was_or_goes_where_fewest_are():
         Reason.CARRIER_GONE,
         Reason.TOO_MANY,
     }
+
+
+def test_what_leaves_a_carrier_that_may_hold_it_leaves_for_the_plan_that_needs_its_place():
+    shares = (
+        {at(0, "hot"): 0.9} | {at(n): 0.1 for n in range(3)} | {at(n): 0.01 for n in (3, 4, 5, 6)}
+    )
+    before = {at(0, "hot"): 0} | {at(n): 0 if n < 3 else 1 for n in range(7)}
+    view, limits = RouteView(shares, [0, 1], before), Limits(partitions_max=4)
+    found = housed(place(view, limits, Scope.FULL), view, limits)
+    assert {move.reason for move in found.moves} == {Reason.MAKES_ROOM, Reason.FULL_PLAN}
+    assert Counter(found.where.values()) == {0: 4, 1: 4}

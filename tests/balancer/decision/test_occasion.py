@@ -183,6 +183,21 @@ def test_off_peak_waits_until_room_is_made():
     assert Trigger.OFF_PEAK not in route.round(CROWDED.shares).triggers
 
 
+def test_too_many_that_pins_put_on_a_carrier_put_no_plan_off():
+    sizes = [0.18, 0.02, 0.18, 0.02, 0.18, 0.21, 0.02, 0.04, 0.08]
+    pins = dict.fromkeys(even(6, topic="pinned"), 0)
+    shares = even(6, topic="pinned") | {at(n): size for n, size in enumerate(sizes)}
+    limits = Limits(carriers_min=4, carriers_max=4, partitions_max=3)
+    route = Running(limits, Rules(moves_max=3, cool_down_seconds=0))
+    where = pins | {at(n): 1 + n % 3 for n in range(9)}
+    route.standing = Standing(where=where, carriers=(0, 1, 2, 3), generation=1)
+    found = route.rounds(8, shares, lag_seconds={at(0): 99.0}, **ordered(pins=pins))
+    triggers = [it.triggers for it in found]
+    assert sum(Trigger.LAG in it for it in triggers) == 1
+    assert sum(Trigger.LAG_STAYS in it for it in triggers) == 1
+    assert triggers[-1] == ()
+
+
 def slightly_off(route):
     """Shares with which the heaviest carrier has 3 % too much."""
     stands = route.standing.where

@@ -6,12 +6,9 @@ from balancer.decision.limits import Limits
 from balancer.decision.placement import Move, Reason
 from balancer.decision.placing import RouteView, Scope, place
 from balancer.plan import TopicPartition
+from tests.balancer.decision.routes import at, even
 
 LIMITS = Limits(threshold=0.7, slack=0.05)
-
-
-def at(number, topic="clicks"):
-    return TopicPartition(topic, number)
 
 
 def spread(count, carriers):
@@ -212,3 +209,11 @@ def test_what_is_no_load_is_refused_and_the_partition_named():
 def test_no_carriers_is_refused():
     with pytest.raises(ValueError, match="give it one or more"):
         place(RouteView({at(0): 0.1}, []), LIMITS, Scope.STICKY)
+
+
+def test_hot_ones_do_not_change_places():
+    shares = {at(0, "hot"): 0.8, at(1, "hot"): 0.9} | even(6)
+    before = {at(0, "hot"): 1, at(1, "hot"): 0} | {at(n): 0 if n < 2 else 2 for n in range(6)}
+    found = place(RouteView(shares, range(3), before), Limits(), Scope.STICKY)
+    assert {move.reason for move in found.moves} == {Reason.MAKES_ROOM}
+    assert len(found.moves) == 2

@@ -24,7 +24,7 @@ def test_what_relieves_nobody_is_left_out():
     whole = proposed(view, limits, 2)
     assert max(whole.loads.values()) == pytest.approx(0.6)
     # One of the two would only pass the burden on.
-    some = capped(whole, view, 1)
+    some = capped(whole, view, limits, 1)
     assert len(some.moves) == 1 and max(some.loads.values()) > 0.6
     assert proposed(view, limits, 1).moves == ()
 
@@ -50,7 +50,7 @@ def test_a_full_plan_may_not_fit_once_it_is_cut_short():
     limits = Limits(partitions_max=2)
     full = place(CROWDED, limits, Scope.FULL)
     assert fits(full, CROWDED, limits)
-    assert not fits(capped(full, CROWDED, 0), CROWDED, limits)
+    assert not fits(capped(full, CROWDED, limits, 0), CROWDED, limits)
 
 
 def test_everything_is_placed_anew_only_for_markedly_less_on_the_heaviest():
