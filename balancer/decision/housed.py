@@ -60,7 +60,8 @@ def _reasons(
 ) -> Callable[[TopicPartition], Reason]:
     """Why one that is homeless is not where it was."""
     carriers = set(view.carriers)
-    held = Counter(carrier for each, carrier in view.before.items() if each in view.shares)
+    with_pins = {**view.before, **view.pins}
+    held = Counter(carrier for each, carrier in with_pins.items() if each in view.shares)
     is_full_plan = placement.certificate is None
 
     def reason(partition: TopicPartition) -> Reason:

@@ -4,8 +4,8 @@ Secrets stand in files of their own, never in the configuration. Questions to cl
 (replicator.kafka) read passwords and certificates whenever a connection is made, so a changed file
 counts from the next one on. Clients with connections of their own (aiokafka's producer of runs,
 librdkafka) keep what they read when they were made: a carrier's are made anew with each epoch, the
-daemon's OffsetKeeper needs a restart. Admin and what follows a log read them anew after they got
-no answer.
+daemon's OffsetKeeper needs a restart. Admin reads them anew once it is not let in any more, and
+what follows a log whenever it begins anew.
 """
 
 import os

@@ -59,7 +59,8 @@ class Groups(AdminConnection):
 
     def members(self) -> dict[str, bool]:
         """Whether each group of the cluster has members; those with commits alone have none."""
-        answer = self.client().list_consumer_groups(request_timeout=self.timeout_seconds)
+        client = self.client()
+        answer = client.list_consumer_groups(request_timeout=self.timeout_seconds)
         listed = self.wait(answer, "listing groups")
         for failure in listed.errors:
             error = failure if isinstance(failure, KafkaError) else kafka_error(failure)
@@ -149,7 +150,8 @@ class Groups(AdminConnection):
             Place(*place, offset, metadata=metadata)
             for place, (offset, metadata) in offsets.items()
         ]
-        answers: Any = self.client().alter_consumer_group_offsets(
+        client = self.client()
+        answers: Any = client.alter_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group, rows)], request_timeout=self.timeout_seconds
         )
         (answer,) = answers.values()

@@ -125,7 +125,8 @@ class AggregateLogs(AdminConnection):
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         names = sorted(topics)
-        answers = self.client().describe_topics(
+        client = self.client()
+        answers = client.describe_topics(
             TopicCollection(names), request_timeout=self.timeout_seconds
         )
         ids = {}

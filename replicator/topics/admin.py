@@ -56,7 +56,8 @@ class Admin(AdminConnection):
 
     def cluster_id(self) -> str:
         """What the cluster calls itself: two addresses of one cluster show by it."""
-        answer: Any = self.client().describe_cluster(request_timeout=self.timeout_seconds)
+        client = self.client()
+        answer: Any = client.describe_cluster(request_timeout=self.timeout_seconds)
         return str(self.wait(answer, "describing the cluster").cluster_id)
 
     def topics(self, names: Iterable[str] | None = None) -> list[Topic]:

@@ -38,7 +38,11 @@ class AdminConnection:
         self._known_client: AdminClient | None = None
 
     def client(self) -> AdminClient:
-        """The client, once a broker has answered; librdkafka alone would hide why none does."""
+        """The client, once a broker has answered; librdkafka alone would hide why none does.
+
+        To be held until what it is asked is answered: it ends with the last who holds it, and may
+        be replaced meanwhile.
+        """
         known = self._known_client  # another thread may forget it
         if known is not None:
             return known
@@ -142,9 +146,9 @@ class AdminConnection:
             raise Unreachable(self.name, f"{doing}: no answer at all") from None
 
     def translated(self, error: KafkaError, doing: str) -> AdminError:
-        """What it means. After no answer the next question has a client of its own, which reads
-        password and certificates anew: these may have been changed."""
-        found = translated(error, doing, self.name, self.cluster, self._complaint)
-        if isinstance(found, Unreachable):
+        """What it means. Where a broker did not let us in the next question has a new client, which
+        reads password and certificates anew: these may have been changed."""
+        complaint = self._complaint
+        if any(each is not None and each.code() in NOT_LET_IN for each in (error, complaint)):
             self._known_client = None
-        return found
+        return translated(error, doing, self.name, self.cluster, complaint)

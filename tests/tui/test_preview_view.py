@@ -1,5 +1,7 @@
 """`sluice balance plan` for people and programs."""
 
+from dataclasses import replace
+
 from balancer.decision.placement import Move, Placement, Reason
 from balancer.decision.placing import Scope
 from balancer.plan import TopicPartition
@@ -76,6 +78,16 @@ def test_people_see_each_move_its_reason_and_what_to_type():
     assert "orders          1     1   0  relieves its carrier" in text
     assert "none relieves its carriers with fewer than 1 moves" in text
     assert text.splitlines()[-1] == "  sluice balance apply --route 'west>east' --generation 3"
+
+
+def test_the_bound_is_said_to_be_of_plans_with_hot_partitions_alone_where_there_are_any():
+    found = preview()
+    assert "no placement has its heaviest carrier below 0.450" in as_text(planned(found))
+    placement = found.outcome.placement
+    assert placement is not None
+    with_hot = replace(found.outcome, placement=replace(placement, hot={ORDERS: 0.9}))
+    found = replace(found, outcome=with_hot)
+    assert "no placement with hot partitions alone has its heaviest" in as_text(planned(found))
 
 
 def test_of_many_moves_the_first_are_shown_and_the_reasons_counted():

@@ -45,6 +45,17 @@ def test_one_without_room_stays_where_it_was_or_goes_where_fewest_are():
     }
 
 
+def test_what_leaves_a_carrier_for_what_is_pinned_there_is_too_many():
+    pins = dict.fromkeys(even(3, 0.01, "pinned"), 0)
+    shares = {at(0, "hot"): 0.9} | even(4) | even(3, 0.01, "pinned")
+    before = {at(0, "hot"): 1} | dict.fromkeys(even(4), 0)
+    view, limits = RouteView(shares, [0, 1], before, pins), Limits(partitions_max=4)
+    found = housed(place(view, limits, Scope.STICKY), view, limits)
+    assert Counter(found.where.values()) == {0: 4, 1: 4}
+    leave = [move for move in found.moves if move.source == 0]
+    assert [move.reason for move in leave] == [Reason.TOO_MANY] * 3
+
+
 def test_what_leaves_a_carrier_that_may_hold_it_leaves_for_the_plan_that_needs_its_place():
     shares = (
         {at(0, "hot"): 0.9} | {at(n): 0.1 for n in range(3)} | {at(n): 0.01 for n in (3, 4, 5, 6)}
