@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from balancer.decision.placing import RouteView
 from tests.balancer.decision.routes import at
 
-SHARES = st.dictionaries(st.builds(at, st.integers(0, 14)), st.floats(0, 1.5), min_size=1)
+SHARES = st.dictionaries(st.builds(at, st.integers(0, 19)), st.floats(0, 1.5), min_size=1)
 
 
 @st.composite

@@ -11,23 +11,10 @@ from balancer.decision.limits import Limits
 from balancer.decision.placement import Reason
 from balancer.decision.placing import RouteView, Scope, place
 from balancer.decision.proposal import proposed
+from tests.balancer.decision.any_route import views
 from tests.balancer.decision.routes import at, even
 
-SHARES = st.dictionaries(st.builds(at, st.integers(0, 19)), st.floats(0, 1.2), min_size=1)
 LIMITS = Limits(slack=0.05, partitions_max=12)
-
-
-@st.composite
-def views(draw):
-    shares = draw(SHARES)
-    carriers = draw(st.lists(st.integers(0, 4), min_size=1, unique=True))
-    some = st.sampled_from(sorted(shares))
-    return RouteView(
-        shares,
-        carriers,
-        draw(st.dictionaries(some, st.integers(0, 5))),
-        draw(st.dictionaries(some, st.sampled_from(carriers), max_size=1)),
-    )
 
 
 @given(views(), st.integers(0, 6), st.sampled_from(Scope))
