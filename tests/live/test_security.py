@@ -101,5 +101,6 @@ def set_password(lab: LabCluster, secret: Path, password: str) -> None:
     change = UserScramCredentialUpsertion(
         "rotated", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), password.encode()
     )
-    lab.admin().alter_user_scram_credentials([change])["rotated"].result(30)
+    admin = lab.admin()  # held until it has answered
+    admin.alter_user_scram_credentials([change])["rotated"].result(30)
     secret.write_text(password)
