@@ -53,10 +53,7 @@ class AdminConnection:
             try:
                 client.list_topics(topic="", timeout=max(0.1, min(1.0, left)))
             except KafkaException as failure:
-                error = kafka_error(failure)
-                client.poll(0.1)  # calls _complain
-                if self._complaint is not None and self._complaint.code() in NOT_LET_IN:
-                    error = self._complaint
+                error = self._explained(kafka_error(failure), client)
                 if left <= 0 or error.code() not in LOST:
                     raise self.translated(error, "connecting") from None
                 continue
@@ -148,7 +145,20 @@ class AdminConnection:
     def translated(self, error: KafkaError, doing: str) -> AdminError:
         """What it means. Where a broker did not let us in the next question has a new client, which
         reads password and certificates anew: these may have been changed."""
-        complaint = self._complaint
-        if any(each is not None and each.code() in NOT_LET_IN for each in (error, complaint)):
+        known = self._known_client
+        if known is not None:
+            error = self._explained(error, known)
+        if error.code() in NOT_LET_IN:
             self._known_client = None
-        return translated(error, doing, self.name, self.cluster, complaint)
+        return translated(error, doing, self.name, self.cluster, self._complaint)
+
+    def _explained(self, error: KafkaError, client: AdminClient) -> KafkaError:
+        """Who is not let in any more only sees that no answer comes: librdkafka tells why by
+        itself."""
+        if error.code() not in LOST:
+            return error
+        client.poll(0.1)  # calls _complain
+        complaint = self._complaint
+        if complaint is None or complaint.code() not in NOT_LET_IN:
+            return error
+        return complaint
