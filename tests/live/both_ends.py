@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import IsolationLevel
+from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import OffsetSpec
 
 from balancer.plan import TopicPartition
 from deploy.lab.dump import BOTH, PartitionDump, compare_dumps, dump
 from deploy.lab.kafka import KafkaCluster
+from deploy.lab.wait import until
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.runs_topic import read, rebuild
+from replicator.topics.admin_error import OUTDATED, kafka_error
 from tests.live.regions import Regions
 
 
@@ -28,11 +30,21 @@ def stable_ends(cluster: KafkaCluster, topics: Mapping[str, int]) -> dict[TopicP
     if not asked:
         return {}
     isolation = IsolationLevel.READ_COMMITTED
-    answers: Any = admin.list_offsets(asked, isolation_level=isolation)
-    return {
-        TopicPartition(place.topic, place.partition): answer.result(30).offset
-        for place, answer in answers.items()
-    }
+    ends: dict[TopicPartition, int] = {}
+
+    def are_known() -> bool:
+        client = cluster.admin()  # a new one: it keeps what it knew; held until it has answered
+        answers: Any = client.list_offsets(asked, isolation_level=isolation)
+        for place, answer in answers.items():
+            try:
+                ends[TopicPartition(place.topic, place.partition)] = answer.result(30).offset
+            except KafkaException as failure:  # between an election and a broker's hearing of it
+                if kafka_error(failure).code() not in OUTDATED:
+                    raise
+        return len(ends) == len(asked)
+
+    assert until(are_known, 30), f"only the ends of {sorted(ends)} are known"
+    return ends
 
 
 def assert_same(
