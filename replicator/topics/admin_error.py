@@ -6,7 +6,7 @@ AdminError                  names the cluster, and the mend
 |- NotAuthorized            let in, but without the right that is named
 |- UnknownTopic             the topic is not there (any more)
 |- Refused                  anything else the cluster said no to
-   |- Outdated              the client knows former leaders; a new client asks the present ones
+   |- Outdated              by what the client knew of the leaders; a new client looks again
 """
 
 from confluent_kafka import KafkaError, KafkaException
@@ -39,13 +39,17 @@ NOT_AUTHORIZED = frozenset(
     }
 )
 UNKNOWN_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, 100})  # 100: by its id
-# librdkafka's admin client (2.16) goes on asking a former leader, or with a former epoch, for as
-# long as it keeps what it knows of the topic, which is for minutes.
+# librdkafka's admin client (2.16) goes on asking a former leader, or with a former epoch, and takes
+# what had no leader or was not there when it looked as lasting, for as long as it keeps what it
+# knows of the topic, which is for minutes.
 OUTDATED = frozenset(
     {
         KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError._NOENT,  # no partition that it was asked for had a leader
+        KafkaError._UNKNOWN_PARTITION,
     }
 )
 
@@ -80,7 +84,8 @@ class Refused(AdminError):
 
 
 class Outdated(Refused):
-    """The client knows former leaders. Ask with a new one."""
+    """By what the client knew of the leaders, of whom it knew none or former ones. Ask with a new
+    one."""
 
 
 def kafka_error(failure: KafkaException) -> KafkaError:

@@ -1,13 +1,15 @@
-"""A partition led by the same broker as before, in another epoch: who asked before may ask again.
+"""Who leads a partition was known before, or was not known: who asked then may ask again.
 
-librdkafka's admin client asks with the epoch that it knows, is refused (FENCED_LEADER_EPOCH), and
-never looks again by itself (2.16).
+librdkafka's admin client (2.16) does not look again by itself for a long time: not after it asked
+with the epoch that it knew and was refused (FENCED_LEADER_EPOCH), not after it looked while nobody
+led (LEADER_NOT_AVAILABLE), and not for a partition that came since.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -17,6 +19,7 @@ from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.copies.log_ends import LogEnds
 from replicator.topics.admin import Admin
+from replicator.topics.topic_plan import Grow
 
 HELD_BY = 1
 """The broker that has the topic, alone: one that stands still has no follower to give it to."""
@@ -38,15 +41,39 @@ def topic(two_brokers: LabCluster) -> str:
 
 def new_epoch(cluster: LabCluster, topic: str) -> None:
     """The broker is held to be dead for a while, and leads again."""
+    with nobody_leading(cluster, topic):
+        pass
+
+
+@contextmanager
+def nobody_leading(cluster: LabCluster, topic: str) -> Iterator[None]:
+    """For the broker is held to be dead; it leads again afterwards."""
 
     def leaders() -> set[int]:
-        metadata = cluster.admin().list_topics(topic, timeout=10).topics[topic]
+        admin = cluster.admin()
+        metadata = admin.list_topics(topic, timeout=10).topics[topic]
         return {row.leader for row in metadata.partitions.values()}
 
     cluster.pause(HELD_BY)
-    assert until(lambda: HELD_BY not in leaders(), PATIENCE_SECONDS)
-    cluster.resume(HELD_BY)
+    try:
+        assert until(lambda: HELD_BY not in leaders(), PATIENCE_SECONDS)
+        yield
+    finally:
+        cluster.resume(HELD_BY)
     assert until(lambda: leaders() == {HELD_BY}, PATIENCE_SECONDS)
+
+
+def told(ends: LogEnds) -> Mapping[int, int]:
+    """The next answer."""
+    answers: list[Mapping[int, int]] = []
+
+    def is_told() -> bool:
+        if news := ends.news():
+            answers.append(news.ends)
+        return bool(answers)
+
+    assert until(is_told, PATIENCE_SECONDS)
+    return answers[-1]
 
 
 def test_ends_are_told_after_the_leaders_epoch_has_grown(
@@ -64,12 +91,46 @@ def test_whoever_follows_a_log_hears_of_its_end_after_the_leaders_epoch_has_grow
     two_brokers: LabCluster, topic: str
 ) -> None:
     ends = LogEnds(two_brokers.librdkafka_options(), topic, range(2))
-
-    def are_told() -> bool:
-        news = ends.news()
-        return news is not None and news.ends == {0: 0, 1: 0}
-
     for _ in range(4):
-        assert until(are_told, PATIENCE_SECONDS)
+        assert told(ends) == {0: 0, 1: 0}
     new_epoch(two_brokers, topic)
-    assert until(are_told, PATIENCE_SECONDS)
+    assert until(lambda: told(ends) == {0: 0, 1: 0}, PATIENCE_SECONDS)
+
+
+def test_ends_are_told_to_who_asked_while_nobody_led(two_brokers: LabCluster, topic: str) -> None:
+    admin = Admin("two", KafkaCluster.model_validate(two_brokers.topology_table()))
+    places = [(topic, 0), (topic, 1)]
+    with nobody_leading(two_brokers, topic):
+        assert admin.offsets(places, "latest") == {}
+    assert admin.offsets(places, "latest") == dict.fromkeys(places, 0)
+
+
+def test_whoever_began_to_follow_a_log_while_nobody_led_hears_of_its_end(
+    two_brokers: LabCluster, topic: str
+) -> None:
+    ends = LogEnds(two_brokers.librdkafka_options(), topic, range(2))
+
+    with nobody_leading(two_brokers, topic):
+        assert told(ends) == {}
+    assert until(lambda: told(ends) == {0: 0, 1: 0}, PATIENCE_SECONDS)
+
+
+def test_the_end_of_a_partition_that_came_is_told_to_who_had_asked_before(
+    two_brokers: LabCluster, topic: str
+) -> None:
+    admin = Admin("two", KafkaCluster.model_validate(two_brokers.topology_table()))
+    assert admin.offsets([(topic, 0)], "latest") == {(topic, 0): 0}
+    [outcome] = admin.apply([Grow(topic, 3)])
+    assert outcome.error is None
+    place = topic, 2
+    assert until(lambda: admin.offsets([place], "latest") == {place: 0}, PATIENCE_SECONDS)
+
+
+def test_the_end_of_a_topic_that_came_is_told_to_who_had_asked_before(
+    two_brokers: LabCluster,
+) -> None:
+    admin = Admin("two", KafkaCluster.model_validate(two_brokers.topology_table()))
+    place = f"came-{uuid.uuid4().hex[:8]}", 0
+    assert admin.offsets([place], "latest") == {}
+    two_brokers.create_topics(NewTopic(place[0], 1))
+    assert until(lambda: admin.offsets([place], "latest") == {place: 0}, PATIENCE_SECONDS)
