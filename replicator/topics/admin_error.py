@@ -16,6 +16,7 @@ from replicator.config.topology import KafkaCluster
 LOST = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._DESTROY_BROKER,  # the broker that was asked is not in the cluster any more
         KafkaError._RESOLVE,
         KafkaError._TIMED_OUT,
         KafkaError._TIMED_OUT_QUEUE,

@@ -11,6 +11,7 @@ from replicator.topics.admin_error import (
     AdminError,
     NotAuthorized,
     NotLetIn,
+    Outdated,
     Refused,
     UnknownTopic,
     Unreachable,
@@ -32,11 +33,14 @@ def error_of(code: int, complaint: KafkaError | None = None) -> AdminError:
     [
         (KafkaError._TIMED_OUT, Unreachable, "no answer from h:1"),
         (KafkaError._TRANSPORT, Unreachable, "is it up"),
+        (KafkaError._DESTROY_BROKER, Unreachable, "is it up"),
         (KafkaError._AUTHENTICATION, NotLetIn, "user 'sluice' with the password in secret"),
         (KafkaError._SSL, NotLetIn, "check ca_file"),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAuthorized, "sluice may not"),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, UnknownTopic, "no such topic"),
         (KafkaError.POLICY_VIOLATION, Refused, "POLICY_VIOLATION"),
+        (KafkaError.FENCED_LEADER_EPOCH, Outdated, "FENCED_LEADER_EPOCH"),
+        (KafkaError._NOENT, Outdated, "_NOENT"),
     ],
 )
 def test_each_refusal_names_cluster_action_and_mend(
