@@ -16,7 +16,7 @@ from replicator.config.topology import KafkaCluster
 LOST = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._DESTROY_BROKER,  # the broker that was asked is not in the cluster any more
+        -137,  # _DESTROY_BROKER, which the published types lack: the broker left the cluster
         KafkaError._RESOLVE,
         KafkaError._TIMED_OUT,
         KafkaError._TIMED_OUT_QUEUE,

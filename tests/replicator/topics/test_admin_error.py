@@ -33,7 +33,7 @@ def error_of(code: int, complaint: KafkaError | None = None) -> AdminError:
     [
         (KafkaError._TIMED_OUT, Unreachable, "no answer from h:1"),
         (KafkaError._TRANSPORT, Unreachable, "is it up"),
-        (KafkaError._DESTROY_BROKER, Unreachable, "is it up"),
+        (-137, Unreachable, "is it up"),
         (KafkaError._AUTHENTICATION, NotLetIn, "user 'sluice' with the password in secret"),
         (KafkaError._SSL, NotLetIn, "check ca_file"),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAuthorized, "sluice may not"),
