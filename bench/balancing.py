@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from statistics import fmean, median, pstdev
 from typing import Any
 
@@ -27,6 +28,7 @@ from confluent_kafka.admin import NewTopic
 
 from balancer.plan import Plan, TopicPartition
 from bench.machine import described, load_average
+from bench.other_writer import other_writer
 from deploy.lab.arrivals import Arrivals
 from deploy.lab.daemons import SLUICE, Daemons
 from deploy.lab.kafka import CHECKOUT, KafkaCluster
@@ -125,15 +127,34 @@ class Site:
         """At the logs of a target."""
 
         async def look() -> Look:
-            settings = self.appliance.region(region).aggregate
-            cluster = Cluster(f"{region} aggregate", settings)
-            await cluster.open()
-            try:
+            async with self._aggregate(region) as cluster:
                 return await LogSampler(cluster).look(rates())
-            finally:
-                await cluster.close()
 
         return asyncio.run(look())
+
+    def other_writers(self, begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """By partition, the first offset after a given one that another carrier has written."""
+
+        async def found() -> dict[TopicPartition, int]:
+            async with self._aggregate(CANDIDATE) as cluster:
+                offsets = {
+                    place: await other_writer(cluster, *place, begins[place]) for place in begins
+                }
+            if waiting := [place for place, offset in offsets.items() if offset is None]:
+                raise RuntimeError(f"no other carrier has written {waiting}")
+            return {place: offset for place, offset in offsets.items() if offset is not None}
+
+        return asyncio.run(found())
+
+    @asynccontextmanager
+    async def _aggregate(self, region: str) -> AsyncIterator[Cluster]:
+        settings = self.appliance.region(region).aggregate
+        cluster = Cluster(f"{region} aggregate", settings)
+        await cluster.open({place.topic for place in rates()})
+        try:
+            yield cluster
+        finally:
+            await cluster.close()
 
 
 def carried(site: Site, seconds: float) -> dict[str, object]:
@@ -176,7 +197,7 @@ def _deviation(amounts: Mapping[int, int]) -> float:
 
 def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
     """Pins some partitions to other carriers, again and again; what readers had of it."""
-    found = []
+    moves = []
     for number in range(rounds):
         before = site.placed()
         assert before
@@ -207,26 +228,33 @@ def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
         assert placed
         time.sleep(MOVES_SECONDS)
         gone = {p for p, carrier in placed.where.items() if before.where.get(p) != carrier}
-        found.append(_felt(reader, placed.at_ms / 1000, gone))
-        print(json.dumps(found[-1]), file=sys.stderr)
-    return found
+        moves.append((placed.at_ms / 1000, gone))
+    # Only now: whoever reads takes the time of records in a thread of this process.
+    return [_felt(site, reader, *each) for each in moves]
 
 
-def _felt(reader: Arrivals, decided: float, gone: Collection[TopicPartition]) -> dict[str, float]:
+def _felt(
+    site: Site, reader: Arrivals, decided: float, gone: Collection[TopicPartition]
+) -> dict[str, float]:
     silences = reader.silences(decided - 1, decided + 10)
-    of_moved = [silences[place] for place in gone]
-    lasted = max(at for _, at in of_moved) - decided
     calm = reader.latencies(decided - 10, decided - 1)
     late = reader.latencies(decided - 1, decided + 10)
-    return {
+    begins = {place: reader.first(place, sent=decided - 1).offset for place in gone}
+    lasted = [
+        reader.first(place, offset=offset).arrived - decided
+        for place, offset in site.other_writers(begins).items()
+    ]
+    felt = {
         "partitions moved": len(gone),
-        "decision to first record of the last, s": round(lasted, 2),
-        "longest silence of one that moved, s": round(max(of_moved)[0], 2),
+        "decision to first record of the last, s": round(max(lasted), 2),
+        "longest silence of one that moved, s": round(max(silences[p][0] for p in gone), 2),
         "longest silence of any, s": round(max(silences.values())[0], 2),
         "p99 of 10 s before, ms": round(float(np.percentile(calm, 99)) * 1000, 1),
         "p99 of 10 s since, ms": round(float(np.percentile(late, 99)) * 1000, 1),
         "latest record, ms": round(max(late) * 1000, 1),
     }
+    print(json.dumps(felt), file=sys.stderr)
+    return felt
 
 
 def _lag_records(lab: Lab) -> int | None:

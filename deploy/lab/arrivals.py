@@ -23,6 +23,7 @@ class Arrival(NamedTuple):
     arrived: float
     sent: float
     place: Place
+    offset: int
 
 
 class Arrivals:
@@ -77,6 +78,14 @@ class Arrivals:
             found[place] = max(gaps, default=(0.0, times[0]))
         return found
 
+    def first(self, place: Place, *, sent: float = 0.0, offset: int = 0) -> Arrival:
+        """The first record of a partition that was sent at a time or later and stands at an offset
+        or behind it. Raises ValueError where none has come."""
+        for each in self.seen:
+            if each.place == place and each.sent >= sent and each.offset >= offset:
+                return each
+        raise ValueError(f"{place}: nothing sent since {sent} came from offset {offset} on")
+
     def latencies(self, begin: float, end: float) -> list[float]:
         """Seconds that each record took that was sent then."""
         return [each.arrived - each.sent for each in list(self.seen) if begin < each.sent < end]
@@ -92,4 +101,6 @@ class Arrivals:
                     value = message.value()
                     assert isinstance(value, bytes)
                     place = str(message.topic()), int(message.partition() or 0)
-                    self.seen.append(Arrival(time.time(), float(value[:17]), place))
+                    offset = message.offset()
+                    assert offset is not None
+                    self.seen.append(Arrival(time.time(), float(value[:17]), place, offset))
