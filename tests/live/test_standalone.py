@@ -98,10 +98,11 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
         assert until(lambda: list(spark.executors().values()) == list(WORKERS), 90, 0.5)
         assert until(lambda: len(carriers_of(spark, 0)) == 2, 90, 0.5)
         assert len(carriers_of(spark, 1)) == 1
-        # What had gathered while they were started is carried.
-        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 40, 60, 0.5)
+        # What had gathered while they were started is carried; what is still under way, half a
+        # second's worth of one host at most, is little beside what is counted: 21 seconds' worth.
+        assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, 60, 0.5)
         before = ends(aggregate, topic)
-        assert until(lambda: sum(ends(aggregate, topic)) - sum(before) > 2500, 60, 0.5)
+        assert until(lambda: sum(ends(aggregate, topic)) - sum(before) > 5000, 60, 0.5)
         after = ends(aggregate, topic)
         hosts = [
             sum(after[p] - before[p] for p in range(PARTITIONS) if p % 3 in carriers_of(spark, at))
