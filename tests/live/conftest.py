@@ -35,6 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.live)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why each test that was run once more had failed: pytest itself says it of the last try."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.write_sep("_", f"failed at first: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+
+
 @pytest.fixture(scope="session")
 def clusters(
     tmp_path_factory: pytest.TempPathFactory,
