@@ -8,9 +8,10 @@ from replicator.kafka.cluster import Cluster
 READ_BYTES = 1 << 20
 
 
-async def other_writer(cluster: Cluster, topic: str, partition: int, begin: int) -> int | None:
-    """The first offset of the first producer id after that of the batch at `begin`; None where
-    the log ends before.
+async def other_writer(cluster: Cluster, topic: str, partition: int, begin: int) -> int:
+    """The first offset, from `begin` on, of another producer id than the first data batch has.
+
+    Raises LookupError where one producer has written all.
 
     Carriers have producer ids of their own. What a takeover writes is markers, and these count for
     nothing: they bear the id of the writer that is fenced.
@@ -25,4 +26,4 @@ async def other_writer(cluster: Cluster, topic: str, partition: int, begin: int)
                 first = header.producer_id
             if header.producer_id != first:
                 return header.base_offset
-    return None
+    raise LookupError(f"{topic}-{partition}: one producer has written all of it, up to {begin}")

@@ -27,8 +27,8 @@ from balancer.packing.count import fewest
 from balancer.packing.fresh import packed
 from balancer.packing.shares import HOMELESS, Carriers, Shares
 from balancer.packing.sticky import repaired
+from bench.balancer_file import FILE
 from bench.machine import described, load_average
-from deploy.lab.kafka import CHECKOUT
 from tests.balancer.packing.planted import (
     drifted,
     loads_of,
@@ -39,7 +39,6 @@ from tests.balancer.packing.planted import (
 )
 from tests.balancer.packing.rivals import count_sticky, load_based
 
-FILE = CHECKOUT / "bench" / "results" / "balancer.json"
 ROUNDS = 5
 SLACK = 0.05
 ITEMS, CARRIERS = 100_000, 1_000

@@ -10,7 +10,6 @@ killed. The balancer and the driver are started again at once, as systemd would.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -24,17 +23,18 @@ import click
 import psutil
 from confluent_kafka.admin import NewTopic
 
+from bench.balancer_file import keep
 from bench.balancing import (
     CANDIDATE,
-    FILE,
+    CARRIERS,
     PATIENCE_SECONDS,
     REST_SECONDS_MAX,
-    SETTINGS,
     Site,
     rates,
+    settings,
     skewed_loads,
 )
-from bench.machine import described, load_average
+from bench.machine import load_average
 from deploy.lab.arrivals import Arrivals
 from deploy.lab.daemons import SLUICE, Command, Daemons
 from deploy.lab.kafka import CHECKOUT
@@ -119,19 +119,13 @@ def _kill_worker(daemons: Daemons) -> None:
 def main(rounds: int) -> None:
     """Writes `standing still` in bench/results/balancer.json."""
     busy = load_average()
-    with Lab(DIRECTORY, settings=SETTINGS) as lab:
+    with Lab(DIRECTORY, settings=settings(CARRIERS)) as lab:
         found = standing_still(lab, rounds)
-    whole = json.loads(FILE.read_text()) if FILE.exists() else {}
-    whole["standing still"] = {
-        "machine": described(),
-        "load average at the start": round(busy, 1),
-        "longest time without a record of any partition, s": {
-            what: {"median": median(times), "worst": max(times), "times": len(times)}
-            for what, times in found.items()
-        },
+    times_of = {
+        what: {"median": median(times), "worst": max(times), "times": len(times)}
+        for what, times in found.items()
     }
-    FILE.write_text(json.dumps(whole, indent=2) + "\n")
-    print(json.dumps(whole["standing still"], indent=2))
+    keep("standing still", {"longest time without a record of any partition, s": times_of}, busy)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -42,13 +42,13 @@ class Daemons:
     def log(self, region: str, command: Command) -> Path:
         return self._lab.directory / f"{region}-{command}.log"
 
-    def start(self, region: str, *commands: Command) -> None:
+    def start(self, region: str, *commands: Command, arguments: Sequence[str] = ()) -> None:
         """Starts the region's daemons, `sluice replicate` unless said; does not wait."""
         for command in commands or COMMANDS[:1]:
             configured = ("--config", str(self._lab.configuration), "--region", region)
             self._processes[region, command] = Process(
                 f"sluice {command} --region {region}",
-                [str(SLUICE), command, *configured],
+                [str(SLUICE), command, *configured, *arguments],
                 self.log(region, command),
             )
 

@@ -67,7 +67,7 @@ class Lab:
     them. A detached lab stays up until take_down().
 
     Args:
-        settings: TOML tables that the configuration has beside the regions.
+        settings: TOML that the configuration begins with, before the regions.
         properties: of every broker, over the lab's own.
     """
 
@@ -107,7 +107,7 @@ class Lab:
         except BaseException:
             self.stop()
             raise
-        self.configuration.write_text(f"{appliance_toml(self.regions)}\n{self._settings}")
+        self.configuration.write_text(f"{self._settings}\n{appliance_toml(self.regions)}")
 
     def stop(self) -> None:
         """Ends the servers that this object started."""

@@ -2,8 +2,9 @@
 
 import json
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +20,7 @@ HOME = Path(pyspark.__file__).parent
 START_SECONDS_MAX = 60.0
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
+EPOCH = re.compile(r"(?P<at>\S+) .*event=epoch route=\S+ carrier=(?P<carrier>\d+) ")
 
 
 class SparkCluster:
@@ -61,9 +63,16 @@ class SparkCluster:
         used = {each["id"]: int(each["coresused"]) for each in self._state()["workers"]}
         return {number: used.get(name, 0) for number, name in enumerate(ids)}
 
-    def executor_logs(self, worker: int) -> Iterator[Path]:
-        """Of all executors that ever ran there."""
-        yield from sorted(self._folder(worker).glob("app-*/*/stderr"))
+    def carriers(self, worker: int) -> set[int]:
+        """Numbers of the carriers that have begun their last epoch there; of one route."""
+        last: dict[int, tuple[str, int]] = {}
+        for number in range(len(self._workers)):
+            for log in self._folder(number).glob("app-*/*/stderr"):
+                for line in log.read_text(errors="replace").splitlines():
+                    if match := EPOCH.match(line):
+                        carrier = int(match["carrier"])
+                        last[carrier] = max(last.get(carrier, ("", -1)), (match["at"], number))
+        return {carrier for carrier, (_, number) in last.items() if number == worker}
 
     def _start(self) -> None:
         listen = ["--host", "127.0.0.1"]

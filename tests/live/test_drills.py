@@ -7,30 +7,20 @@ Both regions produce all the time; every record that was acknowledged is looked 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from deploy.lab.application import Application, Means
-from deploy.lab.audit import Audit, audited
-from deploy.lab.daemons import COMMANDS, Daemons
-from deploy.lab.dump import difference
-from deploy.lab.lab import Lab, LabRegion
-from deploy.lab.numbered_load import Numbered, NumberedLoad
-from deploy.lab.operator import Operator
+from deploy.lab.application import Application
+from deploy.lab.daemons import Daemons
+from deploy.lab.lab import Lab
 from deploy.lab.wait import until
+from tests.live.drill_site import PARTITIONS, PATIENCE_SECONDS, Site
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(600)]
 
-PARTITIONS = 2
-RECORDS_PER_SECOND = 200
-PATIENCE_SECONDS = 120.0
-START_SECONDS = 300.0
 DRILLS = ("lost-empty", "lost-kept", "active", "passive", "planned", "parts", "daemons")
 TOPICS = [f"{drill}-{run}" for drill in DRILLS for run in (1, 2)]
 """Two for each: a drill that fails is run once more."""
@@ -45,157 +35,6 @@ runs_seconds = 0.2
 sync_seconds = 0.5
 activity_seconds = 0.5
 """
-
-
-class Site:
-    """Both regions with their daemons, and what a drill has running in them."""
-
-    def __init__(self, lab: Lab, daemons: Daemons) -> None:
-        self.lab, self.daemons = lab, daemons
-        self.west, self.east = lab.regions["west"], lab.regions["east"]
-        self.operator = Operator(lab.configuration)
-        self.topic = ""
-        self._begun: Counter[str] = Counter()
-        self.loads: dict[str, NumberedLoad] = {}
-        self._stack = ExitStack()
-
-    # -- what runs
-
-    def make_whole(self) -> None:
-        """Everything runs that a drill before may have left dead."""
-        for region in self.lab.regions.values():
-            region.start()
-        for region in self.lab.regions.values():
-            region.wait_ready()
-        for name in self.lab.regions:
-            self.daemons.start_missing(name, *COMMANDS)
-        # Spark takes its time on a busy machine: that is no part of a drill.
-        assert until(self._is_carrying, START_SECONDS, 1.0), self.daemons.logs
-
-    def _is_carrying(self) -> bool:
-        self.daemons.look_alive()
-        return self.daemons.lag_records() is not None
-
-    def begin(self, drill: str) -> None:
-        """Both regions produce into a topic of this run's own."""
-        self._begun[drill] += 1
-        self.topic = f"{drill}-{self._begun[drill]}"
-        for name in self.lab.regions:
-            load = NumberedLoad(
-                f"{self.topic}-{name}",
-                name,
-                self.lab.regions,
-                self._directory,
-                topic=self.topic,
-                partitions=PARTITIONS,
-                records_per_second=RECORDS_PER_SECOND,
-            )
-            self.loads[name] = self._stack.enter_context(load)
-
-    def application(self, means: Means, *, name: str | None = None) -> Application:
-        """It reads the drill's topic, with a group of its own or, where it has a name, with all
-        that have one; not started."""
-        application = Application(
-            self.topic if name else f"{self.topic}-{means}",
-            self._directory,
-            (self.topic,),
-            means=means,
-            configuration=self.lab.configuration,
-            name=f"{self.topic}-{name}" if name else None,
-        )
-        return self._stack.enter_context(application)
-
-    def run(self, applications: Iterable[Application], region: LabRegion) -> None:
-        """They go on in this region."""
-        applications = list(applications)
-        for application in applications:
-            application.start(region)
-        for application in applications:
-            self.goes_on(application)
-
-    def end(self) -> None:
-        self._stack.close()
-        self.loads.clear()
-
-    @property
-    def _directory(self) -> Path:
-        return self.lab.directory / "applications"
-
-    # -- what happens
-
-    def lose(self, region: LabRegion) -> None:
-        """kill -9 of all that is in it."""
-        self.daemons.kill(region.name)
-        region.kill()
-
-    def bring_back(self, region: LabRegion, *, redis_is_empty: bool) -> None:
-        if redis_is_empty:
-            region.redis.lose_data()
-        region.start()
-        region.wait_ready()
-        self.daemons.start(region.name, *COMMANDS)
-
-    # -- what is waited for
-
-    def goes_on(self, application: Application, records: int = 500) -> None:
-        """It handles so many more than until now."""
-        wanted = application.handled_count() + records
-
-        def has() -> bool:
-            application.look_alive()
-            self.daemons.look_alive()
-            return application.handled_count() >= wanted
-
-        assert until(has, PATIENCE_SECONDS), (
-            f"{application.group} handled {application.handled_count()} of {wanted}"
-        )
-
-    def settle(self) -> list[Numbered]:
-        """No more is produced, and all of it has arrived everywhere: what was acknowledged."""
-        acknowledged = [record for load in self.loads.values() for record in load.stop()]
-        assert until(lambda: self.daemons.lag_records() == 0, PATIENCE_SECONDS, 0.5)
-        return acknowledged
-
-    def until_known(self, source: str, target: str, group: str) -> None:
-        """The target region has heard of the group: before, there is nothing to plan."""
-
-        def is_known() -> bool:
-            asked = ("failover", "plan", "--from", source, "--to", target, "--group", group)
-            return self.operator.ask(*asked, "--reason", "drill", codes=(0, 2, 4)).code != 2
-
-        assert until(is_known, PATIENCE_SECONDS, 1.0)
-
-    def until_in_step(self, source: str, target: str, groups: list[str]) -> dict[str, Any]:
-        """The target holds every offset that a plan would write now: that plan."""
-        plan: dict[str, Any] = {}
-
-        def is_in_step() -> bool:
-            nonlocal plan
-            plan = self.operator.plan(source, target, groups, codes=(0, 4))
-            moves = [move for each in plan["groups"] for move in each["moves"]]
-            return bool(moves) and all(m["resume"] == m["target_committed"] for m in moves)
-
-        assert until(is_in_step, PATIENCE_SECONDS, 1.0), plan
-        return plan
-
-    def is_told_out_of_place(self, group: str) -> bool:
-        """Whether a daemon has said that a group consumes where it does not live."""
-        logs = (self.daemons.log(name, "offsets") for name in self.lab.regions)
-        return any(
-            "event=group-out-of-place" in line and repr(group) in line
-            for log in logs
-            for line in log.read_text().splitlines()
-        )
-
-    def audit(self, application: Application, acknowledged: list[Numbered]) -> Audit:
-        """Once it has handled all of that, or does not get on; it ends."""
-        owed = set(acknowledged)
-        until(lambda: owed <= set(application.handled()), 30.0, 0.5)
-        application.stop()
-        return audited(acknowledged, application.handled())
-
-    def assert_same_everywhere(self) -> None:
-        assert difference(self.west.aggregate, self.east.aggregate, self.topic) == (0, 0)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,7 @@
 """Claims about a standalone Spark: its executors follow the plans, and a host with twice the task
 slots carries twice the records."""
 
-import re
 import time
-from collections import defaultdict
 
 import pytest
 from confluent_kafka import Consumer
@@ -24,7 +22,6 @@ pytestmark = pytest.mark.timeout(900)
 
 PARTITIONS = 6
 WORKERS = (2, 1)
-EPOCH = re.compile(r"event=epoch route=\S+ carrier=(\d+) ")
 CONF = (
     "spark.dynamicAllocation.enabled=true",
     "spark.dynamicAllocation.shuffleTracking.enabled=true",
@@ -71,18 +68,6 @@ def spark(tmp_path):
         yield cluster
 
 
-def carriers_of(cluster: SparkCluster, worker: int) -> set[int]:
-    """That have their last epoch there."""
-    last = defaultdict(lambda: ("", -1))
-    for number in range(len(WORKERS)):
-        for log in cluster.executor_logs(number):
-            for line in log.read_text(errors="replace").splitlines():
-                if match := EPOCH.search(line):
-                    carrier = int(match[1])
-                    last[carrier] = max(last[carrier], (line[:24], number))
-    return {carrier for carrier, (_, where) in last.items() if where == worker}
-
-
 def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_the_records(
     region, spark, regional, aggregate, make_topic
 ):
@@ -96,8 +81,8 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
         assert until(lambda: sum(spark.executors().values()) == 1, 90, 0.5)
         placing.place(topic, 3)
         assert until(lambda: list(spark.executors().values()) == list(WORKERS), 90, 0.5)
-        assert until(lambda: len(carriers_of(spark, 0)) == 2, 90, 0.5)
-        assert len(carriers_of(spark, 1)) == 1
+        assert until(lambda: len(spark.carriers(0)) == 2, 90, 0.5)
+        assert len(spark.carriers(1)) == 1
         # What had gathered while they were started is carried; what is still under way, half a
         # second's worth of one host at most, is little beside what is counted: 21 seconds' worth.
         assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, 60, 0.5)
@@ -105,7 +90,7 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
         assert until(lambda: sum(ends(aggregate, topic)) - sum(before) > 5000, 60, 0.5)
         after = ends(aggregate, topic)
         hosts = [
-            sum(after[p] - before[p] for p in range(PARTITIONS) if p % 3 in carriers_of(spark, at))
+            sum(after[p] - before[p] for p in range(PARTITIONS) if p % 3 in spark.carriers(at))
             for at in (0, 1)
         ]
         assert hosts[0] / hosts[1] == pytest.approx(2, rel=0.1)
