@@ -228,10 +228,13 @@ def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
             raise RuntimeError("the balancer did not place anything anew")
         placed = site.placed()
         assert placed
+        if placed.generation != before.generation + 1:
+            raise RuntimeError("the balancer placed twice in 0.2 s: which is felt is not known")
         time.sleep(MOVES_SECONDS)
         gone = {p for p, carrier in placed.where.items() if before.where.get(p) != carrier}
         moves.append((placed.at_ms / 1000, gone))
-    # Only now: whoever reads takes the time of records in a thread of this process.
+        print(f"{len(gone)} partitions moved, decided at {moves[-1][0]:.3f}", file=sys.stderr)
+    # Only now: reading logs would delay the reader, which is a thread of this process.
     return [_felt(site, reader, *each) for each in moves]
 
 
@@ -239,8 +242,8 @@ def _felt(
     site: Site, reader: Arrivals, decided: float, gone: Collection[TopicPartition]
 ) -> dict[str, float]:
     silences = reader.silences(decided - 1, decided + 10)
-    calm = reader.latencies(decided - 10, decided - 1)
-    late = reader.latencies(decided - 1, decided + 10)
+    calm = reader.latencies(decided - 11, decided - 1)
+    late = reader.latencies(decided - 1, decided + 9)
     begins = {place: reader.first(place, sent=decided - 1).offset for place in gone}
     lasted = [
         reader.first(place, offset=offset).arrived - decided

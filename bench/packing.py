@@ -10,7 +10,6 @@ bench/results/balancer.json.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import resource
 import sys
@@ -27,8 +26,8 @@ from balancer.packing.count import fewest
 from balancer.packing.fresh import packed
 from balancer.packing.shares import HOMELESS, Carriers, Shares
 from balancer.packing.sticky import repaired
-from bench.balancer_file import FILE
-from bench.machine import described, load_average
+from bench.balancer_file import keep
+from bench.machine import load_average
 from tests.balancer.packing.planted import (
     drifted,
     loads_of,
@@ -212,7 +211,7 @@ def _above(shares: Shares, where: Carriers) -> float:
 @click.command()
 @click.option("--seeds", default=1000, show_default=True, help="Of the cases about moves.")
 def main(seeds: int) -> None:
-    """Writes bench/results/balancer.json."""
+    """Writes `packings` in bench/results/balancer.json."""
     cases: dict[str, Callable[[], Any]] = {
         "speed": lambda: [speed(100_000, 1_000), speed(1_000_000, 2_000)],
         "planted": lambda: [
@@ -226,15 +225,12 @@ def main(seeds: int) -> None:
         "repairs": lambda: [repairs(drift, seeds) for drift in (0.1, 0.3)],
     }
     busy = load_average()
-    results: dict[str, Any] = {"load average at the start": round(busy, 1)}
+    results: dict[str, Any] = {}
     for name, case in cases.items():
         began = time.perf_counter()
         results[name] = case()
         print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
-    # Beside them stand the figures of bench/balancing.py.
-    whole = json.loads(FILE.read_text()) if FILE.exists() else {}
-    whole |= {"machine": described(), "results": results}
-    FILE.write_text(json.dumps(whole, indent=2) + "\n")
+    keep("packings", results, busy)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A host that is given twice the task slots carries twice the records.
+"""A Spark worker that is given twice the task slots carries twice the records.
 
 python -m bench.slots
 
 A standalone Spark with two workers, of two task slots and of one, adds executors for the three
-carriers of a balanced route by itself (dynamic allocation). What each host carried is read off the
-target's logs.
+carriers of a balanced route by itself (dynamic allocation). What each worker carried is read off
+the target's logs; the load is one that both can carry.
 """
 
 from __future__ import annotations
@@ -38,33 +38,19 @@ SPARK_DIRECTORY = CHECKOUT / ".lab" / "bench-slots-spark"
 WORKERS = (2, 1)
 SLOTS = sum(WORKERS)
 ONE_ROUTE = f'routes = ["west>{CANDIDATE}"]\n'
-CONF = {
-    "spark.dynamicAllocation.enabled": "true",
-    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-    "spark.dynamicAllocation.minExecutors": "1",
-    "spark.dynamicAllocation.maxExecutors": str(SLOTS),
-    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
-    "spark.dynamicAllocation.sustainedSchedulerBacklogTimeout": "1s",
-    "spark.executor.cores": "1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
 
 
 def ratios(lab: Lab, spark: SparkCluster, seconds: float, rounds: int) -> list[float]:
-    """Of each round, records of the host with two slots / records of the other."""
+    """Of each round, records of the worker with two slots / records of the other."""
     site = Site(lab)
     with Daemons(lab) as daemons, ExitStack() as loads:
-        given = [word for name, value in CONF.items() for word in ("--conf", f"{name}={value}")]
+        given = [word for setting in spark.dynamic_allocation for word in ("--conf", setting)]
         daemons.start(CANDIDATE, arguments=["--master", spark.url, *given])
         daemons.start(CANDIDATE, "balance")
         for load in skewed_loads(lab.regions["west"].regional):
             loads.enter_context(load)
 
-        def is_spread() -> bool:
-            return [len(spark.carriers(at)) for at in range(len(WORKERS))] == list(WORKERS)
-
-        if not until(is_spread, PATIENCE_SECONDS, 0.5):
+        if not until(lambda: _is_spread(spark.carriers()), PATIENCE_SECONDS, 0.5):
             raise RuntimeError(f"carriers are not on both hosts; see {daemons.logs}")
         if not until(site.is_settled, REST_SECONDS_MAX, 1.0):
             raise RuntimeError(f"partitions do not come to rest; see {daemons.logs}")
@@ -76,12 +62,12 @@ def ratios(lab: Lab, spark: SparkCluster, seconds: float, rounds: int) -> list[f
 
 def _measured(site: Site, spark: SparkCluster, seconds: float, rounds: int) -> Iterator[float]:
     for _ in range(rounds):
-        plan, hosts = site.plan(CANDIDATE), [spark.carriers(at) for at in range(len(WORKERS))]
+        plan, hosts = site.plan(CANDIDATE), spark.carriers()
         before = site.looked(CANDIDATE)
         time.sleep(seconds)
         after = site.looked(CANDIDATE)
-        if site.plan(CANDIDATE) != plan:
-            raise RuntimeError("partitions moved meanwhile; once more")
+        if site.plan(CANDIDATE) != plan or spark.carriers() != hosts or not _is_spread(hosts):
+            raise RuntimeError("partitions or carriers moved meanwhile; run it once more")
         records = [
             sum(
                 after.logs[place].end - before.logs[place].end
@@ -92,6 +78,10 @@ def _measured(site: Site, spark: SparkCluster, seconds: float, rounds: int) -> I
             for host in hosts
         ]
         yield round(records[0] / records[1], 3)
+
+
+def _is_spread(hosts: list[set[int]]) -> bool:
+    return list(map(len, hosts)) == list(WORKERS)
 
 
 @click.command()

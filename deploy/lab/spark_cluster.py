@@ -40,6 +40,21 @@ class SparkCluster:
     def url(self) -> str:
         return f"spark://127.0.0.1:{self._port}"
 
+    @property
+    def dynamic_allocation(self) -> tuple[str, ...]:
+        """Settings of a driver that gets an executor for each task, up to all task slots."""
+        return (
+            "spark.dynamicAllocation.enabled=true",
+            "spark.dynamicAllocation.shuffleTracking.enabled=true",
+            "spark.dynamicAllocation.minExecutors=1",
+            f"spark.dynamicAllocation.maxExecutors={sum(self._workers)}",
+            "spark.dynamicAllocation.schedulerBacklogTimeout=1s",
+            "spark.dynamicAllocation.sustainedSchedulerBacklogTimeout=1s",
+            "spark.executor.cores=1",
+            "spark.driver.host=127.0.0.1",
+            "spark.driver.bindAddress=127.0.0.1",
+        )
+
     def __enter__(self) -> Self:
         try:
             self._start()
@@ -63,16 +78,20 @@ class SparkCluster:
         used = {each["id"]: int(each["coresused"]) for each in self._state()["workers"]}
         return {number: used.get(name, 0) for number, name in enumerate(ids)}
 
-    def carriers(self, worker: int) -> set[int]:
-        """Numbers of the carriers that have begun their last epoch there; of one route."""
+    def carriers(self) -> list[set[int]]:
+        """By worker, in the order they were given: numbers of the carriers, of one route, that have
+        begun their last epoch there."""
         last: dict[int, tuple[str, int]] = {}
-        for number in range(len(self._workers)):
-            for log in self._folder(number).glob("app-*/*/stderr"):
+        for worker in range(len(self._workers)):
+            for log in self._folder(worker).glob("app-*/*/stderr"):
                 for line in log.read_text(errors="replace").splitlines():
                     if match := EPOCH.match(line):
                         carrier = int(match["carrier"])
-                        last[carrier] = max(last.get(carrier, ("", -1)), (match["at"], number))
-        return {carrier for carrier, (_, number) in last.items() if number == worker}
+                        last[carrier] = max(last.get(carrier, ("", -1)), (match["at"], worker))
+        found: list[set[int]] = [set() for _ in self._workers]
+        for carrier, (_, worker) in last.items():
+            found[worker].add(carrier)
+        return found
 
     def _start(self) -> None:
         listen = ["--host", "127.0.0.1"]
