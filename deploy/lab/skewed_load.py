@@ -20,7 +20,8 @@ class SkewedLoad:
 
     Args:
         bytes_per_second: by partition; may be changed while it runs.
-        record_bytes: of each value. It begins with the time of sending, unix seconds.
+        record_bytes: of each value. It begins with the time of sending, unix seconds; no two are
+            the same.
     """
 
     def __init__(
@@ -65,7 +66,8 @@ class SkewedLoad:
                 owed[partition] = owed.get(partition, 0.0) + rate * elapsed
                 while owed[partition] >= self._record_bytes:
                     owed[partition] -= self._record_bytes
-                    value = b"%.6f" % time.time()
+                    # Numbered: two may be sent within a microsecond.
+                    value = b"%.6f %d" % (time.time(), self.sent)
                     self._producer.produce(
                         self._topic, value.ljust(self._record_bytes, b"."), partition=partition
                     )
