@@ -35,8 +35,10 @@ drills: setup ## Lose whole regions under load, fail over and back, and account 
 	$(BIN)/pytest -q --reruns 1 -rR -m drill tests/live
 
 .PHONY: soak
-soak: setup ## Kill and pause everything for a long time, and count the records afterwards
+soak: setup ## Kill and pause everything for hours, and count the records afterwards
 	$(BIN)/pytest -q -m soak tests/live
+	$(BIN)/python -m bench.campaign --min-isr 2
+	$(BIN)/python -m bench.campaign --min-isr 1
 
 .PHONY: bench
 bench: setup ## Measure Sluice and MirrorMaker 2 in one run

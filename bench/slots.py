@@ -44,7 +44,8 @@ def ratios(lab: Lab, spark: SparkCluster, seconds: float, rounds: int) -> list[f
     """Of each round, records of the worker with two slots / records of the other."""
     site = Site(lab)
     with Daemons(lab) as daemons, ExitStack() as loads:
-        given = [word for setting in spark.dynamic_allocation for word in ("--conf", setting)]
+        settings = (*spark.authentication, *spark.dynamic_allocation)
+        given = [word for setting in settings for word in ("--conf", setting)]
         daemons.start(CANDIDATE, arguments=["--master", spark.url, *given])
         daemons.start(CANDIDATE, "balance")
         for load in skewed_loads(lab.regions["west"].regional):

@@ -41,10 +41,18 @@ bootstrap = ["{target}"]
 """
 
 
-class Sluice:
-    """One `sluice replicate`. A region's new name makes a new route, which begins from nothing."""
+OWN_PROGRAM = Path(sys.executable).with_name("sluice")
 
-    def __init__(self, ground: Ground, order: Order) -> None:
+
+class Sluice:
+    """A `sluice replicate` process. A new region name makes a new route, which begins from nothing.
+
+    Args:
+        program: the `sluice` to run; that of another checkout measures another version.
+    """
+
+    def __init__(self, ground: Ground, order: Order, program: Path = OWN_PROGRAM) -> None:
+        self._program = program
         name = f"west{ground.next_number()}"
         self.target_topic = order.topic
         self._ground = ground
@@ -67,10 +75,12 @@ class Sluice:
         self._process = Process(
             "sluice replicate",
             [
-                str(Path(sys.executable).with_name("sluice")),
+                str(self._program),
                 *("replicate", "--config", str(file), "--region", TARGET),
             ],
             self._directory / "output.log",
+            # Spark's workers would import from the current directory before their own checkout.
+            environment={"PYTHONSAFEPATH": "1"},
         )
 
     @property

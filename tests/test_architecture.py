@@ -12,20 +12,21 @@ PROSE_COLUMN = 41
 """In a line that begins a package, what stands from there on is for people."""
 
 ONLY_LIVE = """
-    replicator/audit/: log_reading target_audit
+    replicator/audit/: target_audit
     replicator/balancing/: daemon preview rounds tenure
-    replicator/carrier/: accept_loss assignment following lanes senders stint taking target_watch
+    replicator/carrier/: accept_loss assignment following lanes reporting senders stint taking
+    replicator/carrier/: target_watch transaction_watch
     replicator/driver/: office own_topics showing
     replicator/placements/: balance_log board following
     replicator/copies/: commit_follower log_ends log_follower runs_follower
-    replicator/kafka/: cluster trouble
-    replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id
+    replicator/kafka/: cluster open_transactions trouble
+    replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id transactions
     replicator/failover/: arrival
     replicator/ledger/: acquired entries readiness word
-    replicator/offset_sync/: daemon peer_tending
+    replicator/offset_sync/: peer_tending
     replicator/offsets/: read_back
     replicator/resume/: assignment awaited_runs commits runs_reader
-    replicator/spark/: session stream
+    replicator/spark/: stream
     replicator/survey/: source_facts target_logs
     tui/: balance_desk by_hand probe
 """

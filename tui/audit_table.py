@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tui.exit_codes import ExitCode
-from tui.output import table
+from tui.output import joined, table
 
 if TYPE_CHECKING:
     from replicator.audit.audit import Asked, Audited
@@ -74,7 +74,7 @@ def as_text(asked: Asked, found: Audited, rows: Sequence[Row]) -> str:
     if not rows:
         parts[1] = "nothing was audited"
     if remarks := list(_remarks(found, rows)):
-        parts.append("\n".join(remarks))
+        parts.append(joined(remarks))
     return "\n\n".join(parts)
 
 

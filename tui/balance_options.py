@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tui.output import Command, output_option
+from tui.output import Command, output_option, say
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route
@@ -96,4 +96,4 @@ def chosen(
 def warn(*texts: str) -> None:
     """A line for each, on stderr."""
     for text in texts:
-        click.echo(f"sluice: {text}", err=True)
+        say(text)

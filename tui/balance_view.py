@@ -9,7 +9,7 @@ from replicator.placements.round_status import RoundStatus
 from tui.balance_sight import BalanceSight, CarrierSight, StreamSight, acts
 from tui.order_times import instant
 from tui.order_view import SCHEMA_VERSION, order_values, orders_text
-from tui.output import table
+from tui.output import joined, table
 
 CARRIERS_SHOWN_MAX = 40
 STREAM_HEADS = (
@@ -47,7 +47,7 @@ def as_text(sight: BalanceSight, *, all_carriers: bool = False) -> str:
         _head(sight),
         table(STREAM_HEADS, [_row(each, sight.now_ms) for each in streams]),
         _carriers(streams, None if all_carriers else CARRIERS_SHOWN_MAX),
-        "\n".join(_remarks(streams)),
+        joined(_remarks(streams)),
         _alerts(streams),
     ]
     if sight.book is None:
@@ -148,7 +148,7 @@ def _head(sight: BalanceSight) -> str:
     else:
         plan = sight.in_force.plan
         driver = f"carries {plan.partitions} partitions, {sight.in_force.slots} task slots"
-    return f"balancer  {balancer}\ndriver    {driver}"
+    return joined([f"balancer  {balancer}", f"driver    {driver}"])
 
 
 def _row(stream: StreamSight, now_ms: int) -> tuple[Any, ...]:

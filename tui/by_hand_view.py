@@ -10,7 +10,7 @@ from tui.balance_sight import acts
 from tui.balance_view import stream_label
 from tui.exit_codes import ExitCode
 from tui.order_view import SCHEMA_VERSION, route_name
-from tui.output import table
+from tui.output import joined, table
 
 MOVES_SHOWN_MAX = 40
 NONE = "-"
@@ -93,7 +93,7 @@ def as_text(applied: Applied, config: str) -> str:
     """For people; `config` as the next command needs it."""
     name = stream_label(route_name(applied.order.route), applied.order.stream)
     if applied.exit_code != ExitCode.DONE:
-        return f"{name}: {_why_not(applied)}\n{_look(applied, config)}"
+        return joined([f"{name}: {_why_not(applied)}", _look(applied, config)])
     assert applied.answer is not None
     count = applied.answer.moves
     if not count:

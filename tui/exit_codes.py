@@ -63,6 +63,7 @@ ANSWERS = {
     "tui.order_checks.NotCarried": ExitCode.REFUSED,
     "tui.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.placements.balance_log.Superseded": ExitCode.FENCED,
+    "replicator.placements.balance_log.FlawedRecord": ExitCode.USAGE,
     "replicator.copies.kept_topic.WriteUnknown": ExitCode.RESULT_UNKNOWN,
     "replicator.topics.admin_error.AdminError": ExitCode.FAILED,
 }

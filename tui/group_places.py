@@ -9,7 +9,7 @@ from typing import Any
 
 from replicator.groups.out_of_place import OutOfPlace, out_of_place
 from replicator.groups.primary_region import PrimaryRegion
-from tui.output import table
+from tui.output import joined, table
 
 SCHEMA_VERSION = 1
 HEADS = ("GROUP", "LIVES IN", "SINCE", "WHO", "WHY", "MEMBERS IN", "STATE")
@@ -98,7 +98,7 @@ def as_text(places: GroupPlaces) -> str:
     parts = [table(HEADS, [_row(places, group, found.get(group)) for group in places.groups])]
     if not places.groups:
         parts = ["no groups"]
-    if remarks := "\n".join(remarks_on(places)):
+    if remarks := joined(remarks_on(places)):
         parts.append(remarks)
     return "\n\n".join(parts)
 
@@ -135,7 +135,7 @@ def decisions_text(decisions: Decisions) -> str:
         table(("GROUP", "LIVES IN", "BEFORE", "RESULT"), rows),
         "No offsets were moved: a group goes on wherever its own commits stand. `sluice switchover`"
         "\nand `sluice failover` move both.",
-        *(f"problem: {problem}" for problem in decisions.problems),
+        *(joined([f"problem: {problem}"]) for problem in decisions.problems),
     ]
     return "\n\n".join(parts)
 

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from replicator.daemon.plain_text import one_line, several_lines
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 TYPED = (COMMAND_LINE, click.core.ParameterSource.DEFAULT_MAP)
@@ -57,11 +59,24 @@ def emit(output: str, value: Any, text: Callable[[], str]) -> None:
 
         click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
     else:
-        click.echo(text())
+        click.echo(several_lines(text()))
+
+
+def say(text: str) -> None:
+    """Prints a line on stderr."""
+    click.echo(f"sluice: {one_line(text)}", err=True)
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Lines in which texts from Kafka may stand, below each other."""
+    return "\n".join(map(one_line, lines))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns as wide as their widest cell; numbers to the right, None as ?."""
+    """Columns as wide as their widest cell; numbers to the right, None as ?.
+
+    Each cell is one line, whatever Kafka's names and texts hold.
+    """
     body = list(rows)
     cells = [list(heads), *([shown(cell) for cell in row] for row in body)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
@@ -81,4 +96,4 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def shown(cell: Any) -> str:
     if cell is None:
         return "?"
-    return f"{cell:.1f}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.1f}" if isinstance(cell, float) else one_line(str(cell))

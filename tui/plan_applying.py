@@ -11,7 +11,7 @@ import click
 
 from tui.exit_codes import ExitCode
 from tui.operator import operator
-from tui.output import config_words, emit
+from tui.output import config_words, emit, joined, say
 from tui.plan_listing import files_of
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def apply_plan(
     show_outcome(outcome, output, by_partition=partitions)
     if not outcome.is_known:
         look = f"sluice failover verify {plan.id}{config_words()}"
-        said(f"look with `{look}`, then apply the plan again")
+        say(f"look with `{look}`, then apply the plan again")
         return ExitCode.RESULT_UNKNOWN
     for line in advice(outcome):
-        said(line)
+        say(line)
     return ExitCode.PARTLY_DONE if outcome.not_done else ExitCode.DONE
 
 
@@ -93,7 +93,7 @@ def confirmed(plan: Plan, confirm: str | None) -> None:
             raise click.UsageError(f"without a terminal it needs --confirm {way(plan)}")
         groups = counted(len(plan.groups), "group")
         confirm = click.prompt(
-            f"Move {groups} from {plan.source} to {plan.target} ({plan.reason})?\n"
+            joined([f"Move {groups} from {plan.source} to {plan.target} ({plan.reason})?"]) + "\n"
             f"Type {way(plan)} to do it",
             err=True,
         )
@@ -132,14 +132,10 @@ def followed(steps: Generator[str, None, Returned]) -> Returned:
             returned: Returned = end.value
             return returned
         if is_terminal:
-            said(step)
+            say(step)
 
 
 def show_outcome(outcome: Outcome, output: str, *, by_partition: bool) -> None:
     from tui.plan_table import outcome_text
 
     emit(output, outcome.as_values(), lambda: outcome_text(outcome, by_partition=by_partition))
-
-
-def said(text: str) -> None:
-    click.echo(f"sluice: {text}", err=True)

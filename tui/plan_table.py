@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tui.output import table
+from tui.output import joined, table
 
 if TYPE_CHECKING:
     from replicator.failover.outcome import GroupOutcome, Outcome
@@ -43,7 +43,7 @@ def head(plan: Plan, now_ms: int) -> str:
         ("mapped", f"{whole.mapped} of {whole.asked} positions, exactly {whole.exact}"),
         ("copies", age),
     ]
-    return "\n".join([verdict(plan, now_ms), *(f"  {name:<7} {text}" for name, text in lines)])
+    return joined([verdict(plan, now_ms), *(f"  {name:<7} {text}" for name, text in lines)])
 
 
 def verdict(plan: Plan, now_ms: int) -> str:

@@ -14,7 +14,7 @@ from replicator.placements.records import DEFAULT_STREAM
 from replicator.placements.round_status import MoveStatus
 from tui.balance_view import decimals, stream_label
 from tui.order_view import SCHEMA_VERSION
-from tui.output import table
+from tui.output import joined, table
 
 MOVES_SHOWN_MAX = 40
 NONE = "-"
@@ -122,7 +122,7 @@ def _text(preview: Preview, shown_max: int | None) -> str:
     lines += [f"  {alert.name}: {alert.text}" for alert in status.alerts]
     if placement:
         lines.append(_limits(preview))
-    parts = ["\n".join(lines), _loads_table(preview)]
+    parts = [joined(lines), _loads_table(preview)]
     if moves := _moves(preview):
         parts.append(_moves_table(moves, count, shown_max))
     return "\n\n".join(part for part in parts if part)

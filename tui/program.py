@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from tui.exit_codes import ExitCode, answer, listing
+from tui.output import joined, say
 
 COMMANDS = {
     "accept-loss": "tui.commands.accept_loss:accept_loss",
@@ -79,15 +80,13 @@ def told(error: Exception, is_debug: bool) -> int:
         traceback.print_exception(error)
     code = answer(error)
     if code is not None:
-        say(str(error))
+        # A configuration's mistakes are a list, and what is in it the operator's own.
+        texts = str(error).split("\n") if code is ExitCode.USAGE else [str(error)]
+        click.echo(f"sluice: {joined(texts)}", err=True)
         return code
     hint = "" if is_debug else " (sluice --debug ... shows where)"
     say(f"unexpected {type(error).__name__}: {error or 'no message'}{hint}")
     return ExitCode.FAILED
-
-
-def say(text: str) -> None:
-    click.echo(f"sluice: {text}", err=True)
 
 
 if __name__ == "__main__":

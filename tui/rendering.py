@@ -5,10 +5,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from tui.output import table
+from tui.output import joined, table
 from tui.snapshot import RouteView, Snapshot, TopicView, custodies
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
+OPEN_TRANSACTION_SECONDS = 60.0
+"""Transactions of the source that stay open for longer are pointed out."""
 PARTITION_HEADS = (
     "ROUTE",
     "TOPIC",
@@ -51,6 +53,7 @@ def topic_values(topic: TopicView) -> dict[str, Any]:
         "notes": list(topic.notes),
         "lag_records": topic.lag_records,
         "lag_seconds": topic.lag_seconds,
+        "open_transaction_seconds": topic.open_transaction_seconds,
         "records_per_second": topic.records_per_second,
         "unknown_partitions": topic.unknown_partitions,
         "parked_partitions": topic.parked_partitions,
@@ -69,7 +72,7 @@ def as_text(snapshot: Snapshot, by_partition: bool = False) -> str:
         parts = [table(TOPIC_HEADS, [row for r in snapshot.routes for row in topic_rows(r)])]
     remarks = list(remarks_on(snapshot))
     if remarks:
-        parts.append("\n".join(remarks))
+        parts.append(joined(remarks))
     return "\n\n".join(parts)
 
 
@@ -118,6 +121,12 @@ def remarks_on(snapshot: Snapshot) -> Iterator[str]:
         for here in topic.partitions:
             if here.parked is not None:
                 yield f"parked: {route.route} {topic.topic}-{here.partition}: {here.parked}"
+            if (here.open_transaction_seconds or 0) > OPEN_TRANSACTION_SECONDS:
+                yield (
+                    f"open transaction: {route.route} {topic.topic}-{here.partition}: records from "
+                    f"source offset {here.source_end} on have waited "
+                    f"{here.open_transaction_seconds:.0f} s for its end"
+                )
     notes = (
         f"note: {topic.topic} in {route.target}: {note}"
         for route, topic in topics

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from replicator.config.topology import Route
 from replicator.ledger.entry import Custody, Entry
+from replicator.ledger.sightings import lag_at_most, stable_ends
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import State, TopicPlan
 
@@ -58,6 +59,13 @@ class PartitionView:
     """virgin, held, released, parked, unreadable; None when there is no ledger entry."""
     parked: str | None
     """Why it is stopped until an operator's word."""
+    source_high: int | None = None
+    """The source's high watermark, as its carrier saw it."""
+    written_lag_records: int | None = None
+    """The lag against the high watermark: records of open transactions count as well."""
+    written_lag_seconds: float | None = None
+    open_transaction_seconds: float | None = None
+    """How long records have waited for the end of a transaction of the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +85,10 @@ class TopicView:
     @property
     def lag_seconds(self) -> float | None:
         return worst(partition.lag_seconds for partition in self.partitions)
+
+    @property
+    def open_transaction_seconds(self) -> float | None:
+        return worst(partition.open_transaction_seconds for partition in self.partitions)
 
     @property
     def records_per_second(self) -> float | None:
@@ -175,13 +187,33 @@ def partition_view(place: Place, facts: RouteFacts, now: float) -> PartitionView
         source_end=end,
         mirrored_to=mirrored_to,
         lag_records=lag,
-        lag_seconds=0.0 if lag == 0 else report.lag_seconds if report else None,
+        lag_seconds=0.0 if lag == 0 else lag_seconds(entry, report, mirrored_to, end, now),
         records_per_second=report.records_per_second if report else None,
         bytes_per_second=report.bytes_per_second if report else None,
         carrier=report.carrier if report else None,
         custody=custody_of(entry, why, is_readable=place not in facts.unreadable),
         parked=why,
+        source_high=report.source_high if report else None,
+        written_lag_records=report.written_lag_records if report else None,
+        written_lag_seconds=report.written_lag_seconds if report else None,
+        open_transaction_seconds=report.open_transaction_seconds if report else None,
     )
+
+
+def lag_seconds(
+    entry: Entry | None,
+    report: PartitionReport | None,
+    mirrored_to: int | None,
+    end: int | None,
+    now: float,
+) -> float | None:
+    """The carrier's word; without one (nobody carries it, or Redis is away) the ledger's, which may
+    be too high by as long as its entry is old: a minute."""
+    if report is not None and report.lag_seconds is not None:
+        return report.lag_seconds
+    if entry is None or mirrored_to is None or end is None:
+        return None
+    return lag_at_most(stable_ends(entry.seen), mirrored_to, end, round(now * 1000))
 
 
 def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:

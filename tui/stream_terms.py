@@ -8,11 +8,9 @@ from pydantic import ValidationError
 
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
 from replicator.config.mistakes import found, worded
-from replicator.config.settings import valid_pattern
-from replicator.config.topology import REGION_NAME, REGION_NAME_CHARACTERS_MAX
 from replicator.placements.book import Book
+from replicator.placements.flaws import name_flaw, pattern_flaw
 from replicator.placements.records import (
-    DEFAULT_STREAM,
     Answer,
     AnyRecord,
     ByHand,
@@ -36,23 +34,15 @@ class StreamExists(Exception):
 
 def check_name(name: str) -> None:
     """Raises BadTerms."""
-    if name == DEFAULT_STREAM:
-        raise BadTerms(f"{DEFAULT_STREAM!r} is what belongs to no stream; take another name")
-    if not REGION_NAME.fullmatch(name):
-        raise BadTerms("a stream's name is lower-case letters, digits and -")
-    if len(name) > REGION_NAME_CHARACTERS_MAX:
-        raise BadTerms(f"a stream's name has at most {REGION_NAME_CHARACTERS_MAX} characters")
+    if wrong := name_flaw(name):
+        raise BadTerms(wrong)
 
 
 def check_topics(patterns: Sequence[str]) -> None:
     """Raises BadTerms."""
     for pattern in patterns:
-        if not pattern:
-            raise BadTerms("--topics: an empty pattern matches no topic")
-        try:
-            valid_pattern(pattern)
-        except ValueError as error:
-            raise BadTerms(f"--topics {pattern!r}: {error}") from None
+        if wrong := pattern_flaw(pattern):
+            raise BadTerms(f"--topics {pattern!r}: {wrong}")
     if len(set(patterns)) < len(patterns):
         raise BadTerms("--topics: a pattern is given twice")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from replicator.daemon.plain_text import one_line
+
 LINE_SECONDS = 5.0
 BAR_CHARACTERS = 30
 
@@ -20,6 +22,7 @@ class Waiting:
 
     def show(self, left: int, text: str, now_seconds: float) -> None:
         """`left`: what is still missing; `text` says it in words."""
+        text = one_line(text)
         self._whole = max(self._whole, left)
         if self._is_terminal:
             done = 1 - left / self._whole if self._whole else 1.0

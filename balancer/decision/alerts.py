@@ -149,9 +149,10 @@ def lagging(
     route: str, partitions: Collection[TopicPartition], lag_seconds: Mapping[TopicPartition, float]
 ) -> list[Alert]:
     """Where partitions have been behind for long."""
-    if not partitions:
+    # Of a partition that changes carriers no lag is known for a moment.
+    evidence = {_name(each): lag_seconds[each] for each in partitions if each in lag_seconds}
+    if not evidence:
         return []
-    evidence = {_name(each): lag_seconds[each] for each in partitions}
     text = (
         f"{len(partitions)} partitions are behind, by up to {max(evidence.values()):.0f} s: "
         f"{_names(partitions)}"

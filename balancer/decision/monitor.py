@@ -9,6 +9,10 @@ from types import MappingProxyType
 from balancer.decision.rules import Rules
 from balancer.plan import TopicPartition
 
+UNKNOWN_MS_MAX = 90_000
+"""A lag that was last known longer ago counts as unknown: more than one round, whose default is a
+minute."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lag:
@@ -18,24 +22,34 @@ class Lag:
         behind: partitions with more than they may, since when, in milliseconds since 1970.
         planned_ms: when a plan was made for those that lag; None where none do, or none was.
         is_all_anew: whether everything was placed anew for them.
+        seen: when their lag was last known.
     """
 
     behind: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
     planned_ms: int | None = None
     is_all_anew: bool = False
+    seen: Mapping[TopicPartition, int] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False
+    )
 
     def observed(
         self, lag_seconds: Mapping[TopicPartition, float], rules: Rules, now_ms: int
     ) -> Lag:
-        """With what is seen now. A partition of which no lag is known is not behind; once none lags
-        nothing counts as done."""
+        """With what is seen now. A lag that is not known for a moment, as while a partition changes
+        carriers, counts as it was; a partition of which no lag has been known for longer is not
+        behind. Once none lags nothing counts as done."""
         behind = {
             partition: min(self.behind.get(partition, now_ms), now_ms)
             for partition, seconds in sorted(lag_seconds.items())
             if seconds > rules.lag_seconds_max
         }
-        lag = replace(self, behind=behind)
-        return lag if lag.lagging(rules, now_ms) else Lag(behind)
+        seen = dict.fromkeys(behind, now_ms)
+        for partition, since in self.behind.items():
+            seen_ms = min(self.seen.get(partition, since), now_ms)
+            if partition not in lag_seconds and now_ms - seen_ms <= UNKNOWN_MS_MAX:
+                behind[partition], seen[partition] = min(since, now_ms), seen_ms
+        lag = replace(self, behind=behind, seen=seen)
+        return lag if lag.lagging(rules, now_ms) else Lag(behind, seen=seen)
 
     def lagging(self, rules: Rules, now_ms: int) -> tuple[TopicPartition, ...]:
         """The partitions that have been behind for the patience, in order."""

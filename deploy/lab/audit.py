@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from deploy.lab.compare import RecordsDiffer
 from deploy.lab.numbered_load import Numbered
 
 EXAMPLES_MAX = 5
@@ -29,6 +30,16 @@ class Audit:
     @property
     def is_exactly_once(self) -> bool:
         return not (self.missed or self.twice or self.reordered)
+
+    def assert_exactly_once(self) -> None:
+        """Raises RecordsDiffer where is_exactly_once is false."""
+        if not self.is_exactly_once:
+            raise RecordsDiffer(str(self))
+
+    def assert_complete(self) -> None:
+        """Raises RecordsDiffer where is_complete is false."""
+        if not self.is_complete:
+            raise RecordsDiffer(str(self))
 
     @property
     def is_complete(self) -> bool:

@@ -17,6 +17,10 @@ Ints = npt.NDArray[np.int64]
 EXAMPLES_MAX = 5
 
 
+class RecordsDiffer(AssertionError):
+    """A target does not hold exactly what its sources sent. A test that fails so is never rerun."""
+
+
 @dataclass(frozen=True, slots=True)
 class RouteVerdict:
     """What became of one source's records, in records.
@@ -35,6 +39,11 @@ class RouteVerdict:
     @property
     def is_right(self) -> bool:
         return not (self.lost or self.duplicated or self.reordered or self.changed)
+
+    def assert_exact(self) -> None:
+        """Raises RecordsDiffer where records are lost, duplicated, reordered or changed."""
+        if not self.is_right:
+            raise RecordsDiffer(str(self))
 
     def __add__(self, other: "RouteVerdict") -> "RouteVerdict":
         return RouteVerdict(
@@ -65,6 +74,11 @@ class Comparison:
     def is_right(self) -> bool:
         """Nothing lost, duplicated, reordered, changed or foreign."""
         return not self.foreign and self.total.is_right
+
+    def assert_exact(self) -> None:
+        """Raises RecordsDiffer where is_right is false."""
+        if not self.is_right:
+            raise RecordsDiffer(str(self))
 
     def __add__(self, other: "Comparison") -> "Comparison":
         """Both together, as for two partitions of one topic."""

@@ -5,17 +5,24 @@ The client is librdkafka's: nothing that Sluice itself reads or writes with has 
 
 import time
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from deploy.lab.compare import Comparison, Ints, verdict
 from deploy.lab.kafka import KafkaCluster
 
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Isolation = Literal["read_committed", "read_uncommitted"]
 
 # What a target must hold in the eyes of every reader; sources count as committed only.
@@ -28,12 +35,25 @@ SILENCE_SECONDS_MAX = 60.0
 class PartitionDump:
     """The records of one partition, in order: fingerprints, offsets, and their size.
 
-    `size_bytes` counts keys, values and headers, uncompressed.
+    `size_bytes` counts keys, values and headers, uncompressed. `is_stamped` says which records have
+    the time at which this cluster appended them.
     """
 
     prints: Ints
     offsets: Ints
     size_bytes: int
+    is_stamped: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    @property
+    def as_mirror(self) -> Ints:
+        """The fingerprints for a target, where every record has the time that its source gave it.
+
+        A record with CreateTime or LogAppendTime at the source arrives with CreateTime; a record
+        that the target stamped is another one, even where the times are the same.
+        """
+        if not len(self.is_stamped):
+            return self.prints
+        return np.where(self.is_stamped, ~self.prints, self.prints)
 
 
 EMPTY = PartitionDump(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
@@ -48,21 +68,29 @@ def dump(
     Raises KafkaException where the topic does not exist or cannot be read.
     """
     partitions = _partitions(cluster, topic)
+    return collected(_messages(cluster, topic, partitions, isolation), partitions)
+
+
+def collected(messages: Iterable[Message], partitions: Collection[int]) -> dict[int, PartitionDump]:
+    """Records read of a topic, by partition."""
     prints = {partition: array("q") for partition in partitions}
     offsets = {partition: array("q") for partition in partitions}
+    stamped = {partition: array("b") for partition in partitions}
     sizes_bytes = dict.fromkeys(partitions, 0)
-    for message in _messages(cluster, topic, partitions, isolation):
+    for message in messages:
         partition, offset = message.partition(), message.offset()
         assert partition is not None and offset is not None  # only errors go without
         fingerprint, size_bytes = _fingerprint(message)
         prints[partition].append(fingerprint)
         offsets[partition].append(offset)
+        stamped[partition].append(message.timestamp()[0] == TIMESTAMP_LOG_APPEND_TIME)
         sizes_bytes[partition] += size_bytes
     return {
         partition: PartitionDump(
             np.frombuffer(prints[partition], dtype=np.int64),
             np.frombuffer(offsets[partition], dtype=np.int64),
             sizes_bytes[partition],
+            np.frombuffer(stamped[partition], dtype=np.bool_),
         )
         for partition in partitions
     }
@@ -85,21 +113,6 @@ def compare_topic(
     }
 
 
-def difference(one: KafkaCluster, other: KafkaCluster, topic: str) -> tuple[int, int]:
-    """How many records of a topic only the one cluster has, and only the other, in whatever order.
-
-    Each as often as it is there more often; partition by partition.
-    """
-    only_one = only_other = 0
-    dumps, other_dumps = dump(one, topic), dump(other, topic)
-    for partition in {*dumps, *other_dumps}:
-        counts = Counter(dumps.get(partition, EMPTY).prints.tolist())
-        other_counts = Counter(other_dumps.get(partition, EMPTY).prints.tolist())
-        only_one += (counts - other_counts).total()
-        only_other += (other_counts - counts).total()
-    return only_one, only_other
-
-
 def compare_dumps(
     sources: Mapping[str, Mapping[int, PartitionDump]],
     target: Mapping[int, PartitionDump],
@@ -118,7 +131,7 @@ def _compare_partition(
 ) -> Comparison:
     return verdict(
         {route: source.prints for route, source in sources.items()},
-        target.prints,
+        target.as_mirror,
         name_source=lambda route, i: f"{route} {name} source offset {sources[route].offsets[i]}",
         name_target=lambda i: f"{name} target offset {target.offsets[i]}",
     )

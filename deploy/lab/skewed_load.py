@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +22,7 @@ class SkewedLoad:
         bytes_per_second: by partition; may be changed while it runs.
         record_bytes: of each value. It begins with the time of sending, unix seconds; no two are
             the same.
+        timestamp_ms: of record number n; 0: the time of sending.
     """
 
     def __init__(
@@ -30,9 +31,11 @@ class SkewedLoad:
         topic: str,
         bytes_per_second: Mapping[int, float],
         record_bytes: int = 500,
+        timestamp_ms: Callable[[int], int] = lambda _: 0,
     ) -> None:
         self.bytes_per_second = bytes_per_second
         self._topic, self._record_bytes = topic, record_bytes
+        self._timestamp_ms = timestamp_ms
         self._producer = Producer({**cluster.librdkafka_options(), "linger.ms": 2})
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"load {topic}", daemon=True)
@@ -69,7 +72,10 @@ class SkewedLoad:
                     # Numbered: two may be sent within a microsecond.
                     value = b"%.6f %d" % (time.time(), self.sent)
                     self._producer.produce(
-                        self._topic, value.ljust(self._record_bytes, b"."), partition=partition
+                        self._topic,
+                        value.ljust(self._record_bytes, b"."),
+                        partition=partition,
+                        timestamp=self._timestamp_ms(self.sent),
                     )
                     self.sent += 1
             self._producer.poll(0)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,12 +34,18 @@ class SparkCluster:
     def __init__(self, directory: Path, workers: Sequence[int]) -> None:
         self.directory = directory
         self._workers = workers
+        self._secret_file = directory / "secret"
         self._port, self._web_port = free_port(), free_port()
         self._processes: list[Process] = []
 
     @property
     def url(self) -> str:
         return f"spark://127.0.0.1:{self._port}"
+
+    @property
+    def authentication(self) -> tuple[str, ...]:
+        """Settings of a driver that this cluster lets in."""
+        return (f"spark.authenticate.secret.file={self._secret_file}",)
 
     @property
     def dynamic_allocation(self) -> tuple[str, ...]:
@@ -94,7 +101,7 @@ class SparkCluster:
         return found
 
     def _start(self) -> None:
-        listen = ["--host", "127.0.0.1"]
+        listen = ["--host", "127.0.0.1", "--properties-file", str(self._make_secret())]
         ports = ["--port", str(self._port), "--webui-port", str(self._web_port)]
         self._launch("spark-master", [MASTER, *listen, *ports])
         self._wait(0)
@@ -105,6 +112,17 @@ class SparkCluster:
             placed = ["--work-dir", str(folder), self.url]
             self._launch(f"spark-worker-{number}", [WORKER, *listen, *given, *placed])
             self._wait(number + 1)
+
+    def _make_secret(self) -> Path:
+        """The file of settings that master and workers share; for us alone to read."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        secret = secrets.token_hex(32)
+        properties = self.directory / "cluster.properties"
+        for file in (self._secret_file, properties):
+            file.touch(mode=0o600)
+        self._secret_file.write_text(secret)
+        properties.write_text(f"spark.authenticate true\nspark.authenticate.secret {secret}\n")
+        return properties
 
     def _launch(self, name: str, arguments: Sequence[str]) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from aiokafka.protocol.offset import OffsetRequest
 
 from replicator.audit.seen import Seen, joined, seen
 from replicator.audit.window_offsets import Stamp
+from replicator.batches.batch import BrokenBatch
+from replicator.batches.codec import UnfoldsTooFar
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import EARLIEST, LATEST, Answered, Cluster
+from replicator.kafka.cluster import EARLIEST, LATEST, Answered, Cluster, Fetched
 from replicator.kafka.verdict import Code
-from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
 from replicator.offsets.spans import Span
 
 FETCH_BYTES = 2 << 20
 SMALL_FETCH_BYTES = 64 << 10
+ONE_BATCH = 1
+"""Bytes to ask for: brokers answer with a whole batch at least."""
 SMALL_OFFSETS = 100
-WAIT_MS = 100
 READ_COMMITTED, READ_UNCOMMITTED = 1, 0
 REPLICA = -1
 
@@ -86,56 +87,49 @@ class LogReading:
         Raises Unreachable, Answered or BrokenBatch.
         """
         parts: list[Seen] = []
-        at = stretch.begin
+        at, bytes_max = stretch.begin, FETCH_BYTES
         while at < stretch.end:
             try:
-                row = await self._fetched(topic, partition, Span(at, stretch.end), committed)
+                left = Span(at, stretch.end)
+                found = await self._fetched(topic, partition, left, committed, bytes_max)
             except Answered as answer:
                 start = await self.start(topic, partition)
                 if Code.OFFSET_OUT_OF_RANGE not in answer.codes or start <= at:
                     raise
                 at = start
                 continue
-            if row is None:
+            if found is None:
                 break
-            *_, aborted, _, records = row[:8]
-            part, at = seen(
-                records,
-                at,
-                stretch.end,
-                aborted=[each[:2] for each in aborted or ()] if committed else None,
-                with_prints=with_prints,
-            )
+            try:
+                part, at = seen(
+                    found.records,
+                    at,
+                    stretch.end,
+                    aborted=found.aborted if committed else None,
+                    with_prints=with_prints,
+                )
+            except BrokenBatch as broken:
+                if not isinstance(broken.__cause__, UnfoldsTooFar) or bytes_max == ONE_BATCH:
+                    raise
+                bytes_max = ONE_BATCH
+                continue
             parts.append(part)
         return joined(parts)
 
     async def _fetched(
-        self, topic: str, partition: int, left: Span, committed: bool
-    ) -> tuple[Any, ...] | None:
-        """The partition's row of an answer with records; None where the log ends."""
-        known = self._cluster.topic(topic)
-        if known is None:
-            raise Answered(f"{self.name}: there is no topic {topic} any more")
-        size = FETCH_BYTES if left.end - left.begin > SMALL_OFFSETS else SMALL_FETCH_BYTES
-        request = FetchRequest(
-            [FetchPosition(known.id, partition, left.begin, size)],
-            wait_ms=WAIT_MS,
-            bytes_max=size,
-            read_committed=committed,
-        )
+        self, topic: str, partition: int, left: Span, committed: bool, bytes_max: int
+    ) -> Fetched | None:
+        """An answer with records; None where the log ends."""
+        is_small = left.end - left.begin <= SMALL_OFFSETS
+        size = min(bytes_max, SMALL_FETCH_BYTES) if is_small else bytes_max
         async with self._patience():
             while True:
-                response = await self._cluster.ask_leader(
-                    topic,
-                    partition,
-                    request,
-                    lambda r: [r.error_code, *(row[1] for _, rows, _ in r.topics for row in rows)],
+                fetched = await self._cluster.fetch(
+                    topic, partition, left.begin, size, read_committed=committed
                 )
-                row: tuple[Any, ...] = response.topics[0][1][0]
-                _, _, high_watermark, stable, _, _, _, records, *_ = row
-                if records:
-                    return row
-                if left.begin >= (stable if committed else high_watermark):
+                if fetched.records:
+                    return fetched
+                if left.begin >= (fetched.stable_offset if committed else fetched.high_watermark):
                     return None
 
     @asynccontextmanager
@@ -151,7 +145,3 @@ class LogReading:
             text = f"{self.name}: no answer within {self._timeout_seconds:g} s ({trouble})"
             self._away = Unreachable(text)
             raise self._away from None
-
-
-def _codes(response: Any) -> list[int]:
-    return [row[1] for _, rows in response.topics for row in rows]

@@ -31,6 +31,7 @@ from replicator.daemon.aside import aside
 from replicator.daemon.endings import Exit, decisive
 from replicator.daemon.logs import log_to_stderr
 from replicator.daemon.metrics_server import PortTaken, serve
+from replicator.kafka.cluster_ids import ClusterIds, SameCluster
 from replicator.placements.balance_log import Superseded
 from replicator.placements.book import Book
 from replicator.placements.following import Following
@@ -64,6 +65,7 @@ class Daemon:
         who = f"{socket.gethostname()} pid {os.getpid()} since {time.time():.3f}"
         self._tenure = Tenure(self._name, self._cluster, region, who)
         self._rounds = Rounds(appliance, region, who)
+        self._cluster_ids = ClusterIds(appliance)
         self._stop_metrics: Callable[[], None] = lambda: None
 
     async def live(self) -> Exit:
@@ -95,10 +97,12 @@ class Daemon:
 
     async def _work(self) -> None:
         self._serve_metrics()
+        await self._cluster_ids.look_at_routes_into(self._region)
         await self._tenure.take()
         following = self._follow()
         try:
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._cluster_ids.keep_looking())
                 tasks.create_task(self._tenure.keep())
                 tasks.create_task(self._rounds.keep_looking())
                 tasks.create_task(self._keep_rounds())
@@ -142,6 +146,9 @@ def verdict(error: BaseException) -> Exit:
         case Unreachable() as unreachable:
             log.error("event=failed %s", unreachable)
             return Exit.UNREACHABLE
+        case SameCluster() as same:
+            log.error("event=failed %s", same)
+            return Exit.MISCONFIGURED
         case AdminError() as refused:
             log.error("event=failed %s", refused)
         case other:

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from replicator.config.topology import KafkaCluster
 from replicator.copies.log_follower import LogUnreadable
 from replicator.daemon.aside import aside
-from replicator.placements.balance_log import BalanceLog, Publisher, Superseded
+from replicator.placements.balance_log import BalanceLog, NotYet, Publisher, Superseded
 from replicator.placements.records import AnyRecord, Lease
 from replicator.topics.admin_error import AdminError
 
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
+AGAIN_SECONDS = 0.5
 SUCCESSOR_LOOKS, SUCCESSOR_LOOK_SECONDS = 10, 1.0
 
 
@@ -120,7 +121,16 @@ class Tenure:
 
     async def _open(self) -> None:
         publisher = Publisher(self._name, self._cluster, self._region)
-        await aside(publisher.open)
+        is_told = False
+        while True:
+            try:
+                await aside(publisher.open)
+                break
+            except NotYet as reason:
+                if not is_told:
+                    log.warning("event=lease-awaited %s; it is asked for again", reason)
+                is_told = True
+                await asyncio.sleep(AGAIN_SECONDS)
         self._publisher = publisher
 
 

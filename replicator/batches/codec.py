@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
+from typing import Any
 
 import cramjam
+import numpy as np
 from aiokafka.codec import snappy_decode, snappy_encode
 
 
@@ -22,6 +24,18 @@ class Codec(IntEnum):
 class BrokenPayload(Exception):
     """A payload that its own producer wrote broken, as its CRC is right. Park the partition."""
 
+
+class UnfoldsTooFar(BrokenPayload):
+    """Payloads that unfold to more than UNFOLDED_BYTES_MAX."""
+
+
+UNFOLDED_BYTES_MAX = 100 << 20
+"""Brokers take no more in one request (socket.request.max.bytes): a producer that does not compress
+cannot send a larger batch. A megabyte of zstd may unfold to thirty gigabytes."""
+UNFOLDED_BYTES_LIKELY = 64 << 10
+RATIO_LIKELY = 8
+"""Payloads that unfold to more are decompressed once more: fresh memory of the largest size costs
+small ones more than that."""
 
 # Speed before size: gzip at 6 costs 10 microseconds for a record of 200 bytes, at 1 a fifth of
 # that; lz4 from 3 on is the slow LZ4 HC; zstd's 3 is Kafka's own default.
@@ -52,7 +66,8 @@ def compressed(codec: int, payload: bytes | memoryview) -> bytes:
 
 
 def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
-    """The payloads' contents one behind the other. Raises BrokenPayload.
+    """The payloads' contents one behind the other. Raises BrokenPayload; UnfoldsTooFar before more
+    than UNFOLDED_BYTES_MAX are in memory.
 
     gzip members, lz4 frames and zstd frames may follow each other in one stream: for 200-byte
     payloads one call for all of them takes 0.1 microseconds each, one call for each of them 7.
@@ -62,16 +77,54 @@ def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
             case Codec.NONE:
                 return b"".join(payloads)
             case Codec.GZIP:
-                return bytes(cramjam.gzip.decompress(b"".join(payloads)))
+                return _unfolded(cramjam.gzip.decompress_into, payloads)
             case Codec.SNAPPY:
+                if sum(map(_snappy_bytes, payloads)) > UNFOLDED_BYTES_MAX:
+                    raise UnfoldsTooFar(_TOO_FAR)
                 return b"".join(map(snappy_decode, payloads))
             case Codec.LZ4:
-                return bytes(cramjam.lz4.decompress(b"".join(payloads)))
+                return _unfolded(cramjam.lz4.decompress_into, payloads)
             case Codec.ZSTD:
-                return bytes(cramjam.zstd.decompress(b"".join(payloads)))
+                return _unfolded(cramjam.zstd.decompress_into, payloads)
+    except UnfoldsTooFar:
+        raise
     except Exception as error:
         raise BrokenPayload(f"{Codec(codec).name.lower()}: {error}") from error
     raise _unknown(codec)
+
+
+_TOO_FAR = f"they unfold to more than {UNFOLDED_BYTES_MAX >> 20} MiB"
+_NO_ROOM = "failed to write whole buffer"
+
+
+def _unfolded(into: Callable[[bytes, Any], int], payloads: Sequence[memoryview]) -> bytes:
+    packed = b"".join(payloads)
+    likely = max(UNFOLDED_BYTES_LIKELY, RATIO_LIKELY * len(packed))
+    for room in (min(likely, UNFOLDED_BYTES_MAX), UNFOLDED_BYTES_MAX):
+        # Pages that are never written take no memory.
+        memory = np.empty(room, dtype=np.uint8)
+        try:
+            return bytes(memory[: into(packed, memory)])
+        except cramjam.DecompressionError as error:
+            if _NO_ROOM not in str(error):
+                raise
+    raise UnfoldsTooFar(_TOO_FAR)
+
+
+_XERIAL = b"\x82SNAPPY\0"
+_XERIAL_BYTES = 16
+
+
+def _snappy_bytes(payload: memoryview) -> int:
+    """How many bytes it says that it unfolds to."""
+    if len(payload) <= _XERIAL_BYTES or payload[: len(_XERIAL)] != _XERIAL:
+        return int(cramjam.snappy.decompress_raw_len(payload))
+    total, at = 0, _XERIAL_BYTES
+    while at < len(payload):
+        begin = at + 4
+        at = begin + int.from_bytes(payload[at:begin], "big")
+        total += int(cramjam.snappy.decompress_raw_len(payload[begin:at]))
+    return total
 
 
 def _unknown(codec: int) -> BrokenPayload:

@@ -20,6 +20,7 @@ from replicator.batches.batch import (
     header_at,
     layout,
 )
+from replicator.batches.codec import UnfoldsTooFar
 from replicator.batches.committed import Committed
 from replicator.batches.old_format import modernised
 from replicator.batches.parcel import Parcel, Reason, RecordTooLarge
@@ -255,7 +256,12 @@ class _Packing:
 
     def _merged_up_to_the_broken(self, starts: list[int], broken: BrokenBatch) -> None:
         if len(starts) == 1:
-            self._stop(broken, max(self._position, broken.first_offset))
+            header = header_at(self._fetched, starts[0])
+            must_open = why_open(header, position=self._position, max_bytes=self._rule.max_bytes)
+            if isinstance(broken.__cause__, UnfoldsTooFar) and must_open is None:
+                self._unopened(starts[0], header)
+            else:
+                self._stop(broken, max(self._position, broken.first_offset))
             return
         for start in starts:
             if self.trouble is None:

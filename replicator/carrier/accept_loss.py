@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,13 +21,16 @@ from replicator.carrier.scribe import Scribe
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.cluster import Answered, Cluster
 from replicator.kafka.together import together
+from replicator.ledger.accepted_losses import can_restart_at, is_endless
+from replicator.ledger.acquired import Taken
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.ledger import Ledger, free_id
-from replicator.ledger.loss import LossKind
+from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.takeover import Takeover
 from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
+from replicator.offsets.runs_tail import RunsTail
 
 NO_ENTRY = "the ledger has no entry"
 STOP_SECONDS = 2.0
@@ -77,7 +80,8 @@ class Acceptance:
         self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
         self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
         self._asked = self._target
-        self._ledger = Ledger(self._target, route)
+        self._runs = RunsTail(self._target, route.key)
+        self._ledger = Ledger(self._target, route, self._runs)
         target = appliance.target_of(route)
         self._publisher = RunsPublisher(
             target.bootstrap, route.key, target.security.aiokafka_options()
@@ -86,6 +90,7 @@ class Acceptance:
         # Reports are kept by carrier; this one never writes any.
         self._feed = OffsetFeed(region.redis_url(), route.key, -1)
         self._writer = Writer(self._target, f"sluice.{route.key}.operator", self._timeout_ms)
+        self._takeover: Takeover | None = None
 
     async def open(self, topics: Collection[str]) -> None:
         """Raises Unreachable."""
@@ -99,6 +104,11 @@ class Acceptance:
         """What does not answer just now."""
         found = (self._target.trouble, self._source.trouble)
         return "; ".join(filter(None, found)) or f"{self._asked.name}: no answer yet"
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read of the target's logs: it grows while a long tail is read."""
+        return self._takeover.bytes_read if self._takeover else 0
 
     async def unknown(self, topics: Collection[str]) -> list[str]:
         """Those that the target has not got and that were never mirrored on this route."""
@@ -125,9 +135,11 @@ class Acceptance:
         """Let partitions go on; `left` has those that could not be had.
 
         Args:
-            restart_at: source offset for those without an entry; needed when there are any.
+            restart_at: source offset for those without an entry, and for those whose source
+                cannot be read from an offset on; needed when there are any. Refused records and
+                the like are carried from there on, instead of behind the loss.
         Raises:
-            ValueError: restart_at is missing.
+            ValueError: restart_at is missing, or is not where the source can be read again.
             Unreachable, Fenced, StartOver, Forbidden, Answered.
         """
         lost = [one.partition for one in parked if one.entry is None]
@@ -139,11 +151,36 @@ class Acceptance:
         self._asked = self._source
         await self._source.open({one.partition.topic for one in parked})
         self._asked = self._target
-        known = [one.partition for one in parked if one.entry]
+        known = {
+            one.partition: one.entry.parked for one in parked if one.entry and one.entry.parked
+        }
+        for place, loss in known.items():
+            await self._check_restart(place, loss, restart_at)
         accepted = [await self._restart(place, restart_at or 0) for place in lost]
-        return accepted + (await self._accept(known) if known else [])
+        return accepted + (await self._accept(known, restart_at) if known else [])
 
-    async def _accept(self, places: Collection[TopicPartition]) -> list[Accepted]:
+    async def _check_restart(
+        self, place: TopicPartition, loss: Loss, restart_at: int | None
+    ) -> None:
+        """Raises ValueError where the operator gave no offset, or one that cannot be meant."""
+        if restart_at is None:
+            if is_endless(loss):
+                raise ValueError(
+                    f"{_shown(place)}: {loss}: say with --restart-at at which source offset to go "
+                    "on"
+                )
+            return
+        end = await self._source.log_end(*place) if is_endless(loss) else 0
+        if not can_restart_at(loss, restart_at, end):
+            log = f"; its log ends at {end}" if end else ""
+            raise ValueError(
+                f"{_shown(place)}: {loss}: --restart-at {restart_at} is not behind the offset that "
+                f"cannot be read, or not within the range{log}"
+            )
+
+    async def _accept(
+        self, losses: Mapping[TopicPartition, Loss], restart_at: int | None
+    ) -> list[Accepted]:
         lanes: dict[TopicPartition, Lane] = {}
         scribe = Scribe(
             ledger=self._ledger,
@@ -153,7 +190,7 @@ class Acceptance:
             publisher=self._publisher,
             feed=self._feed,
         )
-        takeover = Takeover(
+        takeover = self._takeover = Takeover(
             ledger=self._ledger,
             writer=self._writer,
             source=self._source,
@@ -161,17 +198,13 @@ class Acceptance:
             start=self._start,
             tell=scribe.tell_found,
             timeout_ms=self._timeout_ms,
-            accept=places,
+            accept=losses,
+            restart_at=restart_at,
+            runs=self._runs,
         )
         try:
             await together(self._publisher.start(), self._feed.start(), self._writer.open())
-            acquired = await takeover.acquire(places)
-            self.left = acquired.waiting | acquired.parked
-            for partition, taken in acquired.taken.items():
-                lanes[partition] = Lane(partition, taken.entry)
-            # A running carrier that asked again meanwhile holds them by now, and has fenced us.
-            with suppress(Answered):
-                await scribe.release(f"{self._writer.transactional_id}.free")
+            taken = await self._take_all(takeover, set(losses), lanes, scribe)
         finally:
             for stop in (self._publisher.stop, self._feed.stop):
                 # A cluster that is away shall not hold up the end either.
@@ -179,9 +212,34 @@ class Acceptance:
                     async with asyncio.timeout(STOP_SECONDS):
                         await stop()
         return [
-            Accepted(partition, tuple(map(str, taken.accepted)), taken.entry.source_offset)
-            for partition, taken in acquired.taken.items()
+            Accepted(partition, tuple(map(str, one.accepted)), one.entry.source_offset)
+            for partition, one in taken.items()
         ]
+
+    async def _take_all(
+        self,
+        takeover: Takeover,
+        places: set[TopicPartition],
+        lanes: dict[TopicPartition, Lane],
+        scribe: Scribe,
+    ) -> dict[TopicPartition, Taken]:
+        """Acquire and release; again as long as an attempt comes further in a long tail."""
+        taken: dict[TopicPartition, Taken] = {}
+        parked: dict[TopicPartition, str] = {}
+        while True:
+            read = takeover.bytes_read
+            acquired = await takeover.acquire(places)
+            taken |= acquired.taken
+            parked |= acquired.parked
+            lanes.update({p: Lane(p, one.entry) for p, one in acquired.taken.items()})
+            # A running carrier that asked again meanwhile holds them by now, and has fenced us.
+            with suppress(Answered):
+                await scribe.release(f"{self._writer.transactional_id}.free")
+            lanes.clear()
+            places = set(acquired.waiting)
+            self.left = acquired.waiting | parked
+            if not places or takeover.bytes_read == read:
+                return taken
 
     async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
         """A new entry where the ledger has none."""

@@ -49,5 +49,6 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
         # again at once: each stint fences what the one before it held.
         has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
         pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
+        book.tally.restarted()
         await asyncio.sleep(pause * random.uniform(0.5, 1.5))
     return book.receipts(time.time())

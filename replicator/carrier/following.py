@@ -121,6 +121,7 @@ class Following:
         self._book.note([lane], {}, {})
         if not await self._scribe.park(lane, loss):
             return  # it was no longer ours to stop
+        self._book.tally.lost([lane.partition])
         if lane.partition in self.own:
             self._taking.stop(lane.partition, str(loss))
             return

@@ -9,13 +9,15 @@ the entry it writes is true at any moment between the two.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.batches.batch import header_at
 from replicator.batches.parcel import Parcel
+from replicator.carrier.lag_clock import LagClock
+from replicator.carrier.refusals import Refusal
 from replicator.ledger.entry import (
     METADATA_BYTES_MAX,
     OTHER_FIELDS_BYTES_MAX,
@@ -44,8 +46,12 @@ class Unit:
     was_sent: bool = False
     base_offset: int | None = None
     """Where it landed in the target; -1 when the broker no longer knows. None: not acknowledged."""
+    readable_ms: int | None = None
+    """When it could first be read at the source, in unix time; None: not known, or counted."""
     is_in_doubt: bool = False
-    """It was sent, and whether it landed is not known."""
+    """It was sent and may have landed: sent again, it may be a duplicate."""
+    refusal: Refusal | None = None
+    """The target does not take it as it is."""
 
     @property
     def next_sequence(self) -> int:
@@ -75,6 +81,11 @@ class Lane:
         """Source offset to fetch next."""
         self.source_end: int | None = None
         """The source's last stable offset, once a fetch told it: what can be carried ends there."""
+        self.source_high = -1
+        """The source's high watermark, told with its last stable offset."""
+        self.heard_at = 0.0
+        """When the two were told, in unix seconds; or told not to have changed."""
+        self.clock = LagClock(entry.seen)
         self.source_epoch = entry.source_epoch
         self.gathering = Gathering(entry.source_offset)
         self.is_settling = False
@@ -92,6 +103,8 @@ class Lane:
         """Leader epoch of the target under which the mark was last seen in its place."""
         self.sender: int | None = None
         """The target broker to which batches are in flight."""
+        self.refused_bytes = inf
+        """The smallest batch that the target refused for its size."""
         self.fetch_bytes = 0
         """A batch larger than one fetch takes: how much to ask for."""
         self.queued_bytes = 0
@@ -110,12 +123,19 @@ class Lane:
 
     # -- the reader's side
 
-    def add(self, parcels: Iterable[Parcel], position: int, source_epoch: int) -> None:
+    def add(
+        self,
+        parcels: Iterable[Parcel],
+        position: int,
+        source_epoch: int,
+        fetched_at: float | None = None,
+    ) -> None:
         """Queue what a fetch brought, stamped with the writer's numbers.
 
         Args:
             position: where to fetch next; behind left-out batches too.
             source_epoch: leader epoch of the last batch read (-1: none was).
+            fetched_at: when it came, in unix seconds.
         """
         for parcel in parcels:
             sequence = self._sequence
@@ -129,7 +149,12 @@ class Lane:
                 producer_epoch=self._entry.epoch,
                 base_sequence=self._sequence,
             )
-            self._queue.append(Unit(self._sequence, parcel))
+            unit = Unit(self._sequence, parcel)
+            if fetched_at is not None:
+                unit.readable_ms = self.clock.readable_ms(
+                    fetched_at, parcel.first_offset, header_at(parcel.data, 0).max_timestamp
+                )
+            self._queue.append(unit)
             self._sequence = sequence
             self.queued_bytes += len(parcel.data)
         self.position = position
@@ -194,16 +219,52 @@ class Lane:
             self._flight.clear()
         self.is_alone = True
 
+    def queued(self) -> Sequence[Unit]:
+        """Queued batches, in order."""
+        return tuple(self._queue)
+
+    def repack(self, replaced: int, parcels: Iterable[Parcel]) -> None:
+        """The first `replaced` queued batches become these, with the same records in order.
+
+        Only while none of the replaced may have landed: a writer's sequences never name other
+        records than before, but a duplicate is told by the bounds of its batch.
+        """
+        old = [self._queue.popleft() for _ in range(replaced)]
+        sequence, units = old[0].sequence, []
+        for parcel in parcels:
+            parcel.stamp(
+                producer_id=self._entry.producer_id,
+                producer_epoch=self._entry.epoch,
+                base_sequence=sequence,
+            )
+            units.append(Unit(sequence, parcel, readable_ms=old[0].readable_ms))
+            sequence = units[-1].next_sequence
+        self._queue.extendleft(reversed(units))
+        self.queued_bytes += sum(len(unit.parcel.data) for unit in units)
+        self.queued_bytes -= sum(len(unit.parcel.data) for unit in old)
+
     def rest(self) -> None:
         """A long silence: the broker may have forgotten the producer, so a batch goes alone."""
         if not self._flight:
             self.is_alone = True
 
     @property
+    def flight_ends_at(self) -> int:
+        """Source offset behind what is in flight."""
+        last = self._flight[-1].parcel if self._flight else None
+        return last.next_offset if last else self._entry.source_offset
+
+    @property
     def newest_in_doubt_ms(self) -> float:
         """Of the oldest batch in flight that may have landed, the newest timestamp; else inf."""
         doubtful = (unit for unit in self._flight if unit.is_in_doubt)
         return min((header_at(unit.parcel.data, 0).max_timestamp for unit in doubtful), default=inf)
+
+    @property
+    def oldest_written_ms(self) -> int | None:
+        """Timestamp of the oldest batch that is not acknowledged; None: nothing is under way."""
+        oldest = self._flight or self._queue
+        return header_at(oldest[0].parcel.data, 0).max_timestamp if oldest else None
 
     def is_head(self, unit: Unit) -> bool:
         """Whether everything before this batch was acknowledged."""
@@ -218,6 +279,8 @@ class Lane:
         if 0 <= base_offset < self._entry.target_offset:
             raise AcknowledgedTooLow(f"{base_offset} < {self._entry.target_offset}")
         unit.base_offset = base_offset
+        # A batch before it may still be rewound, and this one is sent again with it.
+        unit.is_in_doubt = True
         while self._flight and self._flight[0].base_offset is not None:
             done = self._flight.popleft()
             self._land(done, done.base_offset or 0)
@@ -304,7 +367,7 @@ class Lane:
             self._entry = replace(self._entry, target_offset=target_offset)
 
     def _complete(self, entry: Entry) -> Entry:
-        return replace(entry, source_epoch=self.source_epoch)
+        return replace(entry, source_epoch=self.source_epoch, seen=self.clock.sightings)
 
     @property
     def _is_covered(self) -> bool:

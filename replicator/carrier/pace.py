@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.carrier.lag_clock import LagClock
-from replicator.carrier.lane import Lane
+from replicator.carrier.lane import Lane, Unit
+from replicator.carrier.tally import Tally
 from replicator.ledger.loss import Loss
 from replicator.offsets.reports import PartitionReport
 
@@ -22,21 +22,24 @@ class _Seen:
     bytes: int
     records_per_second: float | None = None
     bytes_per_second: float | None = None
-    lag: LagClock = field(default_factory=LagClock)
 
 
 class Pace:
     """Counts what is acknowledged; rates fade with HALF_LIFE_SECONDS."""
 
-    def __init__(self, route: str, carrier: int):
+    def __init__(self, route: str, carrier: int, tally: Tally | None = None):
         self.bytes_since_commit = 0
         self._route = route
         self._carrier = carrier
+        self._tally = tally or Tally()
         self._seen: dict[TopicPartition, _Seen] = {}
 
-    def shipped(self, size: int) -> None:
-        """A batch of so many bytes was acknowledged."""
-        self.bytes_since_commit += size
+    def shipped(self, unit: Unit, now: float) -> None:
+        """A batch was acknowledged. Sent once more, it is acknowledged twice and counted once."""
+        self.bytes_since_commit += len(unit.parcel.data)
+        if unit.readable_ms is not None:
+            self._tally.landed(unit.parcel.count, now - unit.readable_ms / 1000)
+            unit.readable_ms = None
 
     def reports(
         self, lanes: Iterable[Lane], parked: Mapping[TopicPartition, Loss], now: float
@@ -84,10 +87,13 @@ class Pace:
             )
             seen.at, seen.records, seen.bytes = now, lane.records, lane.bytes
         mirrored_to = lane.position if lane.is_empty else lane.entry.source_offset
-        lag = None if lane.source_end is None else max(0, lane.source_end - mirrored_to)
-        lag_seconds = None
+        clock, written_ms = lane.clock, lane.oldest_written_ms
+        lag = high = high_lag = None
         if lane.source_end is not None:
-            lag_seconds = seen.lag.seconds(now, lane.source_end, mirrored_to)
+            high = max(lane.source_high, lane.source_end)
+            lag, high_lag = max(0, lane.source_end - mirrored_to), max(0, high - mirrored_to)
+            clock.see(lane.heard_at, lane.source_end, high)
+            clock.forget(mirrored_to)
         return PartitionReport(
             route=self._route,
             topic=lane.partition.topic,
@@ -98,10 +104,14 @@ class Pace:
             source_end=lane.source_end,
             mirrored_to=mirrored_to,
             lag_records=lag,
-            lag_seconds=lag_seconds,
+            lag_seconds=clock.lag_seconds(now, mirrored_to, written_ms),
             parked=None,
             at=now,
             opened_part=lane.opened / sent if (sent := lane.opened + lane.unopened) else None,
+            source_high=high,
+            written_lag_records=high_lag,
+            written_lag_seconds=clock.written_lag_seconds(now, mirrored_to, written_ms),
+            open_transaction_seconds=clock.open_transaction_seconds(now),
         )
 
 

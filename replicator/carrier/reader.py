@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +15,7 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.packer import PackingRule, pack
 from replicator.batches.parcel import RecordTooLarge
+from replicator.carrier.epoch_regress import EpochRegress
 from replicator.carrier.lane import Lane
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import (
@@ -41,6 +43,9 @@ SHORT_WAIT_MS = 5
 PAUSE_SECONDS = 0.01
 RETRY_SECONDS = 0.2
 LOOK_SECONDS = 0.1
+LATE_SECONDS = 1.0
+"""An answer that is read later after its question was written while this process stood still: it
+says how the source was then, not now."""
 
 
 class Reader:
@@ -66,6 +71,7 @@ class Reader:
         self._rule_of = rule_of
         self._fetch_bytes = fetch_bytes
         self._filled = filled
+        self._regress = EpochRegress(source)
         self._brokers: dict[int, asyncio.Task[None]] = {}
         self._checks: dict[TopicPartition, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
@@ -101,6 +107,7 @@ class Reader:
     async def _fetch_from(self, node: int) -> None:
         """While the broker leads anything that we carry."""
         session = FetchSession()
+        has_failed = False
         while node in self._nodes():
             wanted, is_all = self._wanted(node)
             if not wanted:
@@ -115,6 +122,7 @@ class Reader:
                 bytes_max=min(RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX // len(self._brokers)),
                 read_committed=True,
             )
+            asked_at = time.time()
             try:
                 response = await self._source.send(node, request, "fetch")
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
@@ -127,9 +135,15 @@ class Reader:
                 # The session was evicted, or the broker restarted: the next request is a full one.
                 self._say(named(response.error_code))
                 session.forget()
+                if has_failed:
+                    await asyncio.sleep(RETRY_SECONDS)
+                    await self._source.try_refresh()
+                has_failed = True
                 continue
+            has_failed = False
             session.answered(response.session_id)
-            if self._take(response, wanted, session):
+            told_at = min(time.time(), asked_at + LATE_SECONDS)
+            if self._take(response, wanted, session, told_at):
                 await asyncio.sleep(RETRY_SECONDS * random.uniform(0.2, 0.5))
                 await self._source.try_refresh()
 
@@ -164,26 +178,41 @@ class Reader:
             lane.source_leader,
         )
 
-    def _take(self, response: Any, wanted: Mapping[Place, Lane], session: FetchSession) -> bool:
+    def _take(
+        self, response: Any, wanted: Mapping[Place, Lane], session: FetchSession, told_at: float
+    ) -> bool:
         """Whether something was odd, so that the metadata should be read again."""
         is_odd = False
         filled = []
+        unheard: set[Lane] = set()
         for topic, rows, _ in response.topics:
-            for number, code, _, stable_offset, _, aborted, _, records, _ in rows:
+            for number, code, high_watermark, stable_offset, _, aborted, _, records, _ in rows:
                 lane = wanted.get((topic, number))
                 if lane is None or self._lanes.get(lane.partition) is not lane or lane.is_settling:
                     continue
                 if code:
                     is_odd = True
+                    unheard.add(lane)
                     self._answered_oddly(lane, code)
                 elif self._is_current(lane, session.asked((topic, number))):
-                    lane.source_end = stable_offset
+                    lane.source_end, lane.source_high = stable_offset, high_watermark
                     if records:
                         filled.append(lane)
-                        self._fill(lane, records, aborted)
+                        self._fill(lane, records, aborted, told_at)
+                else:
+                    unheard.add(lane)
+        # A throttled answer names no partition and says nothing about any.
+        if not response.throttle_time_ms:
+            self._note_heard(wanted.values(), unheard, told_at)
         if filled:
             self._filled(filled)
         return is_odd
+
+    def _note_heard(self, lanes: Iterable[Lane], unheard: Container[Lane], told_at: float) -> None:
+        """The answer leaves out partitions whose ends have not changed: those were told as well."""
+        for lane in lanes:
+            if lane.source_end is not None and lane not in unheard:
+                lane.heard_at = told_at
 
     def _is_current(self, lane: Lane, asked: FetchPosition | None) -> bool:
         """Not the late answer of a former leader, whose records the present one may not have."""
@@ -192,7 +221,7 @@ class Reader:
             lane.source_leader,
         )
 
-    def _fill(self, lane: Lane, records: memoryview, aborted: Any) -> None:
+    def _fill(self, lane: Lane, records: memoryview, aborted: Any, told_at: float) -> None:
         packed = pack(
             records,
             position=lane.position,
@@ -203,7 +232,7 @@ class Reader:
             lane.fetch_bytes = packed.cut_bytes
             return
         lane.fetch_bytes = 0
-        lane.add(packed.parcels, packed.next_offset, packed.leader_epoch)
+        lane.add(packed.parcels, packed.next_offset, packed.leader_epoch, told_at)
         if packed.trouble:
             self._found_trouble(lane, packed.trouble)
 
@@ -254,6 +283,9 @@ class Reader:
         else:
             is_known = self._source.leader(*partition) is not None
         if not is_known:
+            await asyncio.sleep(RETRY_SECONDS)
+            return
+        if await self._regress.holds_up(lane):
             await asyncio.sleep(RETRY_SECONDS)
             return
         position = lane.position

@@ -11,6 +11,7 @@ from balancer.plan import TopicPartition
 from replicator.carrier.assignment import Assignment
 from replicator.carrier.lane import Lane
 from replicator.carrier.receipts import Receipt, State
+from replicator.carrier.tally import Tally
 from replicator.ledger.loss import Loss
 
 
@@ -36,6 +37,7 @@ class ReceiptBook:
     def __init__(self, assignment: Assignment):
         self._assignment = assignment
         self._began_at = time.time()
+        self.tally = Tally()
         self._pages: dict[TopicPartition, _Page] = {}
         self._counted: WeakSet[Lane] = WeakSet()
 
@@ -86,6 +88,19 @@ class ReceiptBook:
             self._receipt(partition, self._page(partition), now)
             for partition in dict.fromkeys((*self._assignment.partitions, *self._pages))
         ]
+
+    def carried(self, lanes: Iterable[Lane]) -> dict[TopicPartition, tuple[int, int]]:
+        """Records and bytes by partition, of all stints so far.
+
+        Args:
+            lanes: of the stint that runs; those that ended are counted once all the same.
+        """
+        found = {place: (page.records, page.bytes) for place, page in self._pages.items()}
+        for lane in lanes:
+            if lane not in self._counted:
+                records, size = found.get(lane.partition, (0, 0))
+                found[lane.partition] = records + lane.records, size + lane.bytes
+        return found
 
     def _page(self, partition: TopicPartition) -> _Page:
         return self._pages.setdefault(partition, _Page())

@@ -104,14 +104,8 @@ class Rewind:
         return done
 
     async def _rewind(self, partition: TopicPartition, to: Start) -> Rewound:
-        found = (await self._ledger.read([partition])).get(partition)
-        self._check(partition, found)
-        assert found is not None
-        holder = await Writer(self._target, found.transactional_id, self._timeout_ms).open()
-        # Only now can nobody else replace it.
-        entry = (await self._ledger.read_as_holder(holder, [partition])).get(partition)
+        holder, entry = await self._held(partition)
         rewound = await self._rewound(partition, entry, to)
-        assert entry is not None
         earlier = replace(
             entry,
             source_offset=rewound.goes_on_at,
@@ -124,9 +118,21 @@ class Rewind:
         await self._ledger.replace(holder, {partition: entry}, {partition: earlier})
         return rewound
 
+    async def _held(self, partition: TopicPartition) -> tuple[Writer, Entry]:
+        """The entry, and a writer of the transactional id that it names: no other writer can
+        replace it. A carrier that takes and releases the entry before the id is opened leaves
+        another id in it; that one is opened next."""
+        entry = self._checked(partition, (await self._ledger.read([partition])).get(partition))
+        while True:
+            name = entry.transactional_id
+            holder = await Writer(self._target, name, self._timeout_ms).open()
+            found = await self._ledger.read_as_holder(holder, [partition])
+            entry = self._checked(partition, found.get(partition))
+            if entry.transactional_id == name:
+                return holder, entry
+
     async def _rewound(self, partition: TopicPartition, entry: Entry | None, to: Start) -> Rewound:
-        self._check(partition, entry)
-        assert entry is not None
+        entry = self._checked(partition, entry)
         start = await self._source.log_start(*partition)
         if to == EARLIEST:
             offset = start
@@ -146,7 +152,8 @@ class Rewind:
             )
         return Rewound(partition, entry.source_offset, offset)
 
-    def _check(self, partition: TopicPartition, entry: Entry | None) -> None:
+    def _checked(self, partition: TopicPartition, entry: Entry | None) -> Entry:
+        """The entry. Raises CannotRewind where it does not wait for its next carrier."""
         if entry is None:
             raise CannotRewind(f"{_shown(partition)}: the ledger has no entry; see accept-loss")
         if entry.parked:
@@ -158,6 +165,7 @@ class Rewind:
                 f"{_shown(partition)}: a carrier has it; pause it first (sluice stream "
                 "pause-topic), and resume it afterwards; nothing was changed"
             )
+        return entry
 
 
 def _shown(partition: TopicPartition) -> str:

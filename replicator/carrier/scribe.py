@@ -21,6 +21,7 @@ from replicator.kafka.cluster import UNKNOWN_TOPIC, Answered, Cluster, StartOver
 from replicator.ledger.entry import Entry
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss
+from replicator.ledger.told_runs import runs_key
 from replicator.ledger.writer import NotCommitted, Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsNotWritten, RunsPublisher
@@ -219,9 +220,3 @@ class Scribe:
                 await self._target.refresh()
                 return set() if isinstance(answer, NotCommitted) else None
         return set(known)
-
-
-def runs_key(partition: TopicPartition, entry: Entry) -> RunsKey:
-    """Whose runs: the partition between the two topics of its entry."""
-    source, target = (t.hex if t else "" for t in (entry.source_topic, entry.target_topic))
-    return RunsKey(partition.topic, partition.partition, source, target, entry.losses)

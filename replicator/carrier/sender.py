@@ -16,11 +16,13 @@ from aiokafka.errors import KafkaError
 
 from replicator.carrier.lane import AcknowledgedTooLow, Lane, Unit
 from replicator.carrier.lanes import Lanes
+from replicator.carrier.refusals import BY_SIZE, Refusal, next_step
+from replicator.carrier.stamped_times import stamped_times
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Cluster, Fenced, Forbidden, StartOver
 from replicator.kafka.connection import Connection
-from replicator.kafka.verdict import Code, Verdict, named, verdict
-from replicator.kafka.wire.produce import Produced, ProduceRequest
+from replicator.kafka.verdict import Code, Verdict, may_have_appended, named, verdict
+from replicator.kafka.wire.produce import Outcome, Produced, ProduceRequest, outcomes
 from replicator.ledger.inspection import inspect_target
 from replicator.ledger.loss import Loss, LossKind
 
@@ -31,7 +33,6 @@ SILENCE_SECONDS_MAX = 60.0
 REMEMBERED_SECONDS = 3600.0
 """A broker forgets a producer once the newest of its records is older than
 producer.id.expiration.ms: for records younger than this, it surely remembers what it took."""
-MAYBE_APPENDED = (Code.REQUEST_TIMED_OUT, Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 Shipment = list[tuple[Lane, Unit]]
 
@@ -49,7 +50,7 @@ class Sender:
             long silence: a zombie whose fence the broker has forgotten gets no further.
         uncovered: called when a lane waits for a gap to be covered by an entry.
         park: called with a lane whose target does not take or no longer holds its records.
-        shipped: called with the bytes of each batch that is acknowledged.
+        shipped: called with each batch that is acknowledged.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Sender:
         prove: Callable[[list[Lane]], Awaitable[bool]],
         uncovered: Callable[[], None],
         park: Callable[[Lane, Loss], Awaitable[None]],
-        shipped: Callable[[int], None],
+        shipped: Callable[[Unit], None],
     ):
         self.node = node
         self.wake = asyncio.Event()
@@ -81,6 +82,7 @@ class Sender:
         self._requests: set[asyncio.Task[None]] = set()
         self._was_connected = False
         self._must_rewind = False
+        self._must_reconnect = False
         self._turn = 0
         self._spoke_at = -SILENCE_SECONDS_MAX
 
@@ -196,31 +198,35 @@ class Sender:
                 unit.is_in_doubt = True
             self._lost(error)
             return
-        codes = {
-            (topic, row[0]): (row[1], row[2])
-            for topic, rows, _ in response.responses
-            for row in rows
-        }
+        found = outcomes(response)
         for lane, unit in shipment:
             topic, number = lane.partition
-            by_id = (lane.entry.target_topic, number)
-            code, base_offset = codes.get(by_id) or codes[topic, number]
-            if self._lanes.get(lane.partition) is lane:
-                await self._outcome(lane, unit, code, base_offset)
-
-    async def _outcome(self, lane: Lane, unit: Unit, code: int, base_offset: int) -> None:
-        is_duplicate = code == Code.DUPLICATE_SEQUENCE_NUMBER
-        if is_duplicate or code == Code.NONE:
-            try:
-                lane.acknowledge(unit, -1 if is_duplicate else base_offset)
-            except AcknowledgedTooLow:
-                entry = lane.entry
-                await self._park(
-                    lane, Loss(LossKind.TARGET_TRUNCATED, base_offset, entry.target_offset)
-                )
+            by_id = (lane.entry.target_topic or UUID(int=0), number)
+            outcome = found.get(by_id) or found[topic, number]
+            if self._lanes.get(lane.partition) is not lane:
+                continue
+            if outcome.code in (Code.NONE, Code.DUPLICATE_SEQUENCE_NUMBER):
+                await self._landed(lane, unit, outcome)
             else:
-                self._shipped(len(unit.parcel.data))
+                await self._failed(lane, unit, outcome)
+
+    async def _landed(self, lane: Lane, unit: Unit, outcome: Outcome) -> None:
+        is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
+        changed = stamped_times(lane, unit, outcome.log_append_time_ms)
+        try:
+            lane.acknowledge(unit, -1 if is_duplicate else outcome.base_offset)
+        except AcknowledgedTooLow:
+            await self._park(
+                lane,
+                Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, lane.entry.target_offset),
+            )
             return
+        self._shipped(unit)
+        if changed:
+            await self._park(lane, changed)
+
+    async def _failed(self, lane: Lane, unit: Unit, outcome: Outcome) -> None:
+        code = outcome.code
         self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
         answer = verdict(code)
         if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not lane.is_head(unit):
@@ -228,12 +234,14 @@ class Sender:
         elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             await self._out_of_order(lane, unit)
         elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
-            self._must_rewind = True
+            self._must_rewind = self._must_reconnect = True
             lane.target_leader = -1
-            unit.is_in_doubt |= code in MAYBE_APPENDED
+            unit.is_in_doubt |= may_have_appended(code)
         elif answer is Verdict.POISON:
-            begin, end = unit.parcel.first_offset, unit.parcel.next_offset
-            await self._park(lane, Loss(LossKind.TARGET_REFUSES, begin, end, named(code)))
+            # Nothing is done about it before all that is in flight is answered.
+            self._must_rewind = True
+            unit.is_in_doubt |= may_have_appended(code)
+            unit.refusal = Refusal(code, outcome.refused_records, outcome.message)
         else:
             raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: StartOver}.get(answer)
             raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
@@ -257,7 +265,7 @@ class Sender:
 
     def _lost(self, error: BaseException) -> None:
         self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"
-        self._must_rewind = True
+        self._must_rewind = self._must_reconnect = True
         if self._connection:
             self._connection.close()
             self._connection = None
@@ -270,7 +278,7 @@ class Sender:
             await asyncio.sleep(0)
             self._raise_failures()
         forgotten_before_ms = (time.time() - REMEMBERED_SECONDS) * 1000
-        for lane in self._lanes.values():
+        for lane in list(self._lanes.values()):
             if lane.sender == self.node:
                 if lane.newest_in_doubt_ms < forgotten_before_ms:
                     # Sent again, they might be taken again: let a takeover see what has landed.
@@ -279,8 +287,12 @@ class Sender:
                         "records are so old that the broker may have forgotten them"
                     )
                 lane.rewind()
+                await self._heed_refusal(lane)
                 self._lanes.stir([lane])
         self._must_rewind = False
+        if not self._must_reconnect:
+            return
+        self._must_reconnect = False
         if self._connection:
             self._connection.close()
             self._connection = None
@@ -288,10 +300,32 @@ class Sender:
         await self._target.try_refresh()
         self.wake.set()
 
+    async def _heed_refusal(self, lane: Lane) -> None:
+        """Packs a refused batch at the lane's front anew, or parks the lane before its records."""
+        units = lane.queued()
+        refusal = units[0].refusal if units else None
+        for unit in units:
+            # Behind a batch that was not taken, a refusal is only one of what is to be sent again.
+            unit.refusal = None
+        if refusal is None:
+            return
+        if any(unit.is_in_doubt for unit in units):
+            raise StartOver(
+                f"{self._target.name}: Produce {lane.partition}: {named(refusal.code)}, and an "
+                "earlier try, or a later batch, may have landed"
+            )
+        if refusal.code in BY_SIZE:
+            lane.refused_bytes = min(lane.refused_bytes, lane.next_bytes)
+        step = next_step([unit.parcel for unit in units], refusal, lane.refused_bytes)
+        if isinstance(step, Loss):
+            await self._park(lane, step)
+        else:
+            lane.repack(step.replaced, step.parcels)
+
     async def _connect(self) -> None:
         if self._requests:
             # Answers of the old connection are still to come, or will not come any more.
-            self._must_rewind = True
+            self._must_rewind = self._must_reconnect = True
             return
         try:
             connection = await self._target.connect(self.node)
@@ -329,7 +363,7 @@ class Sender:
         await self._target.try_refresh()
         for lane in lanes:
             if lane.in_flight:
-                self._must_rewind = True
+                self._must_rewind = self._must_reconnect = True
                 continue
             if self._target.leader(*lane.partition) is None:
                 continue

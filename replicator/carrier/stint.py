@@ -26,21 +26,25 @@ from replicator.carrier.pace import Pace
 from replicator.carrier.reader import Reader
 from replicator.carrier.receipt_book import ReceiptBook
 from replicator.carrier.releases import Releases
+from replicator.carrier.reporting import Reporting
 from replicator.carrier.scribe import Scribe
 from replicator.carrier.sender import Sender
 from replicator.carrier.senders import Senders
 from replicator.carrier.taking import Taking
 from replicator.carrier.target_watch import TargetWatch
+from replicator.carrier.transaction_watch import TransactionWatch
 from replicator.config.topology import Appliance
 from replicator.kafka import trouble
 from replicator.kafka.cluster import Cluster
 from replicator.kafka.together import together
 from replicator.ledger.ledger import Ledger
+from replicator.ledger.sightings import INTERVAL_MS
 from replicator.ledger.takeover import Takeover
 from replicator.ledger.word import OtherTerm, read_word
 from replicator.ledger.writer import Writer
 from replicator.offsets.offset_feed import OffsetFeed
 from replicator.offsets.runs_publisher import RunsPublisher
+from replicator.offsets.runs_tail import RunsTail
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +53,7 @@ MAX_MESSAGE_BYTES = 1_048_588
 TICK_SECONDS = 0.002
 LEDGER_TICK_SECONDS = 0.05
 TARGET_WATCH_SECONDS = 1.0
+REPORT_SECONDS = INTERVAL_MS / 1000
 RELEASE_SECONDS = 3.0
 CLOSE_SECONDS = 2.0
 METADATA_SECONDS = 30.0
@@ -95,7 +100,8 @@ class Stint:
             request_timeout_ms=settings.request_timeout_ms,
         )
         self._feed = OffsetFeed(region.redis_url(), route.key, assignment.number)
-        ledger = Ledger(self._target, route)
+        self._runs = RunsTail(self._target, route.key)
+        ledger = Ledger(self._target, route, self._runs)
         self._scribe = Scribe(
             ledger=ledger,
             writer=self._writer,
@@ -120,6 +126,7 @@ class Stint:
             start=appliance.topics.start,
             tell=self._scribe.tell_found,
             timeout_ms=settings.transaction_timeout_ms,
+            runs=self._runs,
         )
         releases = Releases(
             own_id=lambda: self._writer.transactional_id,
@@ -146,7 +153,13 @@ class Stint:
             nothing_left=self._over.set,
         )
         self._publishing: asyncio.Task[None] | None = None
-        self._pace = Pace(route.name, assignment.number)
+        self._pace = Pace(route.name, assignment.number, book.tally)
+        self._reporting = Reporting(
+            pace=self._pace, lanes=self._lanes, scribe=self._scribe, book=book, feed=self._feed
+        )
+        self._transaction_watch = TransactionWatch(
+            self._source, self._lanes, book.who, settings.open_transaction_seconds
+        )
 
     async def run(self) -> None:
         """Until the epoch is over and everything that could be released is.
@@ -203,7 +216,8 @@ class Stint:
             ),
             self._every(self._settings.runs_seconds, self._scribe.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
-            self._every(1.0, self._report),
+            self._every(REPORT_SECONDS, self._reporting.report),
+            self._every(REPORT_SECONDS, self._transaction_watch.look),
             self._every(METADATA_SECONDS, self._look_around),
         )
         tasks = filling + emptying
@@ -262,6 +276,7 @@ class Stint:
             await asyncio.wait([self._publishing], timeout=CLOSE_SECONDS)
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)
+        self._reporting.count()
         for stop in (self._publisher.stop, self._feed.stop):
             try:
                 async with asyncio.timeout(CLOSE_SECONDS):
@@ -316,6 +331,7 @@ class Stint:
             async with asyncio.timeout(MOVE_UP_PATIENCE_SECONDS):
                 asked = (self._target.log_end(*lane.partition) for lane in idle)
                 ends = await asyncio.gather(*asked)
+                await self._runs.look()
             for lane, end in zip(idle, ends, strict=True):
                 lane.moved_up(end)
 
@@ -346,11 +362,6 @@ class Stint:
     def _target_trouble(self, text: str) -> None:
         log.warning("event=target-trouble route=%s carrier=%d: %s", *self._book.who, text)
 
-    async def _report(self) -> None:
-        self._feed.report(
-            self._pace.reports(self._lanes.values(), self._scribe.parked, time.time())
-        )
-
     # -- what the parts ask of each other
 
     def _taken(self) -> None:
@@ -368,7 +379,7 @@ class Stint:
             prove=self._prove,
             uncovered=self._uncovered.set,
             park=self._following.park,
-            shipped=self._pace.shipped,
+            shipped=lambda unit: self._pace.shipped(unit, time.time()),
         )
 
     def _rule_of(self, topic: str) -> PackingRule:

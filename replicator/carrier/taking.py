@@ -129,6 +129,7 @@ class Taking:
     async def _take(self) -> None:
         asked = self.waiting.keys() | self.stopped.keys()
         acquired = await self._takeover.acquire(asked, self._spared)
+        self._book.tally.lost(acquired.lost)
         self.forget(self._releases.lost(acquired.spared))
         self._releases.forget(acquired.taken)
         for partition, one in acquired.taken.items():

@@ -203,6 +203,8 @@ class ReplicatorSettings(Table):
     merge_below_records: Int = Field(default=32, ge=0, le=100000)
     """Batches of fewer records are opened and merged with their neighbours, where that is
     cheaper than to send each by itself (replicator/batches/packer.py); 0 = never."""
+    open_transaction_seconds: Float = Field(default=120.0, ge=1, le=86400)
+    """A source transaction open for longer is reported: nothing behind it can be mirrored."""
     state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
     """Spark's checkpoints. Relative paths are relative to the configuration file."""
     receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)

@@ -177,6 +177,8 @@ class Appliance(Table):
     metrics: MetricsSettings = MetricsSettings()
     offsets: OffsetsSettings = OffsetsSettings()
     balance: BalanceSettings = BalanceSettings()
+    shared_cluster_ids: tuple[str, ...] = ()
+    """Cluster ids that several separate clusters are known to have."""
 
     def region(self, name: str) -> Region:
         """Raises UnknownRegion, listing the known ones."""

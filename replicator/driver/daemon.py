@@ -29,14 +29,17 @@ from replicator.daemon.aside import aside
 from replicator.daemon.endings import Exit, decisive
 from replicator.daemon.logs import log_to_stderr
 from replicator.daemon.metrics_server import PortTaken
-from replicator.driver.metrics import reports_into, serve
+from replicator.daemon.private_files import private_folder
+from replicator.driver.metrics import TotalsCollector, reports_into, serve, totals_into
 from replicator.driver.office import Office
 from replicator.driver.planner import Planner
 from replicator.driver.run_folder import run_folder
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Answered, Fenced
+from replicator.kafka.cluster_ids import ClusterIds, SameCluster
 from replicator.ledger.word import OtherTerm
 from replicator.offsets.offset_keeper import OffsetKeeper
+from replicator.spark.authentication import NoSecret, split_secret
 from replicator.spark.posting import ApplianceFile, PostingFile
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import MASTER, Session, SparkGone
@@ -80,17 +83,27 @@ def run(
             raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
         trusted = frozenset(map(appliance.route, adopt))
         slots_at_most(conf or {})
-    except (ConfigMistakes, UnknownRegion, SlotsUnlimited) as error:
+        split_secret(master, conf or {})
+    except (ConfigMistakes, UnknownRegion, SlotsUnlimited, NoSecret) as error:
         print(f"sluice: {error}", file=sys.stderr)
         return Exit.MISCONFIGURED
     settings = appliance.replicator
+    # For Spark and its Python processes too: their scratch files hold the same.
+    os.umask(0o077)
     try:
+        private_folder(settings.state_dir)
+        private_folder(settings.receipts_dir)
         with run_folder(settings.state_dir / "replicate" / region) as folder:
             planner = Planner(settings.carriers_per_route)
             daemon = Daemon(appliance, region, folder, planner, trusted)
             return asyncio.run(daemon.live(master, conf or {}))
     except OSError as error:
-        log.error("event=failed replicator.state_dir %s: %s", settings.state_dir, error)
+        log.error(
+            "event=failed state_dir %s, receipts_dir %s: %s",
+            settings.state_dir,
+            settings.receipts_dir,
+            error,
+        )
         return Exit.FAILED
 
 
@@ -113,6 +126,7 @@ class Daemon:
         self._loaded = ApplianceFile(folder / "appliance.pickle")
         self._loaded.write(appliance)
         self._office = Office(appliance, region, planner, self._postings)
+        self._cluster_ids = ClusterIds(appliance)
         self._session: Session | None = None
         self._stream: Stream | None = None
         self._stop_metrics: Callable[[], None] = lambda: None
@@ -153,10 +167,12 @@ class Daemon:
     async def _work(self, master: str, conf: Mapping[str, str]) -> None:
         names = ",".join(map(str, self._appliance.routes_into(self._region)))
         log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
+        await self._cluster_ids.look_at_routes_into(self._region)
         starting = aside(Session, master, self._folder, conf)
         await self._office.prepare()
         self._session = await starting
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._cluster_ids.keep_looking())
             tasks.create_task(self._keep_streaming(self._session))
             tasks.create_task(self._office.complain())
             await self._warm.wait()
@@ -206,7 +222,9 @@ class Daemon:
         routes = self._appliance.routes_into(self._region)
         try:
             reports = reports_into(self._appliance, self._region)
-            self._stop_metrics = serve(self._appliance.metrics, reports)
+            totals = TotalsCollector(totals_into(self._appliance, self._region))
+            await aside(totals.begin)
+            self._stop_metrics = serve(self._appliance.metrics, reports, totals)
         except PortTaken as error:
             log.error("event=no-metrics %s", error)
         except Exception:
@@ -292,6 +310,9 @@ def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
         case Unreachable() | admin_error.Unreachable():
             log.error("event=failed %s", error)
             return Exit.UNREACHABLE
+        case SameCluster():
+            log.error("event=failed %s", error)
+            return Exit.MISCONFIGURED
         case AdminError() | Answered() | SparkGone():
             log.error("event=failed %s", error)
         case _:

@@ -4,22 +4,35 @@ What is not known has no sample: a gap in the graph, never a 0.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance
 from replicator.daemon import metrics_server
+from replicator.driver.counting import Counting
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
+from replicator.offsets.totals import LATENCY_BOUNDS, CarrierTotals
 
 logger = logging.getLogger(__name__)
 
 Reports = Callable[[], Iterable[PartitionReport]]
+Totals = Callable[[], Mapping[str, Mapping[str, CarrierTotals]]]
+"""By route's name and carrier's id."""
 LABELS = ("route", "topic", "partition")
 
 
@@ -46,7 +59,31 @@ GAUGES = (
     Gauge(
         "sluice_lag_records", "Source offsets not mirrored yet.", lambda report: report.lag_records
     ),
-    Gauge("sluice_lag_seconds", "How far the mirror is behind.", lambda report: report.lag_seconds),
+    Gauge(
+        "sluice_lag_seconds",
+        "How long the oldest record that is not mirrored could have been read.",
+        lambda report: report.lag_seconds,
+    ),
+    Gauge(
+        "sluice_source_high_watermark",
+        "High watermark of the source partition: open transactions are below it.",
+        lambda report: report.source_high,
+    ),
+    Gauge(
+        "sluice_written_lag_records",
+        "Source offsets not mirrored yet, those of open transactions included.",
+        lambda report: report.written_lag_records,
+    ),
+    Gauge(
+        "sluice_written_lag_seconds",
+        "Age of the oldest record that is not mirrored, committed or not.",
+        lambda report: report.written_lag_seconds,
+    ),
+    Gauge(
+        "sluice_open_transaction_seconds",
+        "How long records have waited for a transaction of the source to end.",
+        lambda report: report.open_transaction_seconds,
+    ),
     Gauge(
         "sluice_records_per_second",
         "Records mirrored per second.",
@@ -102,6 +139,82 @@ class ReportCollector(Collector):
             yield family
 
 
+class TotalsCollector(Collector):
+    """Adds up what carriers have counted, each time Prometheus asks for the metrics."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+        self._counting: dict[str, Counting] = defaultdict(Counting)
+        self._has_begun = False
+        self._lock = threading.Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Empty, so that nothing is asked for when the collector is registered."""
+        return ()
+
+    def begin(self) -> None:
+        """Count from here: Redis keeps the totals of carriers that ended for some minutes."""
+        found = self._found()
+        if found is not None:
+            with self._lock:
+                self._add(found)
+
+    def collect(self) -> Iterator[Metric]:
+        found = self._found()
+        with self._lock:
+            self._add(found or {})
+            yield from self._families()
+
+    def _found(self) -> Mapping[str, Mapping[str, CarrierTotals]] | None:
+        try:
+            return self._totals()
+        except Exception as error:
+            # Sums stay as they are; ReportCollector says that Redis is away.
+            logger.debug("event=metrics-blind %s", error)
+            return None
+
+    def _add(self, found: Mapping[str, Mapping[str, CarrierTotals]]) -> None:
+        for route, totals in found.items():
+            counting = self._counting[route]
+            (counting.add if self._has_begun else counting.begin)(totals, time.monotonic())
+        self._has_begun |= bool(found)
+
+    def _families(self) -> list[Metric]:
+        records = CounterMetricFamily("sluice_records", "Records mirrored.", labels=LABELS)
+        size = CounterMetricFamily(
+            "sluice_bytes", "Bytes of record batches mirrored.", labels=LABELS
+        )
+        restarts = CounterMetricFamily(
+            "sluice_restarts", "How often carriers began anew from the ledger.", labels=("route",)
+        )
+        losses = CounterMetricFamily(
+            "sluice_losses", "How often carriers parked a partition.", labels=("route",)
+        )
+        latency = HistogramMetricFamily(
+            "sluice_latency_seconds",
+            "Records by time from readable at the source to acknowledged by the target.",
+            labels=("route",),
+        )
+        for route, counting in sorted(self._counting.items()):
+            counts = counting.counts
+            for family, values in ((records, counts.records), (size, counts.bytes)):
+                for (topic, partition), value in sorted(values.items()):
+                    family.add_metric((route, topic, str(partition)), value)
+            restarts.add_metric((route,), counts.restarts)
+            losses.add_metric((route,), counts.losses)
+            bounds = [*map(str, LATENCY_BOUNDS), "+Inf"]
+            buckets = list(zip(bounds, accumulate(counts.latencies), strict=True))
+            latency.add_metric((route,), buckets, counts.latency_seconds)
+        return [records, size, restarts, losses, latency]
+
+
+def totals_into(appliance: Appliance, region: str) -> Totals:
+    """Asks the region's Redis for what its carriers have counted, of every route into it."""
+    url = appliance.region(region).redis_url()
+    stores = {r.name: OffsetStore(url, r.key) for r in appliance.routes_into(region)}
+    return lambda: {name: store.totals() for name, store in stores.items()}
+
+
 def reports_into(appliance: Appliance, region: str) -> Reports:
     """Asks the region's Redis for what its carriers last said, of every route into it."""
     url = appliance.region(region).redis_url()
@@ -109,11 +222,15 @@ def reports_into(appliance: Appliance, region: str) -> Reports:
     return lambda: [report for store in stores for report in store.reports().values()]
 
 
-def serve(settings: MetricsSettings, reports: Reports) -> Callable[[], None]:
+def serve(
+    settings: MetricsSettings, reports: Reports, totals: TotalsCollector | None = None
+) -> Callable[[], None]:
     """Serves until the returned function is called; does nothing when port is 0.
 
     `reports` is called from threads of the server, once for each scrape. Raises PortTaken.
     """
     registry = CollectorRegistry()
     registry.register(ReportCollector(reports))
+    if totals is not None:
+        registry.register(totals)
     return metrics_server.serve(settings.port, settings.address, registry)

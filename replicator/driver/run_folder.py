@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from replicator.daemon.private_files import private_folder
+
 PREFIX = "run-"
 
 
@@ -15,15 +17,15 @@ PREFIX = "run-"
 def run_folder(state: Path) -> Iterator[Path]:
     """An empty folder below `state`; what killed runs left there is cleared away first.
 
-    Raises OSError: `state` cannot be written to.
+    Raises OSError: `state` cannot be written to, or others may write to it.
     """
-    state.mkdir(parents=True, exist_ok=True)
+    private_folder(state)
     for left in state.glob(f"{PREFIX}*"):
         if not is_running(left.name.removeprefix(PREFIX)):
             shutil.rmtree(left, ignore_errors=True)
     folder = state.resolve() / f"{PREFIX}{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    private_folder(folder)
     try:
         yield folder
     finally:

@@ -5,14 +5,13 @@ A plan is applied from what was saved, so that what is done is what was read and
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from replicator.daemon.private_files import private_folder, write_private
 from replicator.planning.plan import BrokenPlan, Plan, UnknownPlan, decode, encode
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -41,27 +40,25 @@ class PlanFiles:
     def save(self, plan: Plan) -> Path:
         """Where it is now; a crash leaves all of it, or nothing. Raises PlanNotKept."""
         path = self._directory / f"{plan.id}.json"
-        beside = path.with_suffix(f".{os.getpid()}.new")
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with beside.open("w", encoding="utf-8") as file:
-                file.write(encode(plan))
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
+            private_folder(self._directory)
+            return write_private(path, encode(plan).encode(), is_on_disk=True)
         except OSError as error:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
             raise PlanNotKept(f"plan {plan.id} cannot be saved: {error}") from error
-        return path
 
     def load(self, name: str) -> Plan:
         """A plan by its id, or by the path of its file.
 
-        Raises PlanMissing, BrokenPlan, or UnknownPlan for one of another version.
+        Raises PlanMissing, BrokenPlan, PlanNotKept where others may write to the directory, or
+        UnknownPlan for one of another version.
         """
         saved = self._directory / f"{name}.json"
-        path = saved if ID.fullmatch(name) and saved.is_file() else Path(name)
+        try:
+            path = saved if ID.fullmatch(name) and saved.is_file() else Path(name)
+            if path == saved:
+                private_folder(self._directory)
+        except OSError as error:
+            raise PlanNotKept(f"plan {name} is not read: {error}") from error
         try:
             text = path.read_bytes()
         except (OSError, ValueError):

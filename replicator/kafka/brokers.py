@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -62,6 +62,9 @@ class Brokers:
         self._options = options
         self._brokers: dict[int, tuple[str, int]] = {}
         self._topics: dict[str, Topic] = {}
+        self._told: dict[str, Mapping[int, Leader | None]] = {}
+        self.cluster_id: str | None = None
+        """None: no broker has told it yet."""
         self._missing: dict[str, tuple[float, float]] = {}  # first and last answer in a row
         self._refused: set[str] = set()
         self._watched: set[str] = set()
@@ -121,7 +124,10 @@ class Brokers:
         return self._settings.security.aiokafka_options() | dict(self._options)
 
     async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
-        """One request over the kept connection of this purpose; raises what the network raises."""
+        """Sends a request over the kept connection of this purpose, once no quota mutes it.
+
+        Raises what the network raises.
+        """
         key = (node, purpose)
         connection = self._connections.get(key)
         if connection is None or not connection.connected():
@@ -129,12 +135,21 @@ class Brokers:
                 connection = self._connections.get(key)
                 if connection is None or not connection.connected():
                     connection = self._connections[key] = await self.connect(node)
+        # A broker reads nothing from a connection that it throttles (KIP-219): a request sent now
+        # would spend its time limit waiting there.
+        muted_seconds = connection.muted_until - time.monotonic()
+        if muted_seconds > 0:
+            await asyncio.sleep(muted_seconds)
         try:
-            return await connection.send(request)
+            response = await connection.send(request)
         except TimeoutError:
             # A line that swallows packets does not tell: the next request shall find another one.
             connection.close()
             raise
+        throttled_ms = getattr(response, "throttle_time_ms", 0)
+        if throttled_ms:
+            connection.muted_until = time.monotonic() + throttled_ms / 1000
+        return response
 
     # -- metadata
 
@@ -163,6 +178,11 @@ class Brokers:
         if not self._brokers:
             raise KafkaError("the metadata names no broker")
         return random.choice(list(self._brokers))
+
+    @property
+    def nodes(self) -> list[int]:
+        """Numbers of all brokers that the metadata names."""
+        return list(self._brokers)
 
     async def refresh_everywhere(self) -> None:
         """Ask every broker, so that one which missed an election does not have the only word."""
@@ -194,6 +214,7 @@ class Brokers:
         self._take_metadata(await connection.send(MetadataRequest(sorted(self._watched))))
 
     def _take_metadata(self, response: Any) -> None:
+        self.cluster_id = response.cluster_id or self.cluster_id
         if response.brokers:
             self._brokers = {row[0]: (row[1], row[2]) for row in response.brokers}
         for code, name, topic_id, _, partitions, *_ in response.topics:
@@ -212,6 +233,7 @@ class Brokers:
                 leaders = {
                     row[1]: Leader(row[2], row[3]) if row[2] >= 0 else None for row in partitions
                 }
+                self._told[name] = leaders
                 self._topics[name] = Topic(topic_id, _newest(self.topic(name), topic_id, leaders))
 
     def topic(self, name: str) -> Topic | None:
@@ -231,6 +253,34 @@ class Brokers:
     def leader(self, topic: str, partition: int) -> Leader | None:
         known = self._topics.get(topic)
         return known.leaders.get(partition) if known else None
+
+    def told_leader(self, topic: str, partition: int) -> Leader | None:
+        """The leader by the last answer, even if it is of an older election than is known."""
+        return self._told.get(topic, {}).get(partition)
+
+    async def told_by_each(self, topic: str, partition: int) -> list[Leader | None]:
+        """The leader by the own answer of each broker that the metadata name; None for one that
+        does not answer, or names no leader, or another topic than the one that is known."""
+        known = self.topic(topic)
+
+        async def ask(node: int) -> Leader | None:
+            try:
+                async with asyncio.timeout(EACH_SECONDS_MAX):
+                    response = await self.send(node, MetadataRequest([topic]))
+            except (OSError, KafkaError, TimeoutError, KeyError, Unreachable):
+                return None
+            for _, name, topic_id, _, partitions, *_ in response.topics:
+                if known and (name, topic_id) == (topic, known.id):
+                    found = (Leader(row[2], row[3]) for row in partitions if row[1] == partition)
+                    return next((each for each in found if each.node >= 0), None)
+            return None
+
+        return await asyncio.gather(*map(ask, list(self._brokers)))
+
+    def believe(self, topic: str, partition: int, leader: Leader) -> None:
+        """Take a leader for the one that is known, even if it is of an older election."""
+        known = self._topics[topic]
+        self._topics[topic] = replace(known, leaders={**known.leaders, partition: leader})
 
 
 def _newest(

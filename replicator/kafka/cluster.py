@@ -23,6 +23,7 @@ from replicator.kafka.verdict import Code, Verdict, named, verdict
 from replicator.kafka.wire.fetch import FetchPosition, FetchRequest
 from replicator.kafka.wire.leader_epoch import LeaderEpochRequest
 from replicator.kafka.wire.producers import DescribeProducersRequest
+from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
 GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1
@@ -30,6 +31,9 @@ UNKNOWN_TOPIC = Code.UNKNOWN_TOPIC_OR_PARTITION
 MISSING_SECONDS_MAX = 10.0
 """A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
 BACKOFF_SECONDS_MAX = 0.5
+READ_WAIT_MS = 100
+_IN_THE_RIGHT_PLACE = frozenset({Code.CONCURRENT_TRANSACTIONS, Code.THROTTLING_QUOTA_EXCEEDED})
+"""Codes that only the broker which is to be asked gives."""
 
 
 class Answered(Exception):
@@ -76,6 +80,21 @@ class ProducerState:
     last_sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A partition's part of a Fetch answer.
+
+    Args:
+        aborted: producer id and first offset of each aborted transaction.
+        records: raw batches; empty where the log ends.
+    """
+
+    high_watermark: int
+    stable_offset: int
+    aborted: tuple[tuple[int, int], ...]
+    records: memoryview
+
+
 class Cluster(Brokers):
     """Asks one cluster's brokers. Methods wait through elections and restarts, until cancelled.
 
@@ -118,26 +137,32 @@ class Cluster(Brokers):
         *,
         forget: Callable[[], None] = lambda: None,
         never: frozenset[int] = frozenset(),
+        question: str = "",
+        purpose: str = "control",
     ) -> Any:
         """Ask until answered, or until an answer says that asking is useless.
 
         Args:
             find: gives the broker to ask (None: nobody yet).
+            request: or a function that makes the request anew for each attempt.
             codes: the error codes in a response.
             forget: called when the broker was the wrong one.
             never: codes to give up on that are otherwise asked again.
+            question: name of a request that a function makes.
+            purpose: of the connection.
 
         Raises:
             Fenced, StartOver, Forbidden, Answered: by the verdict on the codes.
         """
         pause = 0.004
-        question = type(request).__name__.removesuffix("Request")
+        question = question or type(request).__name__.removesuffix("Request")
         while True:
             try:
                 node = await find()
                 if node is None:
                     raise KafkaError("no leader")
-                response = await self.send(node, request)
+                asked = request() if callable(request) else request
+                response = await self.send(node, asked, purpose)
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
                 self.trouble = f"{self.name}: {question}: {error or type(error).__name__}"
                 forget()
@@ -151,13 +176,20 @@ class Cluster(Brokers):
                     if answer is not Verdict.AGAIN or code in never:
                         raise _RAISED.get(answer, Answered)(f"{self.name}: {question}", bad)
                 self.trouble = f"{self.name}: {question}: {named(bad[0])}"
-                if any(code != Code.CONCURRENT_TRANSACTIONS for code in bad):
+                if not _IN_THE_RIGHT_PLACE.issuperset(bad):
                     forget()
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 1.6, BACKOFF_SECONDS_MAX)
 
     async def ask_leader(
-        self, topic: str, partition: int, request: Any, codes: Callable[[Any], Iterable[int]]
+        self,
+        topic: str,
+        partition: int,
+        request: Any,
+        codes: Callable[[Any], Iterable[int]],
+        *,
+        question: str = "",
+        purpose: str = "control",
     ) -> Any:
         stale = False
         missing_since = 0.0
@@ -177,7 +209,9 @@ class Cluster(Brokers):
             nonlocal stale
             stale = True
 
-        return await self.ask(find, request, codes, forget=forget)
+        return await self.ask(
+            find, request, codes, forget=forget, question=question, purpose=purpose
+        )
 
     async def ask_coordinator(
         self,
@@ -252,19 +286,46 @@ class Cluster(Brokers):
         Raises:
             Answered: with code 1 when the offset is outside the log.
         """
-        known = self.topic(topic)
-        if known is None:
-            raise Answered(f"{self.name}: Fetch {topic}", [UNKNOWN_TOPIC])
-        request = FetchRequest(
-            [FetchPosition(known.id, partition, offset, bytes_max)],
-            wait_ms=100,
-            bytes_max=bytes_max,
-            read_committed=False,
-        )
+        fetched = await self.fetch(topic, partition, offset, bytes_max, read_committed=False)
+        return bytes(fetched.records)
+
+    async def fetch(
+        self, topic: str, partition: int, offset: int, bytes_max: int, *, read_committed: bool
+    ) -> Fetched:
+        """Fetch from the leader without a session, over a connection for reading.
+
+        A quota on fetched bytes mutes that connection, and none that a writer needs.
+
+        Raises:
+            Answered: with code 1 when the offset is outside the log, with 100 when the topic was
+                deleted and made anew meanwhile.
+        """
+        asked = self.topic(topic)
+
+        def request() -> FetchRequest:
+            nonlocal asked
+            known = self.topic(topic)
+            asked = asked or known
+            if known and asked and known.id != asked.id:
+                raise Answered(f"{self.name}: Fetch {topic}", [Code.UNKNOWN_TOPIC_ID])
+            return FetchRequest(
+                [FetchPosition(known.id if known else NO_TOPIC_ID, partition, offset, bytes_max)],
+                wait_ms=READ_WAIT_MS,
+                bytes_max=bytes_max,
+                read_committed=read_committed,
+            )
+
         response = await self.ask_leader(
-            topic, partition, request, lambda r: [row[1] for _, rows, _ in r.topics for row in rows]
+            topic, partition, request, _fetch_codes, question="Fetch", purpose="read"
         )
-        return bytes(response.topics[0][1][0][7] or b"")
+        ((_, (row,), _),) = response.topics
+        _, _, high_watermark, stable_offset, _, aborted, _, records, _ = row
+        return Fetched(
+            high_watermark,
+            stable_offset,
+            tuple((producer_id, first) for producer_id, first, *_ in aborted or ()),
+            memoryview(b"") if records is None else records,
+        )
 
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
@@ -286,3 +347,11 @@ class Cluster(Brokers):
 
 def _second_of_each(response: Any) -> list[int]:
     return [row[1] for _, rows in response.topics for row in rows]
+
+
+def _fetch_codes(response: Any) -> list[int]:
+    """A sessionless answer without the partition was cut short by a quota, and says nothing."""
+    rows = [row[1] for _, rows, _ in response.topics for row in rows]
+    if response.error_code or rows:
+        return [response.error_code, *rows]
+    return [Code.THROTTLING_QUOTA_EXCEEDED]

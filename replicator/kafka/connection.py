@@ -103,6 +103,10 @@ class Frames(asyncio.BufferedProtocol):
 class Connection(AIOKafkaConnection):
     """aiokafka's connection over Frames. Options as of AIOKafkaConnection."""
 
+    muted_until = 0.0
+    """Monotonic time at which the broker reads from the connection again, after a throttled
+    answer."""
+
     async def connect(self) -> None:
         """Raises OSError, TimeoutError, and aiokafka's errors where credentials are refused."""
         self._closed_fut = self._loop.create_future()
@@ -170,6 +174,8 @@ class Connection(AIOKafkaConnection):
                 error = KafkaConnectionError(f"{self.host}:{self.port}: {why}")
                 error.__cause__ = cause
                 answer.set_exception(error)
+                # Seen: asyncio would complain of one whose asker was cancelled before it waited.
+                answer.exception()
         self.close(reason=reason, exc=cause)
 
     def _lost(self, error: Exception | None) -> None:

@@ -47,6 +47,7 @@ class Code(IntEnum):
     UNSUPPORTED_COMPRESSION_TYPE = 76
     OFFSET_NOT_AVAILABLE = 78
     INVALID_RECORD = 87
+    THROTTLING_QUOTA_EXCEEDED = 89
     PRODUCER_FENCED = 90
     UNKNOWN_TOPIC_ID = 100
 
@@ -90,6 +91,8 @@ VERDICTS: dict[int, Verdict] = {
     Code.FENCED_LEADER_EPOCH: Verdict.AGAIN,
     Code.UNKNOWN_LEADER_EPOCH: Verdict.AGAIN,
     Code.OFFSET_NOT_AVAILABLE: Verdict.AGAIN,
+    Code.THROTTLING_QUOTA_EXCEEDED: Verdict.AGAIN,
+    Code.UNKNOWN_TOPIC_ID: Verdict.AGAIN,
     Code.INVALID_PRODUCER_EPOCH: Verdict.FENCED,
     Code.PRODUCER_FENCED: Verdict.FENCED,
     Code.OUT_OF_ORDER_SEQUENCE_NUMBER: Verdict.START_OVER,
@@ -109,6 +112,34 @@ VERDICTS: dict[int, Verdict] = {
     Code.INVALID_RECORD: Verdict.POISON,
 }
 """Of all other codes: REFUSED."""
+
+
+NOTHING_APPENDED: dict[int, str] = {
+    Code.CORRUPT_MESSAGE: "the batch's length and CRC are checked before all else",
+    Code.MESSAGE_TOO_LARGE: "the batch's size is checked before all else",
+    Code.RECORD_LIST_TOO_LARGE: "the segment's size is compared before the append",
+    Code.INVALID_TIMESTAMP: "records are validated before the append",
+    Code.UNSUPPORTED_COMPRESSION_TYPE: "records are validated before the append",
+    Code.INVALID_RECORD: "records are validated before the append",
+    Code.OUT_OF_ORDER_SEQUENCE_NUMBER: "the producer's state is checked before the append",
+    Code.NOT_ENOUGH_REPLICAS: "min.insync.replicas is checked before the append; too few replicas"
+    " after it are NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    Code.UNKNOWN_TOPIC_ID: "topic ids are resolved before the append, and not again",
+}
+"""Answers to Produce that prove that this request appended nothing, with the reason.
+
+Read in Kafka 4.3 (ReplicaManager, Partition, UnifiedLog, LogValidator). All other errors leave it
+open: with acks=all the broker appends first and waits for the replicas (DelayedProduce). A leader
+change meanwhile is answered with NOT_LEADER_OR_FOLLOWER, a failed log directory with
+KAFKA_STORAGE_ERROR, a replica that was moved away with UNKNOWN_TOPIC_OR_PARTITION, an expired wait
+with REQUEST_TIMED_OUT, although the new leader may have the batch. A failed write may have reached
+the disk in part, and UNKNOWN_SERVER_ERROR may be thrown at any step.
+"""
+
+
+def may_have_appended(code: int) -> bool:
+    """True if a Produce answered with this error may have appended its batch all the same."""
+    return code != Code.NONE and code not in NOTHING_APPENDED
 
 
 def verdict(code: int) -> Verdict:

@@ -8,18 +8,21 @@ offset; this module turns it into (offset, metadata) and back, and counts with i
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.sightings import Sightings, packed, unpacked
 
 METADATA_BYTES_MAX = 3900
-"""Under the broker's offset.metadata.max.bytes (4096), with room for the closing fields."""
+"""Under the broker's offset.metadata.max.bytes (4096), with room for `seen`, which comes on top."""
 OTHER_FIELDS_BYTES_MAX = 900
 """What an entry needs beside its gaps, also when it is parked."""
 DETAIL_CHARACTERS_MAX = 200
+RUNS_BYTES_MAX = 120
+"""Of the runs topic's ends. A topic of ours has four partitions; of one with many, none is kept."""
 SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -88,6 +91,10 @@ class Entry:
         losses: how many losses an operator accepted here; runs told under more overrule others.
         parked: why the partition is stopped, with the range of offsets; None when it is not.
             Takers leave a parked partition to the operator.
+        seen: where the source's ends were seen, and when. It tells how long records have waited,
+            and nothing about where to go on: entries that differ in it alone are equal.
+        runs: ends of the runs topic's partitions when it was committed: no run told later lies
+            before them (empty: not known).
     """
 
     custody: Custody
@@ -104,6 +111,8 @@ class Entry:
     mark: Mark | None = None
     losses: int = 0
     parked: Loss | None = None
+    seen: Sightings = field(default=(), compare=False)
+    runs: tuple[int, ...] = ()
 
     def spans(self, first: int, count: int) -> tuple[Span, ...]:
         """Source offsets of `count` records, the first of them `first` records behind
@@ -157,11 +166,15 @@ def encode(entry: Entry) -> tuple[int, str]:
         "source_epoch": entry.source_epoch,
         "mark": mark and [mark.offset, mark.producer_id, mark.epoch, mark.sequence],
     }
+    if entry.runs and len(str(entry.runs)) <= RUNS_BYTES_MAX:
+        fields["runs"] = entry.runs
     if entry.losses:
         fields["losses"] = entry.losses
     if entry.parked:
         loss = entry.parked
         fields["parked"] = [loss.kind.name, loss.begin, loss.end, loss.detail]
+    if seen := packed(entry.seen):
+        fields["seen"] = seen
     return entry.source_offset, json.dumps(fields, separators=(",", ":"))
 
 
@@ -188,6 +201,8 @@ def decode(offset: int, metadata: str) -> Entry:
             mark=Mark(*mark) if mark else None,
             losses=fields.get("losses", 0),
             parked=_loss(*fields["parked"]) if "parked" in fields else None,
+            seen=unpacked(fields.get("seen")),
+            runs=tuple(map(int, fields.get("runs", ()))),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableEntry(

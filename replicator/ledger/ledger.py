@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
@@ -16,6 +17,7 @@ from replicator.kafka.cluster import Cluster, Commit, Fenced
 from replicator.kafka.together import together
 from replicator.ledger.entry import Custody, Entry, UnreadableEntry, decode, encode, unreadable
 from replicator.ledger.writer import Offsets, Writer
+from replicator.offsets.runs_tail import RunsTail
 
 GROUPS = 4
 """Never changed once records were mirrored: entries would be looked for in the wrong group. Each
@@ -53,10 +55,15 @@ def handed_id(route: Route, carrier: int) -> str:
 
 
 class Ledger:
-    """Reads and commits the entries of one route."""
+    """Reads and commits the entries of one route.
 
-    def __init__(self, cluster: Cluster, route: Route):
+    Args:
+        runs: follows the runs topic; its positions stand in what is committed.
+    """
+
+    def __init__(self, cluster: Cluster, route: Route, runs: RunsTail | None = None):
         self.route = route
+        self._runs = runs
         self._cluster = cluster
 
     async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
@@ -127,9 +134,17 @@ class Ledger:
         """Entries as offsets to commit, by group."""
         groups: dict[str, list[tuple[str, int, int, str]]] = {}
         for partition, entry in entries.items():
-            row = (*partition, *encode(entry))
+            row = (*partition, *encode(self._placed(entry)))
             groups.setdefault(group_of(self.route, partition), []).append(row)
         return dict(groups)
+
+    def _placed(self, entry: Entry) -> Entry:
+        """With the runs topic's ends of now; a parked entry keeps those that it was parked under,
+        since the runs that parked it lie behind them."""
+        is_kept = entry.parked and entry.runs
+        if is_kept or self._runs is None or not self._runs.positions:
+            return entry
+        return replace(entry, runs=self._runs.positions)
 
     async def witnessed(self, topic: str) -> int:
         """How many partitions of a topic were adopted: each of them must have an entry."""

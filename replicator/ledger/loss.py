@@ -16,6 +16,7 @@ class LossKind(StrEnum):
     SOURCE_TRUNCATED = "source log was truncated"
     SOURCE_DELETED = "source topic was deleted"
     SOURCE_RECREATED = "source topic was deleted and created again"
+    SOURCE_WENT_BACK = "source went back to older leader epochs"
     SOURCE_CORRUPT = "source batch cannot be read"
     RECORD_TOO_LARGE = "record is larger than the target takes"
     TARGET_TRUNCATED = "target lost acknowledged records"
@@ -23,13 +24,30 @@ class LossKind(StrEnum):
     TARGET_RECREATED = "target topic was deleted and created again"
     TARGET_TAIL_DELETED = "target deleted the tail a takeover must read"
     BATCH_MISSING = "target holds later records of the writer and not these"
-    TARGET_REFUSES = "target refuses the records"
+    RECORDS_REFUSED = "target refuses the records"
+    TARGET_REFUSES = "target refuses the batch"
+    """Of versions before 0019: the range has records that the target takes, so that, accepted, it
+    is tried once more."""
+    TIMES_CHANGED = "target gave the records other timestamps"
     ENTRY_UNREADABLE = "ledger entry cannot be read"
+    LEDGER_TURNED_BACK = "ledger entry is older than what was mirrored"
     WRITER_FORGOTTEN = "target forgot the writer before it was fenced"
 
     @property
     def at_source(self) -> bool:
-        return not self.name.startswith(("TARGET", "WRITER"))
+        """True if its offsets are the source's."""
+        return self not in _AT_TARGET
+
+
+_AT_TARGET = frozenset(
+    {
+        LossKind.TARGET_TRUNCATED,
+        LossKind.TARGET_DELETED,
+        LossKind.TARGET_RECREATED,
+        LossKind.TARGET_TAIL_DELETED,
+        LossKind.WRITER_FORGOTTEN,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +107,23 @@ def source_loss(position: int, view: LogView) -> Loss | None:
         anew = "and written anew" if cut < view.end else ""
         return Loss(LossKind.SOURCE_TRUNCATED, cut, position, anew)
     return None
+
+
+def went_back(position: int, end: int, epochs: tuple[int, int]) -> Loss:
+    """The loss at a source that was restored together with its metadata.
+
+    Args:
+        position: the next source offset to carry.
+        end: of the source's log today.
+        epochs: the newest leader epoch before, and the one of today.
+    """
+    begin = min(position, end)
+    detail = (
+        f"leader epoch {epochs[1]} after {epochs[0]}: the cluster was restored with its metadata; "
+        "what it wrote again at lower offsets is not mirrored unless rewound (sluice stream "
+        "rewind-topic)"
+    )
+    return Loss(LossKind.SOURCE_WENT_BACK, begin, position if begin < position else None, detail)
 
 
 def target_loss(target_offset: int, view: LogView) -> Loss | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.kafka.cluster import MISSING_SECONDS_MAX, Cluster
@@ -13,6 +14,10 @@ from replicator.ledger.ledger import Ledger
 
 LOOK_AGAIN_SECONDS = 0.2
 NOT_SHOWN = "the source does not show the topic"
+ONE_TOPIC = (
+    "source and target have the same topic id {}: both are one cluster, or one was made from a "
+    "copy of the other's disks; mend the bootstrap addresses of the route's clusters"
+)
 REFUSED = "a right is missing in the {}: grant Describe (it comes with {}) on the topic"
 
 
@@ -62,6 +67,8 @@ class Readiness:
                 acquired.waiting[partition] = "no leader in the target"
             elif self._source.is_refused(topic):
                 acquired.waiting[partition] = REFUSED.format("source", "Read")
+            elif one := self._one_topic(topic):
+                acquired.waiting[partition] = ONE_TOPIC.format(one)
             elif self._source.topic(topic) and self._source.leader(*partition) is None:
                 acquired.waiting[partition] = "no leader in the source"
             elif entry.source_topic is None and self._source.topic(topic) is None:
@@ -73,6 +80,12 @@ class Readiness:
             todo.discard(partition)
         if gone:
             await self._look_again(gone, acquired)
+
+    def _one_topic(self, name: str) -> UUID | None:
+        """The id that both ends give the topic, where it is the same: carried onto itself, a topic
+        would grow for ever."""
+        source, target = self._source.topic(name), self._target.topic(name)
+        return source.id if source and target and source.id == target.id else None
 
     def is_deleted(self, partition: TopicPartition) -> bool:
         """Whether a topic that the source does not show was deleted, and is not just unknown to a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
 from replicator.batches.batch import Header, scan
@@ -30,6 +30,8 @@ class Tail:
         missing: records of the writer that are not there although later ones are.
         ends_thinned: behind the last of them the log has a hole, where more may have been: the
             cleaner leaves nothing of a batch whose keys others have all written since.
+        leader_epoch: in which the marker was appended.
+        is_whole: nothing had been deleted between the entry and the first batch that was read.
     """
 
     landed: int
@@ -39,6 +41,107 @@ class Tail:
     bytes_read: int
     missing: Loss | None = None
     ends_thinned: bool = False
+    leader_epoch: int = -1
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Memory of the leader before the fence: it spares a taker others' records.
+
+    Args:
+        landed: records of the entry's writer that it remembered, counted from the entry on.
+        end: of the log, asked before the leader was.
+    """
+
+    landed: int
+    end: int
+
+
+@dataclass(slots=True)
+class Reading:
+    """How far a tail has been read; kept between attempts, so that a long one is read once.
+
+    Args:
+        begin: where it begins.
+        leader: leader epoch under which reading began (-1: not known).
+        is_whole: nothing was deleted between the entry and `begin`.
+        remembered: by the leader, before the first attempt fenced the writer.
+        offset: of the next batch.
+        bytes_read: of the target log.
+        is_doubtful: an election may make it wrong: it was cut short, or passed records over.
+    """
+
+    entry: Entry
+    begin: int
+    leader: int = -1
+    is_whole: bool = False
+    remembered: Remembered | None = None
+    bytes_read: int = 0
+    is_doubtful: bool = field(default=False, init=False)
+    _has_passed: bool = field(default=False, init=False)
+    offset: int = field(init=False)
+    mark: Mark | None = field(init=False)
+    landed: int = field(init=False)
+    runs: list[Run] = field(init=False)
+    own: list[Found] = field(init=False)
+    is_thinned: bool = field(init=False)
+    has_hole: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self.offset, self.mark, self.landed = self.begin, self.entry.mark, 0
+        self.runs, self.own = [], []
+        self.is_thinned, self.has_hole = not self.is_whole, False
+        self.is_doubtful = self._has_passed = False
+
+    def go_on(self, start: int) -> None:
+        """The next attempt, of a log that begins at `start` by now."""
+        self.is_doubtful = True
+        self.deleted_before(start)
+
+    def deleted_before(self, start: int) -> None:
+        """Records that were not read yet are gone."""
+        if start > self.offset:
+            self.offset, self.has_hole, self.is_thinned = start, True, True
+
+    def pass_over(self) -> None:
+        """Skip others' records, once all that the leader remembered of the writer is found: records
+        that the writer landed since stand behind the log's end of then."""
+        known = self.remembered
+        if known is None or self.landed < known.landed or known.end <= self.offset:
+            return
+        self.offset, self.remembered = known.end, None
+        self.is_doubtful = self._has_passed = True
+
+    def is_misled(self, marker_leader: int) -> bool:
+        """True if an election since the first attempt may have changed what was read or passed
+        over. A marker of the same leader, or for what was read of one before, proves that there
+        was none."""
+        if self._has_passed:
+            return marker_leader != self.leader
+        return self.is_doubtful and marker_leader > self.leader
+
+    def begin_again(self, leader: int) -> None:
+        """Read all of it."""
+        self.leader, self.remembered = leader, None
+        self._start()
+
+    def add(self, header: Header) -> None:
+        """The next batch of data, of whatever writer."""
+        writer = header.producer_id, header.producer_epoch
+        if writer != (self.entry.producer_id, self.entry.epoch):
+            return
+        last = (header.base_sequence + header.last_offset_delta) & SEQUENCE_MASK
+        up_to = self.entry.landed_up_to(last)
+        if up_to > self.landed:
+            self.own.append(Found(up_to - header.last_offset_delta - 1, up_to, self.is_thinned))
+            self.is_thinned = self.has_hole = False
+            self.runs += _runs(self.entry, header, up_to)
+            self.landed = up_to
+            self.mark = Mark(header.next_offset - 1, *writer, last)
 
 
 async def read_tail(
@@ -49,42 +152,67 @@ async def read_tail(
     marker: tuple[int, int],
     *,
     is_whole: bool = False,
+    reading: Reading | None = None,
 ) -> Tail:
-    """Read from `begin` to the abort marker of (producer id, epoch).
+    """Read from `begin` to the first marker that fences the entry's writer.
 
     Args:
+        marker: (producer id, epoch) of the taker's own marker.
         is_whole: nothing was deleted between the entry and `begin`.
+        reading: of the same entry, to go on with; it is kept up to date.
 
-    To the marker and never just to the high watermark: an append of the old writer may still be
-    under way, and only the marker comes after all of them.
+    To a marker and never just to the high watermark: an append of the old writer may still be
+    under way, and only a marker comes after all of them. The marker of an earlier taker does too.
     """
-    landed, offset, mark, bytes_read = 0, begin, entry.mark, 0
-    runs: list[Run] = []
-    own: list[Found] = []
-    is_thinned, has_hole = not is_whole, False
+    at = reading or Reading(entry, begin, is_whole=is_whole)
     while True:
-        data = await cluster.read(*partition, offset, READ_BYTES)
-        for view, header in scan(data):
-            if header.next_offset <= offset:
+        at.pass_over()
+        for view, header in scan(await _read(cluster, partition, at)):
+            if header.next_offset <= at.offset:
                 continue
-            has_hole |= header.base_offset > offset
-            is_thinned |= has_hole
-            offset = header.next_offset
-            bytes_read += len(view)
-            writer = (header.producer_id, header.producer_epoch)
-            if header.is_control:
-                if writer == marker:
-                    missing = missing_records(entry, own)
-                    return Tail(landed, offset, mark, tuple(runs), bytes_read, missing, has_hole)
-            elif writer == (entry.producer_id, entry.epoch):
-                last = (header.base_sequence + header.last_offset_delta) & SEQUENCE_MASK
-                up_to = entry.landed_up_to(last)
-                if up_to > landed:
-                    own.append(Found(up_to - header.last_offset_delta - 1, up_to, is_thinned))
-                    is_thinned = has_hole = False
-                    runs += _runs(entry, header, up_to)
-                    landed = up_to
-                    mark = Mark(offset - 1, *writer, last)
+            at.has_hole |= header.base_offset > at.offset
+            at.is_thinned |= at.has_hole
+            at.offset = header.next_offset
+            at.bytes_read += len(view)
+            if not header.is_control:
+                at.add(header)
+            elif _fences(header, entry, marker):
+                if at.is_misled(header.leader_epoch):
+                    at.begin_again(header.leader_epoch)
+                    break
+                missing = missing_records(entry, at.own)
+                return Tail(
+                    at.landed,
+                    at.offset,
+                    at.mark,
+                    tuple(at.runs),
+                    at.bytes_read,
+                    missing,
+                    at.has_hole,
+                    header.leader_epoch,
+                    at.is_whole,
+                )
+
+
+async def _read(cluster: Cluster, partition: TopicPartition, reading: Reading) -> bytes:
+    """The next batches, or those behind what retention deletes meanwhile."""
+    while True:
+        try:
+            return await cluster.read(*partition, reading.offset, READ_BYTES)
+        except Answered as answer:
+            if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
+                raise
+            start = await cluster.log_start(*partition)
+            if start <= reading.offset:
+                raise
+            reading.deleted_before(start)
+
+
+def _fences(control: Header, entry: Entry, marker: tuple[int, int]) -> bool:
+    """True if the entry's writer can have written nothing behind this control batch."""
+    if (control.producer_id, control.producer_epoch) == marker:
+        return True
+    return control.producer_id == entry.producer_id and control.producer_epoch > entry.epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +255,16 @@ def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
     )
 
 
+def runs_before(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
+    """Runs of a tail below a source offset; after a truncation, offsets behind it come again."""
+    runs = tail.runs if isinstance(tail, Tail) else ()
+    return tuple(
+        run._replace(records=min(run.records, source_end - run.source_offset))
+        for run in runs
+        if run.source_offset < source_end
+    )
+
+
 def _runs(entry: Entry, header: Header, up_to: int) -> list[Run]:
     count = header.last_offset_delta + 1
     target_offset = header.base_offset
@@ -144,13 +282,21 @@ async def mark_holds(cluster: Cluster, partition: TopicPartition, mark: Mark | N
     """
     if mark is None:
         return None
-    try:
-        data = await cluster.read(*partition, mark.offset, 1)
-    except Answered as answer:
-        if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
-            raise
-        return None if await cluster.log_start(*partition) > mark.offset else False
-    return _holds(mark, [header for _, header in scan(data)])
+    while True:
+        try:
+            data = await cluster.read(*partition, mark.offset, 1)
+        except Answered as answer:
+            if Code.UNKNOWN_TOPIC_ID in answer.codes:
+                return None  # made anew: its id tells
+            if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
+                raise
+            return None if await cluster.log_start(*partition) > mark.offset else False
+        if headers := [header for _, header in scan(data)]:
+            return _holds(mark, headers)
+        # Empty is no proof: a leader just elected shows nothing behind an old high watermark. It
+        # names its log's end once it knows the new one.
+        if await cluster.log_end(*partition) <= mark.offset:
+            return False
 
 
 def _holds(mark: Mark, headers: Sequence[Header]) -> bool | None:

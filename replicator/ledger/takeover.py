@@ -10,19 +10,16 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.kafka.cluster import (
-    Cluster,
-    Fenced,
-    ProducerState,
-    StartOver,
-)
+from replicator.kafka.cluster import Answered, Cluster, Fenced, StartOver
 from replicator.kafka.together import together
-from replicator.ledger.accepted_losses import goes_on_at, named_once
+from replicator.kafka.verdict import Code
+from replicator.ledger.accepted_losses import CUT_BACK, ended, goes_on_at, named_once
 from replicator.ledger.acquired import Acquired, Taken
 from replicator.ledger.entry import Custody, Entry
 from replicator.ledger.inspection import (
@@ -30,12 +27,18 @@ from replicator.ledger.inspection import (
     inspect_source,
     inspect_target,
 )
+from replicator.ledger.landed import Memory, landed
+from replicator.ledger.leader_memory import ask_memory
 from replicator.ledger.ledger import Ledger
 from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.readiness import NOT_SHOWN, Readiness
-from replicator.ledger.tail import Tail, read_tail
+from replicator.ledger.tail import Tail, runs_before
+from replicator.ledger.tail_readings import TailReadings
+from replicator.ledger.told_runs import told_since
+from replicator.ledger.turned_back import Told, turned_back
 from replicator.ledger.writer import Writer
-from replicator.offsets.stretch import Run, Stretch
+from replicator.offsets.runs_tail import RunsTail
+from replicator.offsets.stretch import Stretch
 
 # Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
 BACKOFF_SECONDS = 0.2
@@ -47,6 +50,14 @@ ID_SECONDS = 15.0
 """For taking over what one transactional id holds, the first time; what was taken waits so long."""
 ID_DOUBLINGS_MAX = 4
 """A long tail is read in the end."""
+
+LOG_CHANGES = frozenset(
+    {Code.UNKNOWN_TOPIC_OR_PARTITION, Code.UNKNOWN_TOPIC_ID, Code.OFFSET_OUT_OF_RANGE}
+)
+"""Answers about a log that was deleted or cut while it was examined: the next attempt finds what
+became of it, and no other partition suffers."""
+
+CHANGED = "its entry has changed since the loss was accepted; look again"
 
 T = TypeVar("T")
 
@@ -62,7 +73,11 @@ class Takeover:
 
     Args:
         start: where a virgin partition begins: "earliest", "latest" or milliseconds since 1970.
-        accept: partitions whose losses an operator has accepted: they go on behind them.
+        accept: losses that an operator has accepted, by partition: each goes on behind its loss,
+            as long as that is the one its entry is parked for.
+        restart_at: source offset at which accepted partitions go on that would be stepped over
+            to the end of their loss, or whose loss has no end.
+        runs: follows the runs topic, which shows an entry that is older than what was mirrored.
     """
 
     def __init__(
@@ -75,7 +90,9 @@ class Takeover:
         start: str | int,
         tell: Tell,
         timeout_ms: int = 30_000,
-        accept: Collection[TopicPartition] = (),
+        accept: Mapping[TopicPartition, Loss] = MappingProxyType({}),
+        restart_at: int | None = None,
+        runs: RunsTail | None = None,
     ):
         self._ledger = ledger
         self._writer = writer
@@ -84,11 +101,19 @@ class Takeover:
         self._start = start
         self._tell = tell
         self._timeout_ms = timeout_ms
-        self._accept = frozenset(accept)
+        self._accept = dict(accept)
+        self._restart_at = restart_at
+        self._runs = runs
         self._readiness = Readiness(ledger, source, target, self._accept)
         # Transactional ids, by how often they gave no answer, and another taker was quicker.
         self._overdue: Counter[str] = Counter()
         self._beaten: Counter[str] = Counter()
+        self._readings = TailReadings(target)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of tails and of the runs topic: while it grows, another attempt comes further."""
+        return self._readings.bytes_read + (self._runs.bytes_read if self._runs else 0)
 
     async def acquire(
         self, partitions: Iterable[TopicPartition], spare: Spare = lambda _: set()
@@ -111,6 +136,9 @@ class Takeover:
             entries = await self._ledger.read(todo)
             acquired.spared |= spare({each: entries.get(each) for each in todo})
             todo -= acquired.spared
+            changed = [each for each in todo if self._has_changed(each, entries.get(each))]
+            acquired.waiting |= dict.fromkeys(changed, CHANGED)
+            todo -= acquired.waiting.keys()
             await self._readiness.set_aside(todo, entries, acquired)
             by_id: dict[str, list[TopicPartition]] = {}
             for partition in todo:
@@ -161,6 +189,12 @@ class Takeover:
             doublings = min(self._beaten[transactional_id], BACKOFF_DOUBLINGS_MAX)
             self._beaten[transactional_id] += 1
             await asyncio.sleep(BACKOFF_SECONDS * 2**doublings * random.uniform(0.1, 1.5))
+        except Answered as answer:
+            if not answer.codes or not LOG_CHANGES.issuperset(answer.codes):
+                raise
+            done = acquired.taken.keys() | acquired.parked.keys() | acquired.waiting.keys()
+            left = [partition for partition in partitions if partition not in done]
+            acquired.waiting |= dict.fromkeys(left, str(answer))
         else:
             del self._beaten[transactional_id]
         del self._overdue[transactional_id]
@@ -178,6 +212,7 @@ class Takeover:
             for partition, entry in (await self._ledger.read_as_holder(holder, partitions)).items()
             if entry.transactional_id == transactional_id
             and (not entry.parked or partition in self._accept)
+            and not self._has_changed(partition, entry)
         }
         if not entries:
             return
@@ -188,8 +223,12 @@ class Takeover:
         left = {p: entry for p, entry in entries.items() if p not in lost}
         self._shun_given_up(left)
         tails = await self._read_tails(left, found, holder)
+        told = await told_since(self._runs, left) if self._runs else {}
         outcomes = await _gathered(
-            {p: self._go_on(p, entry, found[p], tails.get(p)) for p, entry in left.items()}
+            {
+                p: self._go_on(p, entry, found[p], tails.get(p), told.get(p))
+                for p, entry in left.items()
+            }
         )
         lost |= {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
         for partition in [p for p, loss in lost.items() if loss.kind is LossKind.SOURCE_DELETED]:
@@ -200,23 +239,30 @@ class Takeover:
         taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
         parked = {p: entries[p].park(loss) for p, loss in lost.items()}
         stretches = {
-            p: (one.entry, Stretch(begin, end, _runs(tails.get(p), end)))
+            p: (one.entry, Stretch(begin, end, runs_before(tails.get(p), end)))
             for p, one in taken.items()
-            # From the beginning for a virgin partition: nothing below was ever carried.
-            if (begin := 0 if one.was_virgin else entries[p].source_offset)
-            < (end := one.entry.source_offset)
+            if (begin := one.told_up_to(entries[p])) < (end := one.entry.source_offset)
         }
         if stretches:
             await self._tell(stretches)
         new = parked | {p: one.entry for p, one in taken.items()}
         await self._ledger.replace(holder, entries, new)
+        self._readings.forget(new)
         acquired.taken |= taken
         acquired.parked |= {p: str(loss) for p, loss in lost.items()}
+        acquired.lost |= lost.keys()
 
     def _is_own(self, entry: Entry) -> bool:
         """Committed by this very writer: only the answer was lost."""
         writer = (self._writer.producer_id, self._writer.epoch)
         return entry.custody is Custody.HELD and (entry.producer_id, entry.epoch) == writer
+
+    def _has_changed(self, partition: TopicPartition, entry: Entry | None) -> bool:
+        """True if another taker has replaced the entry since its loss was accepted."""
+        accepted = self._accept.get(partition)
+        if accepted is None or entry is None or self._is_own(entry):
+            return False
+        return entry.parked != accepted
 
     def _shun_given_up(self, entries: Mapping[TopicPartition, Entry]) -> None:
         """Our own entry of a partition that we gave up: records that were under way then may have
@@ -260,7 +306,9 @@ class Takeover:
         if not fenced:
             return {}
         # Before the fence: its marker resets what the broker remembers of the old epoch.
-        states = await _gathered({p: self._target.producer_states(*p) for p in fenced})
+        memories = await _gathered(
+            {p: ask_memory(self._target, p, entries[p].producer_id) for p in fenced}
+        )
         by_topic: dict[str, list[int]] = {}
         for topic, number in fenced:
             by_topic.setdefault(topic, []).append(number)
@@ -268,12 +316,7 @@ class Takeover:
             await holder.fence(topic, numbers)
         marker = (holder.producer_id, holder.epoch)
         return await _gathered(
-            {
-                p: self._read_tail(
-                    p, entries[p], found[p], states[p].get(entries[p].producer_id), marker
-                )
-                for p in fenced
-            }
+            {p: self._read_tail(p, entries[p], found[p], memories[p], marker) for p in fenced}
         )
 
     async def _read_tail(
@@ -281,7 +324,7 @@ class Takeover:
         partition: TopicPartition,
         entry: Entry,
         found: TargetFindings,
-        state: ProducerState | None,
+        memory: Memory,
         marker: tuple[int, int],
     ) -> Tail | Loss:
         # After an accepted loss at the target, its old offsets mean nothing in the log of today.
@@ -290,21 +333,11 @@ class Takeover:
         if found.loss:
             begin, known = found.start, replace(entry, mark=None)
         is_whole = found.loss is None and found.start <= entry.target_offset
-        tail = await read_tail(self._target, partition, known, begin, marker, is_whole=is_whole)
-        remembered = 0
-        if state and state.epoch == entry.epoch:
-            if state.last_sequence >= 0:
-                remembered = entry.landed_up_to(state.last_sequence)
-        elif not _is_older(state, entry):
-            # Forgotten; or reset by the marker of a taker that fenced and did not come to commit.
-            if found.start > entry.target_offset and not tail.landed:
-                return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, found.start)
-            if tail.ends_thinned:
-                cleaned = "compaction left nothing of what may have been there"
-                return Loss(LossKind.TARGET_TAIL_DELETED, entry.target_offset, tail.end, cleaned)
-        # Retention may have deleted landed records that the leader still remembers, and an append
-        # under way may have landed after it was asked: the larger answer is right.
-        return replace(tail, landed=max(tail.landed, remembered))
+        tail, memory = await self._readings.read(
+            partition, known, begin, marker, found=found, memory=memory, is_whole=is_whole
+        )
+        count = landed(entry, tail, found.start, memory, is_whole=tail.is_whole)
+        return count if isinstance(count, Loss) else replace(tail, landed=count)
 
     # -- where it goes on
 
@@ -314,8 +347,10 @@ class Takeover:
         entry: Entry,
         found: TargetFindings,
         tail: Tail | Loss | None,
+        told: Told | None = None,
     ) -> Taken | Loss:
         accepted = partition in self._accept
+        parked = ended(entry.parked, self._restart_at)
         unread: Loss | None = None
         if isinstance(tail, Loss):
             if not accepted:
@@ -331,6 +366,18 @@ class Takeover:
         mark = None if found.loss else entry.mark
         if tail:
             position, target_offset, mark = entry.after(tail.landed), tail.end, tail.mark
+        if entry.parked and entry.parked.kind in CUT_BACK:
+            # Accepted: the epoch read last belongs to a log that is gone.
+            entry = replace(entry, source_epoch=-1)
+        turned: Loss | None = None
+        # Where the target lost what was told, or its tail, runs say nothing of what it holds.
+        if not (is_own or found.loss or (unread and tail is None)):
+            turned = turned_back(entry, position, target_offset, told)
+        if turned and not accepted:
+            return turned
+        turned = ended(turned, self._restart_at)
+        if turned and turned.end:
+            position = max(position, turned.end)
         source_found = await inspect_source(self._source, partition, entry, position)
         if source_found.loss and not accepted:
             return source_found.loss
@@ -338,9 +385,7 @@ class Takeover:
         return Taken(
             Entry(
                 custody=Custody.HELD,
-                source_offset=goes_on_at(
-                    position, source_found.start, entry.parked, source_found.loss
-                ),
+                source_offset=goes_on_at(position, source_found.start, parked, source_found.loss),
                 target_offset=target_offset,
                 producer_id=self._writer.producer_id,
                 epoch=self._writer.epoch,
@@ -350,12 +395,13 @@ class Takeover:
                 target_topic=target.id if target else None,
                 source_epoch=-1 if source_found.loss else entry.source_epoch,
                 mark=mark,
-                losses=entry.losses + accepted,
+                losses=max(entry.losses, told.losses if told else 0) + accepted,
+                seen=entry.seen if source and source.id == entry.source_topic else (),
             ),
             was_virgin,
             source_found.leader,
             found.leader,
-            named_once(entry.parked, found.loss, unread, source_found.loss),
+            named_once(parked, found.loss, unread, turned, source_found.loss),
         )
 
     async def _first_offset(self, partition: TopicPartition) -> int:
@@ -364,21 +410,6 @@ class Takeover:
         if self._start == "latest":
             return await self._source.log_end(*partition)
         return await self._source.offset_at(*partition, int(self._start))
-
-
-def _is_older(state: ProducerState | None, entry: Entry) -> bool:
-    """The leader remembers the producer, and has never seen the entry's epoch of it."""
-    return state is not None and state.epoch < entry.epoch
-
-
-def _runs(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
-    """Those below where the source goes on: after a truncation, offsets behind it come again."""
-    runs = tail.runs if isinstance(tail, Tail) else ()
-    return tuple(
-        run._replace(records=min(run.records, source_end - run.source_offset))
-        for run in runs
-        if run.source_offset < source_end
-    )
 
 
 async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:

@@ -11,21 +11,24 @@ Redis has 200 000 pieces again in 9 s. Without traffic seven copiers take 4 % of
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 
 from replicator.config.topology import Appliance, load
+from replicator.daemon.endings import Exit
 from replicator.daemon.logs import log_to_stderr
 from replicator.daemon.metrics_server import PortTaken, serve
+from replicator.kafka.cluster_ids import LOOK_SECONDS, ClusterIds, SameCluster
 from replicator.offset_sync.activity_pass import activity_pass
 from replicator.offset_sync.metrics import Ages, CopiesCollector, OutOfPlaceCollector, SyncCollector
 from replicator.offset_sync.own_copies import own_copies
@@ -50,13 +53,43 @@ def run(config: str | Path, region: str) -> int:
     log_to_stderr()
     # Before there is any other thread, so that all of them leave the signals to this one.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    daemon = Daemon(load(config), region)
-    daemon.start()
-    signal.sigwait(SIGNALS)
-    if not daemon.stop():
+    appliance = load(config)
+    identities = Identities(appliance)
+    daemon = Daemon(appliance, region, identities)
+    if identities.are_distinct(region):
+        daemon.start()
+        signal.sigwait(SIGNALS)
+    exit_code = Exit.MISCONFIGURED if identities.clash else Exit.STOPPED
+    if not daemon.stop(exit_code):
         logging.shutdown()
-        os._exit(0)
-    return 0
+        os._exit(exit_code)
+    return exit_code
+
+
+class Identities:
+    """Compares the ids of all clusters of the configuration, as they become known."""
+
+    def __init__(self, appliance: Appliance) -> None:
+        self._ids = ClusterIds(appliance)
+        self.clash = False
+        """Two of them are one: this daemon must not run."""
+
+    def are_distinct(self, region: str) -> bool:
+        """Asks the clusters of the region's routes, as far as they answer within seconds."""
+        return self._compared(self._ids.look_at_routes_into(region))
+
+    def once(self) -> None:
+        """Passes over all that are not known yet; ends the process where two are one."""
+        if not self.clash and not self._compared(self._ids.look()):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def _compared(self, looking: Coroutine[Any, Any, None]) -> bool:
+        try:
+            asyncio.run(looking)
+        except SameCluster as same:
+            logger.error("event=failed %s", same)
+            self.clash = True
+        return not self.clash
 
 
 def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> list[Pass]:
@@ -98,7 +131,7 @@ class Part(Protocol):
 class Daemon:
     """All that runs for one region; yours to stop."""
 
-    def __init__(self, appliance: Appliance, region: str) -> None:
+    def __init__(self, appliance: Appliance, region: str, identities: Identities) -> None:
         self._appliance = appliance
         self._region = region
         self._registry = CollectorRegistry()
@@ -107,6 +140,7 @@ class Daemon:
         loops = [PassLoop(each) for each in passes(appliance, region, self._registry)]
         self._registry.register(CopiesCollector(copies, ages, loops))
         looks = [PassLoop(Pass("ages", AGES_SECONDS, each.look)) for each in ages]
+        looks.append(PassLoop(Pass("cluster ids", LOOK_SECONDS, identities.once)))
         self._parts: list[Part] = [*(copy.copier for copy in copies), *loops, *looks]
         self._threads: list[threading.Thread] = []
         self._stop_metrics: Callable[[], None] = lambda: None
@@ -124,7 +158,7 @@ class Daemon:
             thread.start()
             self._threads.append(thread)
 
-    def stop(self) -> bool:
+    def stop(self, exit_code: Exit = Exit.STOPPED) -> bool:
         """Ends what is being done; False when some of it did not end in time."""
         began = time.monotonic()
         logger.info("event=stopping region=%s", self._region)
@@ -136,5 +170,6 @@ class Daemon:
         left = [thread.name for thread in self._threads if thread.is_alive()]
         if left:
             logger.warning("event=cut-off %s", ", ".join(left))
-        logger.info("event=stopped exit=0 seconds=%.1f", time.monotonic() - began)
+        seconds = time.monotonic() - began
+        logger.info("event=stopped exit=%d seconds=%.1f", exit_code, seconds)
         return not left

@@ -125,6 +125,11 @@ class SyncCollector(Collector):
                 "Their positions of which nothing is known.",
                 counts.unknown,
             ),
+            (
+                "sluice_offset_sync_positions_refused",
+                "Their positions that stay where they are: Redis contradicts Kafka about them.",
+                counts.refused,
+            ),
         ):
             yield GaugeMetricFamily(name, text, value=value)
         yield CounterMetricFamily(

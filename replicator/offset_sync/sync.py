@@ -20,11 +20,14 @@ from replicator.copies.runs_copies import RunsCopies
 from replicator.groups.activity import ActivityStore
 from replicator.groups.groups import GroupActive, Groups
 from replicator.groups.primary_store import PrimaryCopies
-from replicator.offset_sync.due import Around, Seen, commits_partition, is_due
+from replicator.offset_sync.contradictions import is_forward, of_commit, of_runs
+from replicator.offset_sync.due import AGAIN_MS, LATE_MS, Around, Seen, commits_partition, is_due
+from replicator.offset_sync.own_word import OwnCommits, OwnWord
 from replicator.offset_sync.passes import PassFailed
 from replicator.offset_sync.passive_position import Followed, is_settled, to_write
+from replicator.offset_sync.refusals import Refusals
 from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.planning.knowledge import Knowledge, Request
+from replicator.planning.knowledge import Knowledge, Progress, Request
 from replicator.planning.plan import Case, GroupPlan, Move
 from replicator.planning.planner import plan
 from replicator.progress.vector_metadata import encode
@@ -50,12 +53,14 @@ class SyncCounts:
         groups: that live in another configured region.
         active: of these, with members here, so that nothing is written.
         unknown: positions of the last looks of which nothing is known.
+        refused: positions that stay where they are, as Redis contradicts Kafka about them.
         written: positions written since the start.
     """
 
     groups: int = 0
     active: int = 0
     unknown: int = 0
+    refused: int = 0
     written: int = 0
 
 
@@ -81,7 +86,9 @@ class _Region:
     """What is remembered of another region."""
 
     survey: Survey
+    own_word: OwnWord
     groups: dict[str, FollowedGroup] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
     around: Around | None = None
     rests_until: float = 0.0
 
@@ -147,6 +154,7 @@ class OffsetSync:
             unknown=sum(
                 it.unknown for region in self._regions.values() for it in region.groups.values()
             ),
+            refused=sum(region.refusals.count for region in self._regions.values()),
         )
         if troubles:
             raise PassFailed("; ".join(troubles))
@@ -164,10 +172,12 @@ class OffsetSync:
                 timeout_seconds=self._timeout_seconds,
                 asks_source=False,
             )
-            self._regions[name] = _Region(survey)
+            own_word = OwnWord(name, self._appliance.region(name).aggregate)
+            self._regions[name] = _Region(survey, own_word)
         region = self._regions[name]
         for group in [it for it in region.groups if it in active or it not in groups]:
             del region.groups[group]
+        region.refusals.only([it for it in groups if it not in active])
         if time.monotonic() < region.rests_until:
             return
         with CommitStore(self._url, name, timeout_seconds=self._timeout_seconds) as store:
@@ -221,9 +231,13 @@ class OffsetSync:
             for place, facts in known.partitions.items()
             if facts.there_log
         }
+        # Asked for after the copies: what they have, the region itself has by now.
+        own = region.own_word.commits(
+            groups, {it for some in known.commits.values() for it in some}
+        )
         for each in plan(request, known, plan_id="", now_ms=now_ms).groups:
             group = each.group
-            if group in known.active_in_target or not self._write(name, region, each, known):
+            if group in known.active_in_target or not self._write(name, region, each, known, own):
                 region.groups.pop(group, None)
                 continue
             it = region.groups[group]
@@ -231,15 +245,28 @@ class OffsetSync:
             it.places = frozenset(ends) & frozenset(
                 TopicPartition(move.topic, move.partition) for move in each.moves
             )
-            it.seen = Seen(signs[group], now_ms, is_settled(each.moves, ends))
+            # The other region's brokers may have been behind: they are asked again before long.
+            soon = region.refusals.has(group)
+            seen_ms = now_ms - (AGAIN_MS - LATE_MS) if soon else now_ms
+            it.seen = Seen(signs[group], seen_ms, is_settled(each.moves, ends))
 
-    def _write(self, name: str, region: _Region, each: GroupPlan, known: Knowledge) -> bool:
-        """Whether what is here is now as it should be."""
+    def _write(
+        self,
+        name: str,
+        region: _Region,
+        each: GroupPlan,
+        known: Knowledge,
+        own: OwnCommits | None,
+    ) -> bool:
+        """Writes the positions of a group; False: they are to be looked at again."""
         group = each.group
         held = known.target_commits.get(group, {})
         followed = region.groups.setdefault(group, FollowedGroup()).followed
         moves = [self._writable(group, move) for move in each.moves]
         wanted = to_write(moves, held, followed)
+        contradicted = _contradicted(group, wanted, known, own)
+        region.refusals.found(group, contradicted)
+        wanted = {place: it for place, it in wanted.items() if place not in contradicted}
         refused: Mapping[TopicPartition, str] = {}
         if wanted:
             # A failover may have moved it here meanwhile. Whatever comes after this question finds
@@ -257,7 +284,8 @@ class OffsetSync:
         for move in moves:
             place = TopicPartition(move.topic, move.partition)
             now = wanted.get(place) or held.get(place)
-            is_followed = move.case is Case.MOVES and place not in refused
+            is_left = place in refused or place in contradicted
+            is_followed = move.case is Case.MOVES and not is_left
             if is_followed and now and move.committed is not None:
                 followed[place] = Followed(move.committed, now)
         return not refused
@@ -280,6 +308,30 @@ class OffsetSync:
                 )
             return replace(move, vector={})
         return move
+
+
+def _contradicted(
+    group: str,
+    wanted: Mapping[TopicPartition, Progress],
+    known: Knowledge,
+    own: OwnCommits | None,
+) -> dict[TopicPartition, str]:
+    """The positions that are not to go forward, and why.
+
+    Args:
+        own: None: the group's own region does not say.
+    """
+    held = known.target_commits.get(group, {})
+    found = {}
+    for place, progress in wanted.items():
+        if not is_forward(progress, held.get(place)):
+            continue
+        reason = of_runs(known.partitions[place])
+        if reason is None and own is not None:
+            reason = of_commit(known.commits[group][place], own.get(group, {}).get(place))
+        if reason:
+            found[place] = reason
+    return found
 
 
 def _commits_sign(group: str, positions: Mapping[int, Position]) -> Hashable:

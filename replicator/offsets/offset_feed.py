@@ -9,12 +9,14 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from replicator.offsets.offset_store import WholeMark, reports_name, runs_name
+from replicator.offsets.offset_store import WholeMark, reports_name, runs_name, totals_name
 from replicator.offsets.packed_map import pack_stretch
 from replicator.offsets.reports import PartitionReport, packed
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.store_unreachable import redis_name
 from replicator.offsets.stretch import Stretch
+from replicator.offsets.totals import CarrierTotals
+from replicator.offsets.totals import packed as packed_totals
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +28,8 @@ PENDING_BYTES_MAX = 64 * 1024 * 1024
 PIECE_OVERHEAD_BYTES = 200
 PIECES_PER_WRITE = 1000
 RETRY_SECONDS = 1.0
+# Totals outlive their carrier: what it counted last is to be read by every scrape.
+TOTALS_EXPIRY_MS = 600_000
 TIMEOUT_SECONDS = 2.0
 
 
@@ -56,6 +60,7 @@ class OffsetFeed:
         self._pending: deque[Pending] = deque()
         self._pending_bytes = 0
         self._reports: str | None = None
+        self._totals: tuple[str, str] | None = None
         # Pieces left out, and how many of them Redis knows of.
         self._missed = self._missed_told = 0
         self._trouble: str | None = None
@@ -96,6 +101,11 @@ class OffsetFeed:
         self._reports = packed(reports)
         self._wake.set()
 
+    def count(self, carrier_id: str, totals: CarrierTotals) -> None:
+        """Says what this carrier has counted so far; written with the reports."""
+        self._totals = totals_name(self._route_key, carrier_id), packed_totals(totals)
+        self._wake.set()
+
     async def stop(self, drain_seconds: float = 1.0) -> None:
         """Writes what is left if that takes no longer than this, withdraws the reports, closes.
 
@@ -116,7 +126,7 @@ class OffsetFeed:
             await self._wake.wait()
             self._wake.clear()
             try:
-                while self._pending or self._reports or self._missed > self._missed_told:
+                while self._has_more:
                     await self._write()
                     self._recovered()
                 if self._stopping:
@@ -131,7 +141,7 @@ class OffsetFeed:
         """One round trip. Only what was written is forgotten: writing it twice does no harm."""
         count = min(len(self._pending), PIECES_PER_WRITE)
         portion = [self._pending[at] for at in range(count)]
-        missed, reports = self._missed, self._reports
+        missed, reports, totals = self._missed, self._reports, self._totals
         async with self._redis.pipeline(transaction=False) as pipeline:
             if missed > self._missed_told:
                 pipeline.set(WholeMark.name(self._route_key), WholeMark.MISSED)
@@ -140,11 +150,20 @@ class OffsetFeed:
             if reports is not None:
                 name = reports_name(self._route_key, self._carrier)
                 pipeline.set(name, reports, px=self._expiry_ms)
+            if totals is not None:
+                pipeline.set(*totals, px=TOTALS_EXPIRY_MS)
             await pipeline.execute()
         self._missed_told = missed
         if self._reports is reports:
             self._reports = None
+        if self._totals is totals:
+            self._totals = None
         self._forget(portion)
+
+    @property
+    def _has_more(self) -> bool:
+        told = self._pending or self._reports or self._totals
+        return bool(told) or self._missed > self._missed_told
 
     def _forget(self, portion: list[Pending]) -> None:
         for written in portion:

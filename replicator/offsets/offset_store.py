@@ -3,6 +3,7 @@
     sluice:runs:<route>:<runs key>      sorted set: packed pieces, by the losses before them
     sluice:runs_whole:<route>           whether all runs ever told are in there: see WholeMark
     sluice:reports:<route>:<carrier>    a carrier's last reports, expiring
+    sluice:totals:<route>:<id>          what one carrier has counted, expiring
 
 Pieces are added and, once their sum was added, removed: a set that grows by union, so writers
 need no order, may repeat themselves, and may copy each other's pieces between regions.
@@ -15,12 +16,14 @@ from typing import Any
 
 import redis
 
+from replicator.offsets import totals
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.packed_map import Piece, pack, unpack
 from replicator.offsets.reports import PartitionReport, latest, unpacked
 from replicator.offsets.run_columns import RunsContradict
 from replicator.offsets.runs_topic import RunsKey, batched, decode_key, encode_key
 from replicator.offsets.store_unreachable import reached, redis_name
+from replicator.offsets.totals import CarrierTotals
 
 # A map is kept in pieces of this many runs, some 60 KiB each.
 RUNS_PER_PIECE = 20_000
@@ -79,6 +82,11 @@ def runs_name(route_key: str, key: RunsKey) -> str:
 def reports_name(route_key: str, carrier: int | str) -> str:
     """The name of a carrier's reports."""
     return f"sluice:reports:{route_key}:{carrier}"
+
+
+def totals_name(route_key: str, carrier_id: str) -> str:
+    """The name of what one carrier has counted."""
+    return f"sluice:totals:{route_key}:{carrier_id}"
 
 
 class OffsetStore:
@@ -150,6 +158,19 @@ class OffsetStore:
             names = list(self._redis.scan_iter(match=pattern, count=1000))
             texts: Any = self._redis.mget(names) if names else []
         return latest(report for text in texts if text for report in unpacked(text))
+
+    def totals(self) -> dict[str, CarrierTotals]:
+        """Carrier's id -> what it has counted; of carriers that counted lately."""
+        prefix = totals_name(self._route_key, "")
+        with self._reached():
+            names = list(self._redis.scan_iter(match=_literal(prefix) + "*", count=1000))
+            texts: Any = self._redis.mget(names) if names else []
+        start = len(prefix.encode())
+        return {
+            name[start:].decode(): totals.unpacked(text)
+            for name, text in zip(names, texts, strict=True)
+            if text
+        }
 
     # Tending
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +11,9 @@ class PartitionReport:
 
     Args:
         opened_part: of what is sent, how much had to be opened and packed anew, 0 to 1.
+        source_high: the source's high watermark; records of open transactions are below it.
+        written_lag_records, written_lag_seconds: the lag against the high watermark.
+        open_transaction_seconds: how long records have waited for the end of a transaction.
     """
 
     route: str
@@ -26,6 +29,14 @@ class PartitionReport:
     parked: str | None
     at: float
     opened_part: float | None = None
+    source_high: int | None = None
+    written_lag_records: int | None = None
+    written_lag_seconds: float | None = None
+    open_transaction_seconds: float | None = None
+
+
+FIELDS = len(fields(PartitionReport))
+"""A later Sluice may write more; those that are known come first."""
 
 
 def packed(reports: Iterable[PartitionReport]) -> str:
@@ -36,7 +47,7 @@ def packed(reports: Iterable[PartitionReport]) -> str:
 def unpacked(text: str | bytes) -> list[PartitionReport]:
     """The reports of one carrier; raises ValueError on what another Sluice wrote."""
     try:
-        return [PartitionReport(*fields) for fields in json.loads(text)]
+        return [PartitionReport(*row[:FIELDS]) for row in json.loads(text)]
     except TypeError as error:
         raise ValueError(f"reports of another form: {error}") from error
 

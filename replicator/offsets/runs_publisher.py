@@ -106,7 +106,10 @@ class RunsPublisher:
         for key, value in messages:
             if refusal is None:
                 try:
-                    sent.append(await self._producer.send(self.topic, value=value, key=key))
+                    future = await self._producer.send(self.topic, value=value, key=key)
+                    # A flush that is cancelled asks none of them what became of it.
+                    future.add_done_callback(_consume)
+                    sent.append(future)
                     continue
                 except KafkaError as error:
                     refusal = error
@@ -114,3 +117,9 @@ class RunsPublisher:
             refused.set_exception(refusal)
             sent.append(refused)
         return sent
+
+
+def _consume(sent: asyncio.Future[Any]) -> None:
+    """Its failure counts as seen: asyncio would log it as never retrieved."""
+    if not sent.cancelled():
+        sent.exception()

@@ -16,6 +16,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.copies.kept_topic import TIMEOUT_SECONDS, KeptTopic, producer_options
 from replicator.copies.log_follower import LogFollower
 from replicator.placements.book import Book
+from replicator.placements.flaws import flaw
 from replicator.placements.records import AnyRecord, UnreadableRecord, decode, encode, key_of
 from replicator.topics.admin_error import AdminError, kafka_error, translated
 
@@ -29,12 +30,30 @@ CUT_OFF = frozenset(
     {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
 )
 
+NOT_YET = frozenset(
+    {
+        KafkaError.CONCURRENT_TRANSACTIONS,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+"""InitProducerId: the coordinator loads, or completes the transaction of the balancer before."""
+
 Told = tuple[bytes, AnyRecord | None]
 """A key, and the record that it has from now on."""
 
 
 class Superseded(Exception):
     """A newer balancer of this region acts. Stop; do not start again by yourself."""
+
+
+class NotYet(AdminError):
+    """The coordinator of the balancer's transactional id is not ready. Ask again."""
+
+
+class FlawedRecord(ValueError):
+    """A record that the driver or the balancer could not follow. Mend it; the text says how."""
 
 
 class BalanceLog:
@@ -52,9 +71,10 @@ class BalanceLog:
         self._topic.make()
 
     def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """Raises AdminError: nothing was written; or WriteUnknown: perhaps, or not all."""
+        """Raises FlawedRecord or AdminError: nothing was written; or WriteUnknown: perhaps, or not
+        all."""
         wanted: list[tuple[bytes, bytes | None]] = [
-            (key_of(each), encode(each)) for each in records
+            (key_of(each), encode(_sound(key_of(each), each))) for each in records
         ]
         wanted += [(key, None) for key in taken_back]
         self._topic.write(wanted, look_with="sluice balance show")
@@ -81,14 +101,30 @@ class BalanceFollower(LogFollower[Told]):
             return None
         if value is None:
             return key, None
+        where = f"{self.name}-{message.partition()} at {message.offset()}"
         try:
-            return key, decode(value)
+            return key, _sound(key, decode(value))
         except UnreadableRecord as unreadable:
-            if str(unreadable) not in self._said:
-                self._said.add(str(unreadable))
-                where = f"{self.name}-{message.partition()} at {message.offset()}"
+            if self._is_news(str(unreadable)):
                 logger.warning("event=order-unreadable %s: %s; it is left out", where, unreadable)
-            return None
+        except FlawedRecord as flawed:
+            if self._is_news(str(flawed)):
+                logger.warning("event=order-flawed %s: %s; it is left out", where, flawed)
+        return None
+
+    def _is_news(self, text: str) -> bool:
+        is_news = text not in self._said
+        self._said.add(text)
+        return is_news
+
+
+def _sound(key: bytes, record: AnyRecord) -> AnyRecord:
+    """Raises FlawedRecord."""
+    own = key_of(record)
+    wrong = flaw(record) if key == own else "its key belongs to another record"
+    if wrong:
+        raise FlawedRecord(f"{own.decode()} written by {record.who!r}: {wrong}")
+    return record
 
 
 class Publisher:
@@ -113,7 +149,8 @@ class Publisher:
         )
 
     def open(self) -> None:
-        """From here on no older balancer writes. Raises AdminError."""
+        """From here on no older balancer writes. Raises NotYet or another AdminError; it may be
+        called again."""
         try:
             self._producer.init_transactions(TIMEOUT_SECONDS)
         except KafkaException as failure:
@@ -144,4 +181,6 @@ class Publisher:
         error = kafka_error(failure)
         if error.code() in CUT_OFF:
             return Superseded(f"{self._name}: {doing}: {error.str()}")
+        if error.code() in NOT_YET:
+            return NotYet(self._name, f"{doing}: {error.str()} ({error.name()})")
         return translated(error, doing, self._name, self._cluster, None)

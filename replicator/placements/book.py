@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -105,11 +105,14 @@ class Book:
 
     def streams_of(self, route: str, topics: Iterable[str], now_ms: int) -> dict[str, str]:
         """By topic, the stream that it belongs to, paused or not."""
-        patterns = [(each.name, _compiled(each.topics)) for each in self.streams(route, now_ms)]
+        streams = self.streams(route, now_ms)
+        patterns = [(each.name, tuple(map(_compiled, each.topics))) for each in streams]
         found: dict[str, str] = {}
         for topic in topics:
             if topic not in found:
-                matching = (name for name, pattern in patterns if pattern.fullmatch(topic))
+                matching = (
+                    name for name, own in patterns if any(it.fullmatch(topic) for it in own)
+                )
                 found[topic] = next(matching, DEFAULT_STREAM)
         return found
 
@@ -150,5 +153,7 @@ def first_carrier(streams: Iterable[Stream]) -> int:
     )
 
 
-def _compiled(topics: Iterable[str]) -> re2._Regexp[str]:
-    return re2.compile("|".join(f"(?:{topic})" for topic in topics), re2_options())
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re2._Regexp[str]:
+    """Each pattern by itself: joined, one that is not closed (`\\Qpay`) would swallow the next."""
+    return re2.compile(pattern, re2_options())

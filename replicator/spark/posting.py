@@ -15,6 +15,7 @@ from pathlib import Path
 
 from balancer.plan import Plan, bins
 from replicator.config.topology import Appliance
+from replicator.daemon.private_files import write_private
 from replicator.ledger.word import Term
 
 
@@ -70,9 +71,7 @@ class PostingFile:
     path: Path
 
     def write(self, posting: Posting) -> None:
-        unfinished = self.path.with_suffix(".new")
-        unfinished.write_text(posting.to_json(), encoding="utf-8")
-        unfinished.replace(self.path)
+        write_private(self.path, posting.to_json().encode())
 
     def read(self) -> Posting | None:
         """None before the first posting."""
@@ -89,7 +88,7 @@ class ApplianceFile:
     path: Path
 
     def write(self, appliance: Appliance) -> None:
-        self.path.write_bytes(pickle.dumps(appliance))
+        write_private(self.path, pickle.dumps(appliance))
 
     def read(self) -> Appliance:
         found = pickle.loads(self.path.read_bytes())

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from replicator.carrier.receipts import Receipt, to_arrow
+from replicator.daemon.private_files import private_file, private_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,10 @@ class ReceiptsFolder:
         A reader never sees half a file: Spark and pandas pass over names that begin with a dot.
         """
         ended = datetime.fromtimestamp(max(receipt.ended_at for receipt in receipts), UTC)
-        day = self.path / f"region={self.region}" / f"day={ended:%Y-%m-%d}"
-        day.mkdir(parents=True, exist_ok=True)
+        region = private_folder(self.path) / f"region={self.region}"
+        day = private_folder(region) / f"day={ended:%Y-%m-%d}"
+        private_folder(day)
         file = day / f"{ended:%H%M%S.%f}.parquet"
-        unfinished = day / f".{file.name}"
+        unfinished = private_file(day / f".{file.name}")
         parquet.write_table(pa.Table.from_batches([to_arrow(receipts)]), unfinished)
         return unfinished.replace(file)

@@ -24,6 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from replicator.spark import class_archive
+from replicator.spark.authentication import split_secret
 from replicator.spark.slots import slots_at_most
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 CONF = {
     "spark.app.name": "sluice",
+    "spark.authenticate": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
@@ -68,7 +70,10 @@ MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
 }
 
-LOG4J = """\
+# Control characters, line separators, and the invisible ones of writing directions, as a properties
+# file says them (plain_text.py does the same for our own lines).
+UNPRINTABLE = r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+"
+LOG4J = f"""\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -76,7 +81,8 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = \
-%d{yyyy-MM-dd'T'HH:mm:ss.SSS}{UTC}Z level=%p from=spark.%c{1} %replace{%m}{[\\n\\r]+}{ }%ex{0}%n
+%d{{yyyy-MM-dd'T'HH:mm:ss.SSS}}{{UTC}}Z level=%p from=spark.%c{{1}} \
+%replace{{%m}}{{{UNPRINTABLE}}}{{ }}%ex{{0}}%n
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 logger.conf.name = org.apache.spark.SparkConf
@@ -118,17 +124,16 @@ class Session:
         if java_options is None:
             java_options = class_archive.options()
         _prepare(master, folder)
-        settings = (
-            SparkConf()
-            .setMaster(master)
-            .setAll([*_conf(folder, java_options).items(), *conf.items()])
-        )
+        shown, secret = split_secret(master, {**_conf(folder, java_options), **conf})
+        settings = SparkConf().setMaster(master).setAll(list(shown.items()))
         self._slots_at_most = slots_at_most(dict(settings.getAll()))
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             settings, {"start_new_session": True}
         )
         self._jvm: Popen[bytes] = gateway.proc
         self._gateway: Any = gateway
+        # All that was set before has become a word of the JVM's command line, for everybody to see.
+        settings.setAll(list(secret.items()))
         try:
             self._context = SparkContext(conf=settings, gateway=gateway)
             self.spark = SparkSession(self._context)

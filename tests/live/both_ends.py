@@ -73,7 +73,7 @@ def assert_same(
         for isolation in BOTH:
             arrived = _without(but, dump(regions.target, topic, isolation))
             comparison = compare_dumps(sent, arrived, topic)
-            assert comparison.is_right, (isolation, comparison)
+            comparison.assert_exact()
         count += comparison.total.sent
         _assert_maps_exact(regions, topic, sent, arrived, redis_may_lack)
     return count

@@ -115,6 +115,38 @@ class Carrying(Office):
         self._processes.append(process)
         return process
 
+    def begin_processes(self, carriers: int) -> list[Process]:
+        """The next plan, each of its carriers in a process of its own, which is yours to kill."""
+        started = []
+        for assignment in self._plan(carriers):
+            told = f"{self._home}.{self.plan_version}.{assignment.number}.assignment"
+            path = self._regions.target.directory / told
+            started.append(
+                begin_as_told(path, self.appliance, assignment, "tests.live.carrier_process")
+            )
+        self._processes += started
+        return started
+
+    def say_newer_plan(self) -> None:
+        """The driver's word that a newer plan exists: carriers end their epoch by themselves."""
+        self._await(self._driver.say(self.plan_version + 1))
+
+    def say_stop(self) -> None:
+        """The driver's stop; not awaited."""
+        self._await(self._driver.say(self.plan_version, stop=True))
+
+    def swap_carriers(self, carriers: int) -> None:
+        """Every partition of the epoch moves to the next of so many carriers."""
+        where = {p: number % carriers for number, p in enumerate(self._places())}
+        moved = {place: at for (_, place), at in self._moved.items()}
+        (name,) = self.routes
+        self._follow(
+            {
+                (name, place): ((moved.get(place, first) or 0) + 1) % carriers
+                for place, first in where.items()
+            }
+        )
+
     def until_held_by(self, process: Process) -> None:
         """Until the process begun last holds all that was adopted: its writer is in every entry."""
         (route,) = self.routes.values()

@@ -2,7 +2,8 @@
 
 import platform
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -37,10 +38,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Why each test that was run once more had failed: pytest itself says it of the last try."""
-    for report in terminalreporter.getreports("rerun"):
+    """List reruns by name and count, each with its first failure: pytest shows only the last."""
+    reruns = terminalreporter.getreports("rerun")
+    for report in reruns:
         terminalreporter.write_sep("_", f"failed at first: {report.nodeid}")
         terminalreporter.write_line(report.longreprtext)
+    counts = Counter(report.nodeid for report in reruns)
+    terminalreporter.write_sep("=", f"tests run once more: {len(counts)}")
+    for name, count in sorted(counts.items()):
+        terminalreporter.write_line(f"{count} x {name}")
 
 
 @pytest.fixture(scope="session")
@@ -307,12 +313,18 @@ def make_stage(
             source_config: Mapping[str, str] | None = None,
             target_config: Mapping[str, str] | None = None,
             replication_factor: int = -1,
+            target_replicas: Sequence[Sequence[int]] | None = None,
+            own_copies: int = 1,
             **settings: object,
         ) -> Stage:
             topic = f"stage-{uuid.uuid4().hex[:12]}"
             configs = source_config, target_config
-            make_on_both(source, target, topic, partitions, *configs, replication_factor)
-            carrying = stack.enter_context(Carrying({"west": source}, target, redis, **settings))
+            copies = replication_factor, target_replicas
+            make_on_both(source, target, topic, partitions, *configs, *copies)
+            carrying = Carrying(
+                {"west": source}, target, redis, replication_factor=own_copies, **settings
+            )
+            stack.enter_context(carrying)
             carrying.adopt(topic, partitions)
             stage = Stage(source, target, carrying, topic)
             stack.callback(stage.close)

@@ -11,7 +11,7 @@ from typing import Any
 from deploy.lab.application import Application, Means
 from deploy.lab.audit import Audit, audited
 from deploy.lab.daemons import COMMANDS, Daemons
-from deploy.lab.dump import difference
+from deploy.lab.dump import compare_topic
 from deploy.lab.lab import Lab, LabRegion
 from deploy.lab.numbered_load import Numbered, NumberedLoad
 from deploy.lab.operator import Operator
@@ -170,5 +170,10 @@ class Site:
         application.stop()
         return audited(acknowledged, application.handled())
 
-    def assert_same_everywhere(self) -> None:
-        assert difference(self.west.aggregate, self.east.aggregate, self.topic) == (0, 0)
+    def assert_same_everywhere(self, *topics: str) -> None:
+        """Raises RecordsDiffer where an aggregate does not hold what both regions sent."""
+        sources = {name: region.regional for name, region in self.lab.regions.items()}
+        for topic in topics:
+            for region in self.lab.regions.values():
+                for comparison in compare_topic(sources, region.aggregate, topic).values():
+                    comparison.assert_exact()

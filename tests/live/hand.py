@@ -129,10 +129,14 @@ class Hand:
             self._loop.call_soon_threadsafe(self._task.cancel)
         self._ended()
 
-    def close(self) -> None:
-        """End all that is left of it."""
+    def kill_if_running(self) -> None:
+        """kill(), of a carrier that was started and has not ended."""
         if self._running and not self.has_ended:
             self.kill()
+
+    def close(self) -> None:
+        """End all that is left of it."""
+        self.kill_if_running()
         # TLS says goodbye in the background.
         uses_tls = any(end._settings.security.is_tls for end in (self.source, self.target))
         self.call(_wind_up(0.5 if uses_tls else 0.02))

@@ -18,6 +18,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.carrier.receipts import Receipt, from_arrow
+from tests.live.arrived import has_arrived
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = "import sys; from tui.program import main; main()"
@@ -148,6 +149,17 @@ class Region:
         for daemon in self._daemons:
             daemon.kill()
 
+    def assert_nothing_differs(self) -> None:
+        """Raises RecordsDiffer unless each topic holds the first records of its source exactly.
+
+        Compared once every daemon has ended: a carrier that outlived its driver would show here.
+        """
+        regional, aggregate = self._clusters
+        mirrored = aggregate.admin().list_topics(timeout=30).topics
+        for topic in mirrored:
+            if topic.startswith(self.topics):
+                has_arrived(regional, aggregate, topic)
+
     def _configured(self, epoch_seconds: float, target: str) -> Path:
         regional, aggregate = self._clusters
         addresses = (target or aggregate.bootstrap).split(",")
@@ -180,3 +192,4 @@ def region(
         yield region
     finally:
         region.kill_all()
+    region.assert_nothing_differs()

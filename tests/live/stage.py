@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
@@ -233,6 +234,17 @@ class Stage:
 
         assert until(is_forgotten, PATIENCE_SECONDS)
 
+    def until_remembered(self, hand: Hand, records: int) -> None:
+        """Until the target's leader remembers so many records of the carrier's writer, which has
+        sent all of them; no other replica need have one."""
+        cluster, (producer_id, _) = self.carrying._cluster, hand.writer
+
+        def is_remembered() -> bool:
+            states = self.carrying._await(cluster.producer_states(*self.place))
+            return states[producer_id].last_sequence == records - 1
+
+        assert until(is_remembered, PATIENCE_SECONDS)
+
     def until_id_forgotten(self, hand: Hand) -> None:
         """Until the target knows the carrier's transactional id no more."""
         name, cluster = hand.stint._writer.transactional_id, self.carrying._cluster
@@ -275,8 +287,19 @@ class Stage:
     def entry(self) -> Entry:
         return self.carrying.entries()[self.place]
 
+    def assert_exact(self) -> None:
+        """End every carrier, then compare: nothing is lost, repeated, reordered or changed.
+
+        Raises RecordsDiffer.
+        """
+        for hand in self._hands:
+            hand.kill_if_running()
+        compared = compare_topic({"west": self.source}, self.target, self.topic)
+        for comparison in compared.values():
+            comparison.total.assert_exact()
+
     def seen(self) -> RouteVerdict:
-        """What readers see that do not wait for commits."""
+        """Counts for readers that do not wait for commits; carriers may still run."""
         found = compare_topic({"west": self.source}, self.target, self.topic, ["read_uncommitted"])
         return found["read_uncommitted"].total
 
@@ -289,9 +312,13 @@ def make_on_both(
     source_config: Mapping[str, str] | None = None,
     target_config: Mapping[str, str] | None = None,
     replication_factor: int = -1,
+    target_replicas: Sequence[Sequence[int]] | None = None,
 ) -> None:
     """The topic on both ends; as often on a cluster's brokers as it has by default, unless said."""
-    for cluster, config in ((source, source_config), (target, target_config)):
-        cluster.create_topics(
-            NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
-        )
+    placed: Any = {"replication_factor": replication_factor}
+    if target_replicas:
+        placed = {"replica_assignment": target_replicas}
+    source.create_topics(
+        NewTopic(topic, partitions, replication_factor, config=dict(source_config or {}))
+    )
+    target.create_topics(NewTopic(topic, partitions, config=dict(target_config or {}), **placed))

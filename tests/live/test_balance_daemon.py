@@ -9,11 +9,11 @@ import pytest
 from redis import Redis
 
 from balancer.plan import TopicPartition
-from deploy.lab.dump import compare_topic
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from replicator.placements.balance_log import Publisher, Superseded
 from replicator.placements.records import Exclusion, Pause, Pin, key_of
+from tests.live.arrived import has_arrived
 from tests.live.balance_daemon import QUICK, Balancers, balancers  # noqa: F401
 from tests.live.replicate_daemon import Region, region  # noqa: F401
 
@@ -35,8 +35,7 @@ class Scene:
         self.load = SkewedLoad(regional, self.topic, dict(SKEWED))
 
     def has_arrived(self) -> bool:
-        verdicts = compare_topic({"route": self.regional}, self.aggregate, self.topic).values()
-        return all(each.is_right for each in verdicts)
+        return has_arrived(self.regional, self.aggregate, self.topic)
 
     def is_at_rest(self) -> bool:
         """Nothing has moved for three rounds."""

@@ -43,7 +43,9 @@ def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         for region in lab.regions.values():
             region.regional.create_topics(*(NewTopic(topic, PARTITIONS) for topic in TOPICS))
         with Daemons(lab) as daemons:
-            yield Site(lab, daemons)
+            site = Site(lab, daemons)
+            yield site
+        site.assert_same_everywhere(*TOPICS)
 
 
 @pytest.fixture
@@ -89,12 +91,12 @@ def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
 
     acknowledged = site.settle()
     found = site.audit(stored, acknowledged)
-    assert found.is_exactly_once, found
+    found.assert_exactly_once()
     found = site.audit(plain, acknowledged)
-    assert found.is_complete, found
+    found.assert_complete()
     bound = read_again(out, plain) + read_again(back, plain) + beyond_the_copies(out, plain)
     assert found.twice <= bound, found
-    site.assert_same_everywhere()
+    site.assert_same_everywhere(site.topic)
 
 
 def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) -> None:
@@ -112,10 +114,10 @@ def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) 
     acknowledged = site.settle()
     for application in both.values():
         found = site.audit(application, acknowledged)
-        assert found.is_exactly_once, found
+        found.assert_exactly_once()
     states = [set(application.handled()) for application in both.values()]
     assert states[0] == states[1]
-    site.assert_same_everywhere()
+    site.assert_same_everywhere(site.topic)
 
 
 def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site) -> None:
@@ -138,9 +140,9 @@ def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site)
 
     acknowledged = site.settle()
     found = site.audit(helped, acknowledged)
-    assert found.is_exactly_once, found
+    found.assert_exactly_once()
     found = site.audit(plain, acknowledged)
-    assert found.is_complete, found
+    found.assert_complete()
     assert found.twice <= read_again(synced, plain), found
 
 
@@ -162,9 +164,9 @@ def test_a_planned_switchover_and_the_way_back_repeat_nothing_with_the_helper(si
         site.run(both, target)
     acknowledged = site.settle()
     found = site.audit(helped, acknowledged)
-    assert found.is_exactly_once, found
+    found.assert_exactly_once()
     found = site.audit(plain, acknowledged)
-    assert found.is_complete, found
+    found.assert_complete()
     assert found.twice <= sum(read_again(plan, plain) for plan in plans), found
 
 
@@ -195,8 +197,8 @@ def test_where_only_one_cluster_is_lost_everybody_waits_for_it_and_nothing_is_lo
     acknowledged = site.settle()
     for application in (here, there):
         found = site.audit(application, acknowledged)
-        assert found.is_complete, found
-    site.assert_same_everywhere()
+        found.assert_complete()
+    site.assert_same_everywhere(site.topic)
 
 
 def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(site: Site) -> None:
@@ -215,7 +217,7 @@ def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(sit
     site.operator.move("west", "east", [helped.group], verb="switchover")
     site.run([helped], east)
     found = site.audit(helped, site.settle())
-    assert found.is_exactly_once, found
+    found.assert_exactly_once()
 
 
 def read_again(plan: Mapping[str, Any], application: Application) -> int:

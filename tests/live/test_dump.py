@@ -1,9 +1,11 @@
 """Real traffic of every kind is dumped whole, and a damaged copy is told from a right one."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewTopic
 
 from deploy.lab.dump import BOTH, compare_topic, dump
 from deploy.lab.traffic import CODECS, Shape, records, send
@@ -16,7 +18,7 @@ def test_traffic_in_each_codec_reaches_two_clusters_alike(regional, aggregate, m
         traffic = records(600, partitions=3, first_timestamp_ms=1_357_000_000_000)
         assert send(cluster, topic, traffic, Shape(codec=codec, batch_records=7)) == 600
     for comparison in compare_topic({"a>b": regional}, aggregate, topic).values():
-        assert comparison.is_right
+        comparison.assert_exact()
         assert comparison.total.sent == 600
 
 
@@ -64,3 +66,26 @@ def test_aborted_records_are_there_for_uncommitted_readers_only(regional, make_t
         for isolation in BOTH
     }
     assert counts == {"read_committed": 300, "read_uncommitted": 450}
+
+
+def test_a_target_that_stamps_its_own_times_is_seen_even_where_they_are_the_same(
+    regional, aggregate, make_topic
+):
+    stamping = make_topic(aggregate, config={"message.timestamp.type": "LogAppendTime"})
+    regional.create_topics(NewTopic(stamping, num_partitions=1))
+    send(aggregate, stamping, list(records(100)))
+    consumer = Consumer({**aggregate.librdkafka_options(), "group.id": "stamped"})
+    consumer.assign([TopicPartition(stamping, 0, 0)])
+    messages = list(itertools.islice(iter(lambda: consumer.poll(30), None), 100))
+    consumer.close()
+    times_ms = [message.timestamp()[1] for message in messages]
+    sent = [
+        replace(record, timestamp_ms=at_ms)
+        for record, at_ms in zip(records(100), times_ms, strict=True)
+    ]
+    send(regional, stamping, sent)
+    for comparison in compare_topic({"a>b": regional}, aggregate, stamping).values():
+        assert comparison.total.changed == 100
+    # The other way round the times are those of the source, and stay.
+    for comparison in compare_topic({"b>a": aggregate}, regional, stamping).values():
+        comparison.assert_exact()

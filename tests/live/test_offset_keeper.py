@@ -127,6 +127,7 @@ async def test_runs_that_the_topic_misses_too_are_asked_for_once(
     keeper.keep()
     told = stretches(0, 9)
     await fed(region.redis_url(), [told[0], told[2]], key, route_key=route.key)
+    caplog.clear()
     with caplog.at_level(logging.INFO):
         for _ in range(6):
             keeper.keep()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
 from balancer.plan import TopicPartition
 from deploy.lab.traffic import PLAIN, records, send
 from replicator.carrier.rewind import EARLIEST, CannotRewind, PartlyRewound, Rewind
+from replicator.kafka.cluster import Cluster, Fenced
 from tests.live.audited import BY, auditor
+from tests.live.hand import Gate, Hand, names_topic
 from tests.live.stage import make_on_both
 
 COUNT = 200
@@ -32,13 +37,14 @@ def fill(regional, topic, origin):
     send(regional, topic, records(COUNT, partitions=2, origin=origin), PLAIN)
 
 
-def asked(carrying, topic, what, numbers=(0,), to=0):
-    """`look` or `rewind`, as the command asks."""
+def asked(carrying, topic, what, numbers=(0,), to=0, hold: Callable[[Cluster], object] = id):
+    """`look` or `rewind`, as the command asks; `hold` gets the target before anything is asked."""
 
     async def ask():
         (route,) = carrying.routes.values()
         rewind = Rewind(carrying.appliance, route)
         await rewind.open(topic)
+        hold(rewind._target)
         try:
             partitions = await rewind.partitions(topic, numbers)
             return await getattr(rewind, what)(partitions, to)
@@ -171,3 +177,94 @@ def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(
         asked(carrying, topic, "look", numbers=(7,))
     carrying.carry_all()
     assert carrying.assert_exact() == COUNT
+
+
+class Held:
+    """A rewind in a thread, held before it opens a writer and before it commits."""
+
+    def __init__(self, carrying, topic: str, pool: ThreadPoolExecutor) -> None:
+        self.gates: list[Gate] = []
+
+        def hold(target: Cluster) -> None:
+            self.gates.append(Gate(target, "InitProducerId"))
+            self.gates.append(Gate(target, "TxnOffsetCommit", lambda it: names_topic(it, topic)))
+
+        self.outcome = pool.submit(asked, carrying, topic, "rewind", (0,), EARLIEST, hold)
+        carrying.until(lambda: len(self.gates) == 2)
+
+    def let_pass(self) -> None:
+        for gate in self.gates:
+            gate.open()
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def carrier(carrying, opened: ExitStack):
+    """`carrier(number)`: a carrier that carries all there is, and goes on."""
+
+    def begin(number: int) -> Hand:
+        hand = Hand(carrying, number)
+        opened.callback(hand.close)
+        hand.start()
+        for place in carrying.entries():
+            hand.until_carried(place)
+        return hand
+
+    return begin
+
+
+@pytest.fixture
+def held(carrying, topic, opened: ExitStack):
+    """`held()`: a rewind that stands where it has read an entry and opened nothing yet."""
+    pool = opened.enter_context(ThreadPoolExecutor(1))
+
+    def begin() -> Held:
+        rewind = Held(carrying, topic, pool)
+        opened.callback(rewind.let_pass)
+        rewind.gates[0].wait()
+        return rewind
+
+    return begin
+
+
+def test_an_entry_that_another_carrier_released_meanwhile_is_replaced_under_the_id_that_it_names(
+    carrying, topic, regional, carrier, held
+):
+    fill(regional, topic, "first")
+    carrier(0).finish()
+    place = TopicPartition(topic, 0)
+    rewind = held()
+    carrier(1).finish()
+    released = carrying.entries()[place]
+    rewind.gates[0].open()
+    rewind.gates[1].wait()
+    # The carrier opens the id that the entry names: whoever else holds that id is cut off by it.
+    holder = carrier(2)
+    rewind.let_pass()
+    with pytest.raises(Fenced):
+        rewind.outcome.result(60)
+    assert carrying.entries()[place].source_offset == released.source_offset
+    fill(regional, topic, "second")
+    holder.until_carried(place)
+    holder.finish()
+    assert carrying.assert_exact() == 2 * COUNT
+
+
+def test_a_rewind_goes_on_under_the_id_that_a_carrier_released_the_entry_under_meanwhile(
+    carrying, topic, regional, aggregate, carrier, held
+):
+    fill(regional, topic, "first")
+    carrier(0).finish()
+    before = size(aggregate, topic, 0), size(aggregate, topic, 1)
+    rewind = held()
+    carrier(1).finish()
+    rewind.let_pass()
+    (rewound,) = rewind.outcome.result(60)
+    assert rewound.goes_on_at == 0
+    carrying.carry_all()
+    assert (size(aggregate, topic, 0), size(aggregate, topic, 1)) == (2 * before[0], before[1])

@@ -83,7 +83,8 @@ def test_records_are_carried_over_tls_and_scram(
     stage = make_stage(source=source, target=target)
     stage.send(5000, Shape(codec="zstd", batch_records=100))
     stage.to_the_end(0)
-    assert stage.seen().is_right and stage.seen().sent == 5000
+    stage.assert_exact()
+    assert stage.seen().sent == 5000
 
 
 def test_a_wrong_password_is_named_with_its_cluster(
@@ -103,7 +104,7 @@ def test_a_wrong_password_is_named_with_its_cluster(
         password.write_text(right)
     stage.until(lambda: stage.entry.source_offset == 100)
     stage.carrying.stop()
-    assert stage.seen().is_right
+    stage.assert_exact()
 
 
 MISSING = {
@@ -149,7 +150,7 @@ def test_a_missing_right_is_named_and_once_granted_the_route_goes_on(
         answer.result(30)
     stage.until(lambda: stage.entry.source_offset == 100)
     stage.carrying.stop()
-    assert stage.seen().is_right
+    stage.assert_exact()
 
 
 def test_a_source_topic_that_may_not_be_described_is_no_deleted_one(
@@ -174,7 +175,7 @@ def test_a_source_topic_that_may_not_be_described_is_no_deleted_one(
     stage.until(lambda: stage.entry.source_offset == 200)
     stage.carrying.stop()
     assert "event=parked" not in caplog.text
-    assert stage.seen().is_right
+    stage.assert_exact()
 
 
 def _filter(rule: AclBinding) -> AclBindingFilter:

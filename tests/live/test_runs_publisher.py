@@ -1,9 +1,14 @@
 """Telling runs to a real cluster: written before flush returns, or said not to be."""
 
 import asyncio
+import gc
+import io
+import logging
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from replicator.daemon.logs import log_to_stderr
 from replicator.offsets.runs_publisher import RunsNotWritten
 from replicator.offsets.runs_topic import rebuild
 from replicator.offsets.stretch import Gathering
@@ -55,6 +60,46 @@ async def test_runs_survive_a_broker_that_is_killed_meanwhile(make_cluster):
             await asyncio.sleep(0.5)
     await telling.stop()
     assert rebuild(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 9))}
+
+
+@pytest.fixture
+def stderr_log() -> Iterator[Callable[[], list[str]]]:
+    """`stderr_log()`: the lines that a daemon's log would have so far."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers.clear()
+    log_to_stderr()
+    (handler,) = root.handlers
+    stream = io.StringIO()
+    handler.setStream(stream)
+    yield lambda: stream.getvalue().splitlines()
+    root.handlers[:], root.level = handlers, level
+
+
+async def test_a_flush_that_is_cancelled_while_the_broker_is_away_leaves_no_error_in_the_log(
+    make_cluster, stderr_log
+):
+    cluster = make_cluster("runs")
+    create_runs_topic(cluster, "west.east")
+    telling = await publisher(cluster, "west.east", request_timeout_ms=2000)
+    await telling.publish((KEY, stretch) for stretch in stretches(0, 5))
+    cluster.kill_all()
+    flushing = asyncio.create_task(telling.flush())
+    failing = telling._producer.client
+    async with asyncio.timeout(30):
+        failures = 0
+        while failures < 10:  # as a sender asks, ten times a second
+            failures += not await failing.ready(1)
+            await asyncio.sleep(0.02)
+    flushing.cancel()
+    await asyncio.gather(flushing, return_exceptions=True)
+    await telling.stop()
+    del flushing
+    gc.collect()
+    await asyncio.sleep(0)
+    said = stderr_log()
+    assert [line for line in said if "level=ERROR" in line] == []
+    assert len([line for line in said if "Unable connect to node" in line]) == 1
 
 
 async def test_a_cluster_behind_tls_and_a_password_is_told_and_read(make_cluster):

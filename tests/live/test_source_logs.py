@@ -201,6 +201,55 @@ def test_a_batch_broken_on_the_sources_disk_is_named_and_stops_only_its_partitio
         assert len(dump(aggregate, topic)[1].prints) == 600
 
 
+def test_a_source_that_answers_no_fetch_of_an_offset_is_read_on_where_the_operator_says(
+    east: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
+) -> None:
+    """A broker that cannot find its way behind a batch names no end."""
+    topic = new_name("unreadable")
+    place = TopicPartition(topic, 0)
+    for cluster in (east, aggregate):
+        create(cluster, topic)
+    traffic = (TrafficRecord(0, b"%d" % n, b"%d" % n * 50) for n in range(600))
+    send(east, topic, traffic, Shape(batch_records=60))
+    source = dump(east, topic)[0].prints.tolist()
+    east.stop()
+    first, behind = _shorten_batch(_log_of(east, topic, 0), 3)
+    east.restart()
+    east.wait_ready()
+    with Carrying({"east": east}, aggregate, redis) as carrying:
+        carrying.adopt(topic)
+        carrying.begin()
+        reason = carrying.until_parked(place)
+        assert reason.startswith(f"source batch cannot be read: source offsets [{first}, ?)")
+        for wrong, why in ((None, "say with --restart-at"), (first, "not behind"), (601, "at 600")):
+            with pytest.raises(ValueError, match=why):
+                carrying.accept(place, restart_at=wrong)
+        accepted = carrying.accept(place, restart_at=behind)
+        assert accepted.source_offset == behind
+        assert f"source offsets [{first}, {behind})" in accepted.losses[0]
+        carrying.until_carried()
+        carrying.stop()
+    assert dump(aggregate, topic)[0].prints.tolist() == source[:first] + source[behind:]
+
+
+def _shorten_batch(directory: Path, number: int) -> tuple[int, int]:
+    """Makes the log's nth batch too short for any batch: its first offset, and the first offset
+    that the log's index leads to from behind it."""
+    (log,) = directory.glob("*.log")
+    data = bytearray(log.read_bytes())
+    starts = [0]
+    while starts[-1] < len(data):
+        starts.append(
+            starts[-1] + 12 + int.from_bytes(data[starts[-1] + 8 : starts[-1] + 12], "big")
+        )
+    first, behind = (
+        int.from_bytes(data[at : at + 8], "big") for at in starts[number : number + 3 : 2]
+    )
+    data[starts[number] + 8 : starts[number] + 12] = (5).to_bytes(4, "big")
+    log.write_bytes(data)
+    return first, behind
+
+
 def _break_batch(directory: Path, number: int) -> tuple[int, int]:
     """Turns a bit in the payload of the log's nth batch: its first and last offset."""
     (log,) = directory.glob("*.log")

@@ -8,13 +8,13 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
 from balancer.plan import TopicPartition
-from deploy.lab.dump import compare_topic
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.spark_cluster import SparkCluster
 from deploy.lab.wait import until
 from replicator.config.topology import load
 from replicator.placements.balance_log import BalanceLog, Publisher
 from replicator.placements.records import Placed, by_carrier
+from tests.live.arrived import has_arrived
 from tests.live.replicate_daemon import Region, region  # noqa: F401
 
 pytestmark = pytest.mark.timeout(900)
@@ -61,7 +61,8 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
     region, spark, regional, aggregate, make_topic
 ):
     topic = make_topic(regional, partitions=PARTITIONS, name=region.topics)
-    daemon = region.start(master=spark.url, conf=(*spark.dynamic_allocation, IDLE))
+    conf = (*spark.authentication, *spark.dynamic_allocation, IDLE)
+    daemon = region.start(master=spark.url, conf=conf)
     placing = Placing(region)
     rates = dict.fromkeys(range(PARTITIONS), 20_000.0)
     with SkewedLoad(regional, topic, rates):
@@ -84,7 +85,7 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
         assert hosts[0] / hosts[1] == pytest.approx(2, rel=0.1)
         placing.place(topic, 1)
         assert until(lambda: sum(spark.executors().values()) == 1, 90, 0.5)
-    assert until(lambda: is_right(regional, aggregate, topic), 60, 0.5)
+    assert until(lambda: has_arrived(regional, aggregate, topic), 60, 0.5)
     daemon.signal()
     assert daemon.ended() == 0
 
@@ -99,8 +100,3 @@ def ends(cluster, topic):
 
 def lag(regional, aggregate, topic):
     return sum(ends(regional, topic)) - sum(ends(aggregate, topic))
-
-
-def is_right(regional, aggregate, topic):
-    verdicts = compare_topic({"route": regional}, aggregate, topic).values()
-    return all(each.is_right for each in verdicts)

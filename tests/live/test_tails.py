@@ -9,12 +9,38 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
-from replicator.ledger import takeover
-from replicator.ledger.tail import Tail
+from replicator.ledger.tail import Tail, read_tail
 from replicator.ledger.takeover import Takeover
 from tests.live.conftest import FORGETS_PRODUCERS
+from tests.live.deposed_leader import REPLICATED_BY_TWO, DeposedLeader
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import COMPACTED, SELDOM
+
+SESSION_MS = 6000
+"""A stopped follower stays in sync for so long, and a leader that is gone leads for so long."""
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("three")
+    properties = {"broker.session.timeout.ms": SESSION_MS}
+    with KafkaCluster("three", directory, brokers=3, properties=properties) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def stage(request, make_stage):
+    """On "one broker", or on "three brokers" that all have a replica."""
+    if request.param == "one broker":
+        return make_stage()
+    return make_stage(target=request.getfixturevalue("three"), own_copies=3)
+
+
+def with_the_rule_and_without(*mutations):
+    """The rule on one broker and on three, and on one broker what stands in its place."""
+    without = [("one broker", mutation) for mutation in mutations]
+    cases = [("one broker", Takeover), ("three brokers", Takeover), *without]
+    return pytest.mark.parametrize(("stage", "rule"), cases, indirect=["stage"])
 
 
 async def tail_to_the_watermark(cluster, partition, entry, begin, end):
@@ -33,7 +59,7 @@ async def tail_to_the_watermark(cluster, partition, entry, begin, end):
 class ToTheWatermark(Takeover):
     """Reads up to the end that the log had when it was looked at."""
 
-    async def _read_tail(self, partition, entry, found, state, marker):
+    async def _read_tail(self, partition, entry, found, memory, marker):
         return await tail_to_the_watermark(
             self._target, partition, entry, entry.target_offset, found.end
         )
@@ -42,14 +68,13 @@ class ToTheWatermark(Takeover):
 class OnlyWhatIsRemembered(Takeover):
     """Trusts the leader's memory of before the fence alone."""
 
-    async def _read_tail(self, partition, entry, found, state, marker):
-        tail = await super()._read_tail(partition, entry, found, state, marker)
-        return replace(tail, landed=entry.landed_up_to(state.last_sequence))
+    async def _read_tail(self, partition, entry, found, memory, marker):
+        tail = await super()._read_tail(partition, entry, found, memory, marker)
+        return replace(tail, landed=entry.landed_up_to(memory.state.last_sequence))
 
 
-@pytest.mark.parametrize("rule", [Takeover, ToTheWatermark, OnlyWhatIsRemembered])
-def test_what_the_old_writer_lands_before_the_fence_is_found(make_stage, monkeypatch, rule):
-    stage = make_stage()
+@with_the_rule_and_without(ToTheWatermark, OnlyWhatIsRemembered)
+def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch, rule):
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
@@ -63,7 +88,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(make_stage, monkeyp
     gate.open()
     taker.until_carried(stage.place)
     if rule is Takeover:
-        assert stage.seen().is_right
+        stage.assert_exact()
     else:
         assert stage.seen().duplicated == 500
 
@@ -80,8 +105,8 @@ def cleans(tmp_path_factory):
 class CountsRecords(Takeover):
     """Takes as many for landed as it finds."""
 
-    async def _read_tail(self, partition, entry, found, state, marker):
-        tail = await super()._read_tail(partition, entry, found, state, marker)
+    async def _read_tail(self, partition, entry, found, memory, marker):
+        tail = await super()._read_tail(partition, entry, found, memory, marker)
         landed, offset = 0, entry.target_offset
         while offset < tail.end:
             for _, header in scan(await self._target.read(*partition, offset, 1 << 20)):
@@ -130,13 +155,12 @@ class AsksAfterTheFence(Takeover):
 class ReadsOnly(Takeover):
     """Counts what it reads, and forgets what the leader remembers."""
 
-    async def _read_tail(self, partition, entry, found, state, marker):
-        return await takeover.read_tail(self._target, partition, entry, found.start, marker)
+    async def _read_tail(self, partition, entry, found, memory, marker):
+        return await read_tail(self._target, partition, entry, found.start, marker)
 
 
-@pytest.mark.parametrize("rule", [Takeover, AsksAfterTheFence, ReadsOnly])
-def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(make_stage, monkeypatch, rule):
-    stage = make_stage()
+@with_the_rule_and_without(AsksAfterTheFence, ReadsOnly)
+def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkeypatch, rule):
     stage.left_behind(0)
     stage.delete_target_records(1000)
     monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
@@ -153,20 +177,19 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(make_stage, m
 class OnlyWhereAllIsForgotten(Takeover):
     """Takes a memory that another taker's marker has reset for one of nothing landed."""
 
-    async def _read_tail(self, partition, entry, found, state, marker):
-        tail = await super()._read_tail(partition, entry, found, state, marker)
-        return tail if state is None or isinstance(tail, Tail) else _nothing(found)
+    async def _read_tail(self, partition, entry, found, memory, marker):
+        tail = await super()._read_tail(partition, entry, found, memory, marker)
+        return tail if memory.state is None or isinstance(tail, Tail) else _nothing(found)
 
 
 def _nothing(found):
     return Tail(0, found.end, None, (), 0)
 
 
-@pytest.mark.parametrize("rule", [Takeover, OnlyWhereAllIsForgotten])
+@with_the_rule_and_without(OnlyWhereAllIsForgotten)
 def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
-    make_stage, monkeypatch, rule
+    stage, monkeypatch, rule
 ):
-    stage = make_stage()
     stage.left_behind(0)
     stage.delete_target_records(1000)
     first = stage.hand(1, **SELDOM)
@@ -213,3 +236,76 @@ def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatc
     else:
         taker.until(lambda: stage.place in taker.lanes)
         assert stage.entry.source_offset == 0
+
+
+LED_BY_ONE = {
+    "target_config": {"min.insync.replicas": "1"},
+    "target_replicas": REPLICATED_BY_TWO,
+    "own_copies": 3,
+}
+
+
+class TheLargerAnswer(Takeover):
+    """Counts what a former leader remembers, whatever the log says."""
+
+    async def _read_tail(self, partition, entry, found, memory, marker):
+        tail = await super()._read_tail(partition, entry, found, memory, marker)
+        remembered = entry.landed_up_to(memory.state.last_sequence)
+        return replace(tail, landed=max(tail.landed, remembered))
+
+
+@pytest.mark.parametrize(
+    ("cause", "rule"),
+    [
+        ("by_a_kill", Takeover),
+        ("by_a_stall", Takeover),
+        ("by_a_preferred_election", Takeover),
+        ("by_a_preferred_election", TheLargerAnswer),
+    ],
+)
+def test_records_that_only_a_deposed_leader_had_are_carried_again(
+    make_stage, three, monkeypatch, cause, rule
+):
+    stage = make_stage(target=three, **LED_BY_ONE)
+    with DeposedLeader(three, stage) as deposed:
+        if cause == "by_a_preferred_election":
+            deposed.prefer_the_follower()
+        old = stage.hand(0, **SELDOM).start()
+        old.until_landed(stage.place, stage.send(1000))
+        old.freeze()
+        monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+        taker = stage.hand(1, **SELDOM)
+        asks = Gate(taker.target, "DescribeProducers")
+        fences = Gate(taker.target, "AddPartitionsToTxn")
+        taker.start()
+        asks.wait()
+        deposed.stop_the_follower()
+        deposed.answer_the_followers_fetch()
+        old.thaw()
+        stage.until_remembered(old, stage.send(500))
+        asks.open()
+        fences.wait()
+        old.freeze()
+        getattr(deposed, cause)()
+        fences.open()
+        taker.until_carried(stage.place)
+        seen = stage.seen()
+        assert seen.duplicated == 0
+        # A batch that the follower's last fetch still brought is not lost.
+        assert seen.lost == 0 if rule is Takeover else 0 < seen.lost <= 500
+
+
+def test_a_deleted_tail_stops_where_the_leader_that_remembers_it_was_deposed(make_stage, three):
+    stage = make_stage(target=three, **LED_BY_ONE)
+    stage.left_behind(0)
+    stage.delete_target_records(1000)
+    with DeposedLeader(three, stage) as deposed:
+        deposed.prefer_the_follower()
+        taker = stage.hand(1, **SELDOM)
+        fences = Gate(taker.target, "AddPartitionsToTxn")
+        taker.start()
+        fences.wait()
+        deposed.by_a_preferred_election()
+        fences.open()
+        assert "target deleted the tail" in taker.reason_of(stage.place)
+    assert stage.seen().arrived == 0

@@ -89,7 +89,7 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     # Both would go on with it, once somebody has let it go on.
     first.kill()
     second.kill()
-    by_itself = partialmethod(Takeover.__init__, accept=[cut.place])
+    by_itself = partialmethod(Takeover.__init__, accept={cut.place: entry.parked})
     monkeypatch.setattr(Takeover, "__init__", by_itself)
     cut.to_the_end(3)
     assert gone(cut) == 700

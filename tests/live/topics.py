@@ -6,7 +6,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
@@ -34,3 +40,21 @@ def delete(cluster: KafkaCluster, topic: str) -> None:
     admin = cluster.admin()
     admin.delete_topics([topic])[topic].result(30)
     assert until(lambda: topic not in admin.list_topics(timeout=30).topics, 30)
+
+
+def alter(cluster: KafkaCluster, topic: str, config: Mapping[str, str]) -> None:
+    """Sets configs of a topic; returns once its leader follows them."""
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in config.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin = cluster.admin()
+    admin.incremental_alter_configs([resource])[resource].result(30)
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+
+    def is_set() -> bool:
+        found = admin.describe_configs([asked])[asked].result(30)
+        return all(found[name].value == value for name, value in config.items())
+
+    assert until(is_set, 30)

@@ -1,8 +1,14 @@
 """Tables line up; unknown is ?."""
 
-import pytest
+import json
 
-from tui.output import emit, table
+import pytest
+import yaml
+
+from tui.output import emit, joined, say, table
+
+HOSTILE = "a\r\nb\x1b[2J\x9bc\u202ed\u2028e"
+SHOWN = "a\\r\\nb\\x1b[2J\\x9bc\\u202ed\\u2028e"
 
 
 def test_numbers_stand_to_the_right_and_unknown_is_a_question_mark() -> None:
@@ -24,3 +30,35 @@ def test_each_form_prints_the_same_value(
 ) -> None:
     emit(output, {"lag": None}, lambda: "LAG ?")
     assert capsys.readouterr().out == text
+
+
+def test_a_cell_is_one_line_without_control_characters_and_columns_still_line_up() -> None:
+    assert table(("GROUP", "LAG"), [(HOSTILE, 5), ("b", 6)]).splitlines() == [
+        "GROUP".ljust(len(SHOWN)) + "  LAG",
+        f"{SHOWN}    5",
+        "b".ljust(len(SHOWN)) + "    6",
+    ]
+
+
+def test_a_remark_is_one_line_without_control_characters() -> None:
+    assert joined([f"parked: {HOSTILE}", "problem"]) == f"parked: {SHOWN}\nproblem"
+
+
+def test_what_is_said_on_stderr_is_one_line_without_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say(HOSTILE)
+    assert capsys.readouterr().err == f"sluice: {SHOWN}\n"
+
+
+def test_text_for_people_has_no_control_characters_but_the_ends_of_its_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    emit("table", None, lambda: "one\ntwo \x1b[2J\u202e")
+    assert capsys.readouterr().out == "one\ntwo \\x1b[2J\\u202e\n"
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_programs_get_every_character(output, read, capsys) -> None:
+    emit(output, {"group": HOSTILE}, lambda: "")
+    assert read(capsys.readouterr().out) == {"group": HOSTILE}

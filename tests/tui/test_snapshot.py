@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from replicator.config.topology import Route
 from replicator.ledger.entry import Custody
 from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.sightings import Sighting
 from replicator.offsets.reports import PartitionReport
 from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tests.replicator.ledger.held import held
@@ -44,6 +45,31 @@ def test_without_a_report_the_ledger_still_tells_how_far_it_is() -> None:
     view = partition_view(PLACE, replace(FACTS, reports=None), NOW)
     assert (view.mirrored_to, view.lag_records) == (70, 30)
     assert (view.lag_seconds, view.records_per_second, view.carrier) == (None, None, None)
+
+
+def test_without_a_report_the_ledger_tells_how_long_the_mirror_has_been_behind() -> None:
+    waiting = replace(
+        ENTRY, seen=(Sighting(0, 400_000, 70, 70), Sighting(500_000, 600_000, 90, 90))
+    )
+    facts = replace(FACTS, reports=None, entries={PLACE: waiting})
+    assert partition_view(PLACE, facts, NOW).lag_seconds == 599.0
+    caught_up = replace(ENTRY, seen=(Sighting(0, 940_000, 70, 70),))
+    facts = replace(FACTS, reports=None, entries={PLACE: caught_up})
+    assert partition_view(PLACE, facts, NOW).lag_seconds == 59.0
+    assert partition_view(PLACE, replace(facts, source_ends={PLACE: 70}), NOW).lag_seconds == 0.0
+
+
+def test_records_that_an_open_transaction_holds_up_are_shown_beside_lag() -> None:
+    report = replace(
+        REPORT,
+        source_high=120,
+        written_lag_records=30,
+        written_lag_seconds=61.5,
+        open_transaction_seconds=61.0,
+    )
+    view = partition_view(PLACE, replace(FACTS, reports={PLACE: report}), NOW)
+    assert (view.source_high, view.written_lag_records) == (120, 30)
+    assert (view.written_lag_seconds, view.open_transaction_seconds) == (61.5, 61.0)
 
 
 def test_an_old_report_says_nothing_about_now() -> None:

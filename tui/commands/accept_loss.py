@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     "--restart-at",
     type=click.IntRange(min=0),
     metavar="SOURCE_OFFSET",
-    help="Where to go on with partitions whose ledger entry is gone.",
+    help="Where to go on with partitions whose ledger entry is gone, whose source cannot be read "
+    "from an offset on, or whose refused records shall be sent again.",
 )
 @click.option("--yes", is_flag=True, help="Accept. Without it nothing is changed.")
 @click.option(
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0.1),
     default=30.0,
     show_default=True,
-    help="Seconds until it gives up on clusters that do not answer.",
+    help="Seconds until it gives up on clusters that do not answer; reading a log is progress.",
 )
 @output_option
 def accept_loss(
@@ -69,14 +70,22 @@ def accept_loss(
 async def _within(seconds: float, acceptance: "Acceptance", *what: Any) -> int:
     from replicator.kafka.brokers import Unreachable
 
+    running = asyncio.create_task(_run(acceptance, *what))
+    read = -1
     try:
-        async with asyncio.timeout(seconds):
-            return await _run(acceptance, *what)
-    except TimeoutError as error:
-        raise Unreachable(
-            f"given up after {seconds:g} s: {acceptance.trouble}; look again with `sluice "
-            "accept-loss`: what was not accepted is parked as before"
-        ) from error
+        while acceptance.bytes_read > read:
+            read = acceptance.bytes_read
+            await asyncio.wait([running], timeout=seconds)
+            if running.done():
+                return running.result()
+    finally:
+        trouble = acceptance.trouble
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    raise Unreachable(
+        f"given up after {seconds:g} s: {trouble}; look again with `sluice "
+        "accept-loss`: what was not accepted is parked as before"
+    )
 
 
 async def _run(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tui.output import config_option, emit, output_option
+from tui.output import config_option, emit, output_option, say
 from tui.waiting import LINE_SECONDS, Waiting
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def audit(
     rows = found.rows if partitions else by_topic(found.rows)
     emit(output, as_values(asked, found, rows), lambda: as_text(asked, found, rows))
     for problem in found.problems:
-        click.echo(f"sluice: {problem}", err=True)
+        say(problem)
     return exit_code(found)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.exit_codes import ExitCode
-from tui.output import config_option, emit, output_option
+from tui.output import config_option, emit, output_option, say
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
@@ -103,12 +103,12 @@ def set_primary(
         appliance.region(name)
     places = GroupProbe(appliance, where, timeout).look().only(names)
     for remark in remarks_on(places):
-        click.echo(f"sluice: {remark}", err=True)
+        say(remark)
     in_the_way = {group: it for group in places.groups if (it := places.elsewhere(group, to))}
     if in_the_way and not yes:
         for group, regions in in_the_way.items():
-            click.echo(f"sluice: group {group!r} has members in {', '.join(regions)}", err=True)
-        click.echo("sluice: refused: stop them first, or say --yes; nothing was changed", err=True)
+            say(f"group {group!r} has members in {', '.join(regions)}")
+        say("refused: stop them first, or say --yes; nothing was changed")
         return ExitCode.REFUSED
     decisions = decide(appliance, places, to, reason, timeout)
     emit(output, decisions_values(decisions), lambda: decisions_text(decisions))

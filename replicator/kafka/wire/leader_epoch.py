@@ -53,12 +53,18 @@ class LeaderEpochStruct(RequestStruct):
 
 
 class LeaderEpochRequest(Request[LeaderEpochStruct]):
-    """OffsetForLeaderEpoch: where a leader epoch ends in today's log (KIP-320)."""
+    """OffsetForLeaderEpoch: where a leader epoch ends in today's log (KIP-320).
+
+    Args:
+        current_leader_epoch: the broker answers only while it leads in this epoch (-1: in any).
+    """
 
     API_KEY = 23
 
-    def __init__(self, topic: str, partition: int, leader_epoch: int):
-        self._topics = [(topic, [(partition, -1, leader_epoch)])]
+    def __init__(
+        self, topic: str, partition: int, leader_epoch: int, *, current_leader_epoch: int = -1
+    ):
+        self._topics = [(topic, [(partition, current_leader_epoch, leader_epoch)])]
 
     def build(self, request_struct_class: type[LeaderEpochStruct]) -> LeaderEpochStruct:
         return request_struct_class(-1, self._topics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -54,6 +55,37 @@ def _produced(topic: tuple[str, Any]) -> Schema:
         ("throttle_time_ms", Int32),
         ("tags", TaggedFields),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer for one batch.
+
+    Args:
+        base_offset: target offset of its first record; -1 where the broker does not know it.
+        log_append_time_ms: the timestamp that the broker gave to all records of a topic with
+            LogAppendTime; for a duplicate the largest timestamp of the batch in the log; else -1.
+        refused_records: indexes of the records for which the batch was refused, where the broker
+            names them.
+        message: its words for that.
+    """
+
+    code: int
+    base_offset: int
+    log_append_time_ms: int = -1
+    refused_records: tuple[int, ...] = ()
+    message: str = ""
+
+
+def outcomes(response: Any) -> dict[tuple[str | UUID, int], Outcome]:
+    """Outcomes by topic, or topic id, and partition."""
+    found = {}
+    for topic, rows, _ in response.responses:
+        for number, code, base_offset, append_time_ms, _, errors, message, _ in rows:
+            records = tuple(index for index, _, _ in errors or ())
+            words = next((text for _, text, _ in errors or () if text), message) or ""
+            found[topic, number] = Outcome(code, base_offset, append_time_ms, records, words)
+    return found
 
 
 class ProduceByNameResponse(Response):

@@ -23,8 +23,16 @@ def test_one_that_had_caught_up_in_between_does_not():
     assert after({at(0): 99.0}, {at(0): 3.0}, {at(0): 99.0}) == ()
 
 
-def test_one_of_which_nothing_is_known_does_not():
-    assert after({at(0): 99.0}, {}, {at(0): 99.0}) == ()
+def test_a_lag_that_is_unknown_for_one_round_counts_as_it_was():
+    behind = {at(0): 99.0}
+    assert after(behind, {}, behind) == (at(0),)
+    assert after(behind, behind, {}) == (at(0),)
+
+
+def test_one_of_which_nothing_is_known_for_rounds_does_not():
+    behind = {at(0): 99.0}
+    assert after(behind, {}, {}, {}, {}, behind) == ()
+    assert after(behind, behind, behind, {}, {}, {}, {}) == ()
 
 
 def test_a_clock_that_went_back_does_not_hide_it():

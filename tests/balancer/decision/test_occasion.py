@@ -138,7 +138,7 @@ def test_partitions_that_lag_get_a_sticky_plan_and_then_a_full_one_and_no_more()
     shares = even(100) | {next(each for each in stands if stands[each] == 0): 0.0165}
     found = [it.triggers for it in route.rounds(6, shares, lag_seconds={at(0): 99.0})]
     assert found == [(), (Trigger.LAG,), (Trigger.LAG_STAYS,), (), (), ()]
-    route.round(shares)
+    route.round(shares, lag_seconds={at(0): 0.0})
     again = [it.triggers for it in route.rounds(2, shares, lag_seconds={at(0): 99.0})]
     assert again == [(), (Trigger.LAG,)]
 

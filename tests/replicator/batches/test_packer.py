@@ -1,12 +1,14 @@
 """One fetch becomes parcels: in order, complete, and opened only where it must be."""
 
 import struct
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch
+from replicator.batches.codec import UNFOLDED_BYTES_MAX, Codec
 from replicator.batches.packer import PackingRule, pack
 from replicator.batches.parcel import Reason, RecordTooLarge
 from tests.replicator.batches.source_batches import (
@@ -172,3 +174,29 @@ def test_a_cut_last_batch_is_left_for_the_next_fetch():
 def test_an_empty_fetch_is_no_trouble():
     packed = pack(b"", position=12, aborted=None, rule=RULE)
     assert (packed.parcels, packed.next_offset, packed.trouble) == ([], 12, None)
+
+
+def bomb(offset: int, attributes: int = 0) -> bytes:
+    """A few kilobytes that unfold to more than is ever opened."""
+    return encoded(
+        [one_record(offset, bytes(UNFOLDED_BYTES_MAX))], codec=Codec.ZSTD, attributes=attributes
+    )
+
+
+def test_a_small_batch_that_unfolds_too_far_rides_unopened_beside_merged_ones():
+    data = [*tiny(0, 8), bomb(8), *tiny(9, 8)]
+    assert len(data[8]) < RULE.merge_below_bytes * 2
+    rule = replace(RULE, merge_below_bytes=len(data[8]) + 1)
+    packed = pack(b"".join(data), position=0, aborted=None, rule=rule)
+    assert (packed.trouble, packed.next_offset) == (None, 17)
+    assert [bytes(one.data)[12:] for one in packed.parcels].count(data[8][12:]) == 1
+    assert sum(one.count for one in packed.parcels) == 17
+
+
+def test_a_batch_that_unfolds_too_far_and_must_be_opened_stops_the_fetch_right_before_it():
+    data = [encoded([one_record(0)]), bomb(1, batch.LOG_APPEND_TIME), encoded([one_record(2)])]
+    packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
+    assert packed.next_offset == 1
+    assert isinstance(packed.trouble, BrokenBatch)
+    assert (packed.trouble.first_offset, packed.trouble.last_offset) == (1, 1)
+    assert "more than 100 MiB" in packed.trouble.what

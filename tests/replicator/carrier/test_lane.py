@@ -20,6 +20,7 @@ from replicator.ledger.entry import (
     encode,
 )
 from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.sightings import Sighting
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.ledger.held import held
 
@@ -103,6 +104,19 @@ class Carried(RuleBasedStateMachine):
         self.undelivered.clear()
         self.unanswered.clear()
         self.lane.rewind()
+
+    @rule(at=st.integers(1, 4), joins=st.booleans())
+    def pack_anew(self, at: int, joins: bool) -> None:
+        """A batch at the front was refused: it goes in parts, or with the one behind it."""
+        units = self.lane.queued()
+        if not units or any(unit.parcel.first_offset in self.base_of for unit in units):
+            return
+        replaced = 2 if joins and len(units) > 1 else 1
+        old = [unit.parcel for unit in units[:replaced]]
+        offsets = [o + i for one in old for o, count in one.spans for i in range(count)]
+        parts = [offsets] if replaced == 2 else [offsets[:at], offsets[at:]]
+        self.lane.repack(replaced, [parcel(*((o, 1) for o in part)) for part in parts if part])
+        assert self.lane.queued()[0].sequence == units[0].sequence
 
     @rule(count=st.integers(1, 5))
     def others_append(self, count: int) -> None:
@@ -250,10 +264,14 @@ def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
     spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
     lane.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
     statement = cover(lane)
-    worst = replace(statement.entry, producer_id=2**62, transactional_id="s" * 250)
+    seen = [Sighting(10**12 + n * 10**9, 10**12 + n * 10**9, 10**15, 2**62) for n in range(64)]
+    worst = replace(
+        statement.entry, producer_id=2**62, transactional_id="s" * 250, seen=tuple(seen)
+    )
     loss = Loss(LossKind.TARGET_TAIL_DELETED, 10**15, 10**15, "ü" * 500)
     for entry in (worst, worst.park(loss)):
         assert len(encode(entry)[1].encode()) <= 4096
+        assert decode(*encode(entry)).seen
     assert len(statement.entry.gaps) > 150
     assert METADATA_BYTES_MAX < 4096
 
@@ -265,6 +283,26 @@ def test_only_records_in_doubt_count_as_old():
     assert lane.newest_in_doubt_ms == float("inf")
     unit.is_in_doubt = True
     assert lane.newest_in_doubt_ms == 1_700_000_000_000
+
+
+def test_what_was_acknowledged_behind_a_batch_that_was_not_is_in_doubt_when_it_goes_again():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((n, 1)) for n in range(2)], 2, 0)
+    lane.take()
+    lane.acknowledge(lane.take(), 1)
+    assert lane.newest_in_doubt_ms == 1_700_000_000_000
+
+
+def test_batches_packed_anew_keep_their_sequences_and_are_counted_anew():
+    lane = Lane(PLACE, held(sequence=7))
+    lane.add([parcel((0, 3)), parcel((3, 2))], 5, 0)
+    before = lane.queued_bytes
+    lane.repack(1, [parcel((0, 1)), parcel((1, 2))])
+    assert [unit.sequence for unit in lane.queued()] == [7, 8, 10]
+    assert lane.queued_bytes == before + len(BATCH)
+    lane.repack(2, [parcel((0, 3))])
+    assert [unit.sequence for unit in lane.queued()] == [7, 10]
+    assert lane.queued_bytes == before
 
 
 def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():

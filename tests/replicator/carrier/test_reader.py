@@ -12,8 +12,15 @@ from balancer.plan import TopicPartition
 from replicator.batches.packer import PackingRule
 from replicator.carrier.lane import Lane
 from replicator.carrier.lanes import Lanes
-from replicator.carrier.reader import RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX, Reader
+from replicator.carrier.reader import (
+    LATE_SECONDS,
+    RESPONSE_BYTES_MAX,
+    RESPONSES_BYTES_MAX,
+    Reader,
+)
 from replicator.kafka.brokers import Leader, Topic
+from replicator.kafka.fetch_session import FetchSession
+from replicator.kafka.verdict import Code
 from replicator.kafka.wire.fetch import FetchRequest, FetchStruct
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.carrier.test_lane import PLACE
@@ -21,6 +28,7 @@ from tests.replicator.ledger.held import held
 
 TOPIC = UUID(int=1)
 STABLE_OFFSET = 200
+TOLD_AT = 1_700_000_000.0
 
 
 def batch(offset: int, epoch: int) -> bytes:
@@ -46,6 +54,9 @@ class Source:
     def leader(self, topic, partition):
         return self.known
 
+    def told_leader(self, topic, partition):
+        return self.known
+
     async def try_refresh(self):
         pass
 
@@ -67,7 +78,8 @@ class Source:
 
 def answered(records: bytes) -> SimpleNamespace:
     row = (0, 0, STABLE_OFFSET, STABLE_OFFSET, 0, None, -1, memoryview(bytearray(records)), {})
-    return SimpleNamespace(error_code=0, session_id=0, topics=[(TOPIC, [row], {})])
+    topics = [(TOPIC, [row], {})]
+    return SimpleNamespace(throttle_time_ms=0, error_code=0, session_id=0, topics=topics)
 
 
 def reader_of(source: Source, lanes: Lanes) -> Reader:
@@ -122,3 +134,94 @@ async def test_what_a_former_leader_answers_late_is_not_taken():
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
     assert (lane.position, lane.queued_bytes) == (101, len(batch(100, 6)))
+
+
+def read_by(lane, answer, other=None):
+    """What one answer leaves in the lanes that were asked for."""
+    lanes = Lanes()
+    wanted = {(TOPIC, lane.partition.partition): lane}
+    if other is not None:
+        wanted[TOPIC, other.partition.partition] = other
+    for each in wanted.values():
+        each.source_leader = 5
+        lanes[each.partition] = each
+    reader = reader_of(Source(), lanes)
+    session = FetchSession()
+    session.next({place: reader._position(each) for place, each in wanted.items()})
+    reader._take(answer, wanted, session, TOLD_AT)
+
+
+def lane_at(partition):
+    place = TopicPartition(PLACE.topic, partition)
+    return Lane(place, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5))
+
+
+async def test_a_partition_that_an_answer_leaves_out_is_heard_of_all_the_same():
+    lane, other = lane_at(0), lane_at(1)
+    other.source_end = 100
+    read_by(lane, answered(batch(100, 5)), other)
+    assert lane.heard_at == other.heard_at == TOLD_AT
+    assert (lane.source_end, lane.source_high) == (STABLE_OFFSET, STABLE_OFFSET)
+
+
+async def test_a_throttled_answer_says_nothing_about_any_partition():
+    lane = lane_at(0)
+    lane.source_end = 100
+    throttled = SimpleNamespace(throttle_time_ms=800, error_code=0, session_id=0, topics=[])
+    read_by(lane, throttled)
+    assert lane.heard_at == 0
+
+
+async def test_a_partition_that_is_answered_with_an_error_is_not_heard_of():
+    lane = lane_at(0)
+    lane.source_end = 100
+    answer = answered(b"")
+    answer.topics[0][1][0] = (0, 6, -1, -1, 0, None, -1, None, {})
+    read_by(lane, answer)
+    assert lane.heard_at == 0
+
+
+async def test_an_answer_that_waited_for_a_frozen_process_counts_as_told_when_it_was_asked_for(
+    monkeypatch,
+):
+    now = [TOLD_AT]
+    monkeypatch.setattr("replicator.carrier.reader.time.time", lambda: now[0])
+    source, lane = Source(), lane_at(0)
+    lane.source_leader = 5
+    reader = reader_of(source, {lane.partition: lane})
+    reading = asyncio.create_task(reader.run())
+    try:
+        async with asyncio.timeout(10):
+            _, answer = await source.fetches.get()
+            now[0] += 30.0
+            answer.set_result(answered(b""))
+            await source.fetches.get()
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert lane.heard_at == TOLD_AT + LATE_SECONDS
+
+
+async def test_a_broker_that_goes_on_refusing_is_asked_at_a_pace(monkeypatch):
+    """A session that is gone is begun anew at once; what else it is lasts."""
+    monkeypatch.setattr("replicator.carrier.reader.RETRY_SECONDS", 0.1)
+    source = Source()
+    asked: list[int] = []
+
+    async def refuse(node, request, purpose):
+        asked.append(node)
+        await asyncio.sleep(0)
+        return SimpleNamespace(error_code=Code.UNKNOWN_SERVER_ERROR, session_id=0, topics=[])
+
+    source.send = refuse
+    lanes = Lanes()
+    lanes[PLACE] = Lane(PLACE, replace(held(), source_topic=TOPIC, source_epoch=5))
+    lanes[PLACE].source_leader = 5
+    reading = asyncio.create_task(reader_of(source, lanes).run())
+    try:
+        async with asyncio.timeout(0.5):
+            await reading
+    except TimeoutError:
+        pass
+    assert 2 <= len(asked) <= 7
+    assert "UNKNOWN_SERVER_ERROR" in source.trouble

@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
+from replicator.carrier.lane import Lane, Unit
 from replicator.carrier.lanes import Lanes
+from replicator.carrier.refusals import Refusal
 from replicator.carrier.sender import Sender
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.cluster import Cluster, StartOver
+from replicator.kafka.verdict import Code
+from tests.replicator.carrier.test_lane import parcel
 from tests.replicator.carrier.test_receipt_book import ONE, lane_that_carried
+from tests.replicator.ledger.held import held
 
 
 async def nothing(*_: Any) -> bool:
@@ -45,3 +50,45 @@ def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(monkeypatch):
     assert str(raised.value).startswith("east aggregate: Produce ")
     assert "so old" in str(raised.value)
     assert "REQUEST_TIMED_OUT" not in str(raised.value)
+
+
+def a_refused_lane(*, in_doubt: int | None = None) -> tuple[Lane, list[Unit]]:
+    """Two batches in flight, the first of them refused; one of them may have landed."""
+    lane = Lane(ONE, held())
+    lane.add([parcel((at, 1)) for at in range(2)], 2, 0)
+    lane.sender = 1
+    units = [lane.take(), lane.take()]
+    units[0].refusal = Refusal(Code.INVALID_RECORD, (0,), "no key")
+    if in_doubt is not None:
+        units[in_doubt].is_in_doubt = True
+    return lane, units
+
+
+@pytest.mark.parametrize("in_doubt", [0, 1])
+def test_a_refused_batch_is_left_as_it_is_where_it_or_a_later_one_may_have_landed(in_doubt):
+    """The last try is refused; an earlier one may have landed before the config was changed."""
+    lane, units = a_refused_lane(in_doubt=in_doubt)
+    lanes = Lanes()
+    lanes[ONE] = lane
+    for unit in units:
+        unit.parcel.data[35:43] = (2**60).to_bytes(8, "big")  # not old
+    with pytest.raises(StartOver, match="may have landed"):
+        asyncio.run(a_sender(lanes)._recover())
+
+
+def test_a_refusal_behind_a_batch_that_goes_again_waits_for_its_turn():
+    lane, (first, second) = a_refused_lane()
+    first.refusal, second.refusal = None, first.refusal
+    lanes = Lanes()
+    lanes[ONE] = lane
+    asyncio.run(a_sender(lanes)._recover())
+    assert [unit.refusal for unit in lane.queued()] == [None, None]
+    assert list(lane.queued()) == [first, second]
+
+
+def test_records_that_all_are_refused_are_sent_with_those_behind_them():
+    lane, _ = a_refused_lane()
+    lanes = Lanes()
+    lanes[ONE] = lane
+    asyncio.run(a_sender(lanes)._recover())
+    assert [unit.parcel.spans for unit in lane.queued()] == [((0, 2),)]

@@ -12,6 +12,7 @@ from replicator.driver.daemon import Daemon, verdict
 from replicator.driver.planner import Planner
 from replicator.kafka.brokers import Unreachable
 from replicator.kafka.cluster import Fenced
+from replicator.kafka.cluster_ids import SameCluster
 from replicator.ledger.word import OtherTerm
 from replicator.spark.posting import ApplianceFile
 from replicator.topics.admin_error import Refused
@@ -27,6 +28,8 @@ REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90]
         (ExceptionGroup("", [REFUSED, ExceptionGroup("", [OtherTerm("x")])]), Exit.FENCED),
         (ExceptionGroup("", [ExceptionGroup("", [Unreachable("x")])]), Exit.UNREACHABLE),
         (ExceptionGroup("", [REFUSED, KeyError("x")]), Exit.FAILED),
+        (ExceptionGroup("", [SameCluster("x")]), Exit.MISCONFIGURED),
+        (ExceptionGroup("", [SameCluster("x"), FENCED]), Exit.FENCED),
     ],
 )
 def test_a_newer_driver_decides_the_exit_code_whatever_else_failed(error, code):

@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from deploy.lab.process import free_port
 from replicator.config.settings import MetricsSettings
 from replicator.daemon.metrics_server import PortTaken
-from replicator.driver.metrics import ReportCollector, serve
+from replicator.driver.metrics import ReportCollector, Totals, TotalsCollector, serve
 from replicator.offsets.reports import PartitionReport
+from replicator.offsets.totals import NO_LATENCIES, CarrierTotals
 
 REPORT = PartitionReport(
     route="west>east",
@@ -83,3 +84,51 @@ def test_it_serves_on_its_port_until_stopped() -> None:
 
 def test_nothing_is_served_unless_asked_for() -> None:
     serve(MetricsSettings(), lambda: pytest.fail("nobody asked"))()
+
+
+def begun(totals: Totals) -> TotalsCollector:
+    collector = TotalsCollector(totals)
+    collector.begin()
+    return collector
+
+
+def test_what_carriers_counted_before_the_daemon_is_not_counted_again() -> None:
+    found = {"west>east": {"a": CarrierTotals(3, 2, carried=(("orders", 3, 8, 900),))}}
+    registry = CollectorRegistry()
+    registry.register(begun(lambda: found))
+    found["west>east"]["a"] = CarrierTotals(3, 3, carried=(("orders", 3, 10, 1000),))
+    lines = generate_latest(registry).decode().splitlines()
+    assert f"sluice_records_total{LABELS} 2.0" in lines
+    assert 'sluice_losses_total{route="west>east"} 1.0' in lines
+    assert 'sluice_restarts_total{route="west>east"} 0.0' in lines
+
+
+def test_counters_and_the_latency_histogram_add_up_over_carriers() -> None:
+    latencies = (5, 3, *NO_LATENCIES[2:])
+    found: dict[str, dict[str, CarrierTotals]] = {"west>east": {}}
+    registry = CollectorRegistry()
+    registry.register(begun(lambda: found))
+    found["west>east"]["a"] = CarrierTotals(1, 2, latencies, 0.04, (("orders", 3, 8, 900),))
+    generate_latest(registry)
+    found["west>east"]["b"] = CarrierTotals(0, 0, latencies, 0.04, (("orders", 3, 8, 900),))
+    lines = generate_latest(registry).decode().splitlines()
+    assert f"sluice_records_total{LABELS} 16.0" in lines
+    assert f"sluice_bytes_total{LABELS} 1800.0" in lines
+    assert 'sluice_restarts_total{route="west>east"} 1.0' in lines
+    assert 'sluice_losses_total{route="west>east"} 2.0' in lines
+    assert 'sluice_latency_seconds_bucket{le="0.005",route="west>east"} 10.0' in lines
+    assert 'sluice_latency_seconds_bucket{le="0.01",route="west>east"} 16.0' in lines
+    assert 'sluice_latency_seconds_count{route="west>east"} 16.0' in lines
+    assert 'sluice_latency_seconds_sum{route="west>east"} 0.08' in lines
+
+
+def test_counters_stay_as_they_are_while_redis_is_away() -> None:
+    answers: list[dict[str, dict[str, CarrierTotals]]] = [
+        {"west>east": {"a": CarrierTotals(1)}},
+        {"west>east": {}},
+    ]
+    registry = CollectorRegistry()
+    registry.register(begun(lambda: answers.pop()))
+    first = generate_latest(registry)
+    assert generate_latest(registry) == first
+    assert b'sluice_restarts_total{route="west>east"} 1.0' in first

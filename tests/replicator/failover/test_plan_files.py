@@ -1,5 +1,7 @@
 """Plans on disk: whole or not at all, found by id or by path, and never guessed at."""
 
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,3 +81,37 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_ids_sort_by_time_and_are_names_of_files() -> None:
     first, second = new_id(1_356_998_400_000), new_id(1_356_998_401_000)
     assert first.startswith("20130101-000000-") and first < second
+
+
+def modes(folder):
+    """Of the folder and all below it."""
+    return {stat.S_IMODE(each.stat().st_mode) for each in (folder, *folder.rglob("*"))}
+
+
+@pytest.fixture
+def open_umask():
+    """That of a shell which lets everybody write."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_plans_are_for_their_owner_alone_whatever_the_umask(tmp_path):
+    PlanFiles(tmp_path / "state" / "plans").save(PLAN)
+    assert modes(tmp_path / "state") == {0o700, 0o600}
+
+
+def test_no_plan_is_read_from_a_directory_that_others_may_write_to(tmp_path):
+    plans = PlanFiles(tmp_path / "plans")
+    plans.save(PLAN)
+    (tmp_path / "plans").chmod(0o777)
+    with pytest.raises(PlanNotKept, match="chmod go-w"):
+        plans.load(PLAN.id)
+
+
+def test_a_directory_of_plans_that_others_may_write_to_is_refused_with_the_mend(tmp_path):
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans").chmod(0o777)
+    with pytest.raises(PlanNotKept, match="chmod go-w"):
+        PlanFiles(tmp_path / "plans").save(PLAN)

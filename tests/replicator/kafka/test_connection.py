@@ -1,6 +1,7 @@
 """Frames and answers of a connection; the bytes come from here, not from a broker."""
 
 import asyncio
+import gc
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -125,3 +126,16 @@ async def test_an_answer_given_up_does_not_become_the_next_ones():
         given_up.cancel()
         answer = await asked(connection)
         assert answer.api_versions == [(18, 0, 0)]
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_fails_without_a_line_in_the_log():
+    complaints: list[dict] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    async with connected() as connection:
+        # A task that is cancelled before it begins leaves this behind.
+        connection.send(ApiVersionRequest()).close()
+        async with asyncio.timeout(5):
+            await connection._closed_fut
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []

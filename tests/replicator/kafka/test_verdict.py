@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from replicator.kafka.cluster import StartOver
-from replicator.kafka.verdict import Code, Verdict, named, verdict
+from replicator.kafka.verdict import (
+    NOTHING_APPENDED,
+    Code,
+    Verdict,
+    may_have_appended,
+    named,
+    verdict,
+)
 
 ROOT = Path(__file__).parents[3] / "replicator"
 
@@ -49,3 +56,16 @@ def test_no_other_module_compares_a_code_with_a_bare_number():
 def test_an_error_without_a_code_says_only_its_own_words():
     assert str(StartOver("records are too old")) == "records are too old"
     assert str(StartOver("Produce", [45])) == "Produce: OUT_OF_ORDER_SEQUENCE_NUMBER"
+
+
+PROVED = {2, 10, 18, 19, 32, 45, 76, 87, 100}
+"""The errors that Kafka 4.3 throws before it appends, and at no later step."""
+
+
+@pytest.mark.parametrize("code", range(-1, 140))
+def test_an_error_leaves_an_append_in_doubt_unless_it_is_thrown_before_the_append_only(code):
+    assert may_have_appended(code) is (code not in PROVED | {0})
+
+
+def test_each_proof_that_nothing_was_appended_has_its_reason():
+    assert all(NOTHING_APPENDED.values())

@@ -16,6 +16,7 @@ from replicator.ledger.entry import Entry
 from replicator.ledger.takeover import Takeover
 
 SOURCE, TARGET = UUID(int=1), UUID(int=2)
+LEADER_EPOCH = 5
 
 
 @dataclass
@@ -40,7 +41,7 @@ class End:
     def topic(self, name):
         if not self.shows or self.refuses:
             return None
-        return Topic(self.topic_id, dict.fromkeys(range(10), Leader(1, 5)))
+        return Topic(self.topic_id, dict.fromkeys(range(10), Leader(1, LEADER_EPOCH)))
 
     def leader(self, topic, partition):
         known = self.topic(topic)
@@ -54,6 +55,9 @@ class End:
 
     async def log_end(self, topic, partition):
         return self.end
+
+    async def ask(self, find, request, codes, *, forget):
+        await find()
 
     async def producer_states(self, topic, partition):
         return self.states
@@ -102,9 +106,22 @@ def batch(offset: int, writer: tuple[int, int], sequence: int, count: int) -> by
     return HEADER.pack(*fields) + body
 
 
-def marker(offset: int, writer: tuple[int, int]) -> bytes:
+def marker(offset: int, writer: tuple[int, int], leader_epoch: int = LEADER_EPOCH) -> bytes:
     body = b"\0" * 17
-    fields = (offset, 49 + len(body), 0, 2, 0, CONTROL | TRANSACTIONAL, 0, 0, 0, *writer, -1, 1)
+    fields = (
+        offset,
+        49 + len(body),
+        leader_epoch,
+        2,
+        0,
+        CONTROL | TRANSACTIONAL,
+        0,
+        0,
+        0,
+        *writer,
+        -1,
+        1,
+    )
     return HEADER.pack(*fields) + body
 
 
@@ -118,6 +135,5 @@ def a_taker(monkeypatch, book: Book, source: Any, target: Any, pen: Any = Pen, *
         source=source,
         target=target,
         start="earliest",
-        tell=lambda _: asyncio.sleep(0),
-        **more,
+        **{"tell": lambda _: asyncio.sleep(0), **more},
     )

@@ -15,6 +15,7 @@ from replicator.ledger.entry import (
     encode,
 )
 from replicator.ledger.loss import Loss, LossKind
+from replicator.ledger.sightings import Sighting
 from tests.replicator.ledger.held import held
 
 offsets = st.integers(0, 2**62)
@@ -37,12 +38,25 @@ entries = st.builds(
     mark=st.none() | st.builds(Mark, offsets, offsets, st.integers(0, 32767), sequences),
     losses=small,
     parked=st.none() | st.builds(Loss, st.sampled_from(LossKind), offsets, st.none() | offsets),
+    runs=st.lists(offsets, max_size=4).map(tuple),
 )
 
 
 @given(entries)
 def test_an_entry_reads_as_it_was_written(entry):
     assert decode(*encode(entry)) == entry
+
+
+def test_what_was_seen_of_the_source_goes_with_the_entry_and_makes_no_entry_another():
+    seen = (Sighting(1_795_446_000_000, 1_795_446_007_000, 100, 100),)
+    entry = _plain(seen=seen)
+    assert decode(*encode(entry)).seen == seen
+    assert entry == _plain()
+
+
+def test_sightings_that_cannot_be_read_stop_no_partition():
+    offset, metadata = encode(_plain())
+    assert decode(offset, metadata[:-1] + ',"seen":["a",1]}') == _plain()
 
 
 @given(entries, st.integers(0, 200))
@@ -88,3 +102,8 @@ def test_what_is_no_entry_is_never_guessed_at(metadata):
 
 def _plain(**changes):
     return held(**{"source_offset": 100, "target_offset": 90, "sequence": 10} | changes)
+
+
+def test_the_ends_of_a_runs_topic_with_many_partitions_are_left_out():
+    assert decode(*encode(_plain(runs=(10**12,) * 4))).runs == (10**12,) * 4
+    assert decode(*encode(_plain(runs=(10**12,) * 50))).runs == ()

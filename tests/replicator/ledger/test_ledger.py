@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,7 @@ from replicator.ledger.ledger import (
     virgin,
     witness_group,
 )
+from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.writer import Writer
 from tests.replicator.ledger.coordinator import Coordinator
 from tests.replicator.ledger.held import held
@@ -143,3 +145,21 @@ async def test_what_was_released_may_have_been_taken_at_once():
     freed = replace(CARRIED, custody=Custody.RELEASED, transactional_id=f"{OLD}.free")
     await Ledger(cluster, ROUTE).release(Writer(cluster, OLD), {PLACE: freed})
     assert await shown_in(cluster) == other
+
+
+def decoded(ledger: Ledger, entry: Entry) -> Entry:
+    [[row]] = ledger.offsets({PLACE: entry}).values()
+    return decode(*row[2:])
+
+
+def test_an_entry_is_committed_with_the_ends_of_the_runs_topic():
+    runs = SimpleNamespace(positions=(3, 4))
+    ledger = a_ledger()
+    ledger._runs = runs  # type: ignore[assignment]
+    assert decoded(ledger, TAKEN).runs == (3, 4)
+    lost = Loss(LossKind.LEDGER_TURNED_BACK, 1, 2)
+    assert decoded(ledger, TAKEN.park(lost)).runs == (3, 4)
+    # The runs that parked it lie behind its own position.
+    assert decoded(ledger, replace(TAKEN, runs=(1, 1)).park(lost)).runs == (1, 1)
+    runs.positions = ()
+    assert decoded(ledger, replace(TAKEN, runs=(1, 1))).runs == (1, 1)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
+from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss, went_back
 
 offsets = st.integers(0, 100)
 
@@ -60,3 +60,27 @@ def test_a_loss_says_on_which_side_and_where(kind):
     side = "source" if kind.at_source else "target"
     assert str(Loss(kind, 3, 9)) == f"{kind.value}: {side} offsets [3, 9)"
     assert str(Loss(kind, 3, None, "why")) == f"{kind.value}: {side} offsets [3, ?): why"
+
+
+def test_what_the_target_refuses_or_stamps_is_named_by_the_sources_offsets():
+    """A carrier that names them knows where they stand in the source; in the target they never
+    were, or their place is not known."""
+    for kind in (LossKind.RECORDS_REFUSED, LossKind.TARGET_REFUSES, LossKind.TIMES_CHANGED):
+        assert kind.at_source
+    at_target = {kind.name for kind in LossKind if not kind.at_source}
+    assert at_target == {
+        "TARGET_TRUNCATED",
+        "TARGET_DELETED",
+        "TARGET_RECREATED",
+        "TARGET_TAIL_DELETED",
+        "WRITER_FORGOTTEN",
+    }
+
+
+@given(offsets, offsets)
+def test_a_source_that_went_back_names_what_is_missing_and_no_range_where_nothing_is(position, end):
+    loss = went_back(position, end, (5, 3))
+    assert loss.begin == min(position, end)
+    assert loss.end == (position if end < position else None)
+    assert "leader epoch 3 after 5" in str(loss)
+    assert loss.kind.at_source

@@ -20,7 +20,9 @@ from replicator.ledger.inspection import TargetFindings
 from replicator.ledger.ledger import Ledger, groups_of
 from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.takeover import Takeover
+from replicator.ledger.told_runs import runs_key
 from replicator.ledger.writer import Writer
+from replicator.offsets.runs_tail import LastRun
 from tests.replicator.ledger.ends import SOURCE, TARGET, Book, End, Pen, a_taker, batch, marker
 from tests.replicator.ledger.held import held
 
@@ -54,7 +56,7 @@ def gone_on(entry: Entry, tail: Loss, *accept: TopicPartition) -> Any:
         target=cluster,
         start="earliest",
         tell=lambda _: asyncio.sleep(0),
-        accept=accept,
+        accept=dict.fromkeys(accept, entry.parked),
     )
     return asyncio.run(taker._go_on(ONE, entry, FINE, tail))
 
@@ -95,7 +97,7 @@ HELD = replace(ENTRY, producer_id=7, epoch=3, sequence=50, source_topic=SOURCE, 
     ids=["remembered", "sent nothing", "never wrote", "a taker fenced and died", "forgotten"],
 )
 async def test_a_tail_that_retention_deleted_is_known_or_stops(monkeypatch, states, goes_on_at):
-    target = End(TARGET, 2000, 2002, states, marker(2000, (7, 4)) + marker(2001, (7, 5)))
+    target = End(TARGET, 2000, 2000, states, marker(2000, (7, 4)) + marker(2001, (7, 5)))
     book = Book({ONE: HELD})
     acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
     if goes_on_at is None:
@@ -121,7 +123,7 @@ async def test_a_tail_that_the_cleaner_may_have_ended_is_known_or_stops(
 ):
     """The writer of the last record in the log is another one."""
     log = own + batch(115, (6, 0), 0, 1) + marker(116, (7, 5))
-    target = End(TARGET, 0, 117, states, log)
+    target = End(TARGET, 0, 116, states, log)
     book = Book({ONE: HELD})
     acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
     if goes_on_at is None:
@@ -134,8 +136,8 @@ async def test_a_tail_that_the_cleaner_may_have_ended_is_known_or_stops(
 async def test_records_that_the_target_never_took_stop_and_are_stepped_over(monkeypatch, accept):
     log = batch(100, (7, 3), 50, 10) + batch(110, (7, 3), 65, 5) + marker(115, (7, 5))
     book = Book({ONE: HELD})
-    target = End(TARGET, 0, 116, {7: ProducerState(3, 69)}, log)
-    taker = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target, accept=accept)
+    target = End(TARGET, 0, 115, {7: ProducerState(3, 69)}, log)
+    taker = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target, accept=dict.fromkeys(accept))
     acquired = await taker.acquire([ONE])
     if accept:
         assert acquired.taken[ONE].entry.source_offset == 30
@@ -144,6 +146,81 @@ async def test_records_that_the_target_never_took_stop_and_are_stepped_over(monk
     else:
         assert "source offsets [20, 25)" in acquired.parked[ONE]
         assert book[ONE].parked
+
+
+class ToldRuns:
+    """A runs topic in which the source's [.., end) was told to stand before offset 90."""
+
+    def __init__(self, entry: Entry, end: int, target_end: int = 90) -> None:
+        self._told = {runs_key(ONE, entry): LastRun(end, target_end)}
+
+    async def told_since(self, positions):
+        return self._told
+
+
+@pytest.mark.parametrize("accept", [(), (ONE,)], ids=["", "accepted"])
+@pytest.mark.parametrize("custody", [Custody.HELD, Custody.RELEASED])
+async def test_an_entry_older_than_what_was_told_stops_and_is_stepped_over(
+    monkeypatch, custody, accept
+):
+    entry = replace(HELD, custody=custody, runs=(7,))
+    book = Book({ONE: entry})
+    target = End(TARGET, 0, 120, {}, batch(100, (7, 3), 50, 10) + marker(110, (7, 5)))
+    runs = ToldRuns(entry, 500)
+    tellings: list[Any] = []
+
+    async def tell(told):
+        tellings.append(told)
+
+    source = End(SOURCE, 0, 9000)
+    taker = a_taker(
+        monkeypatch, book, source, target, accept=dict.fromkeys(accept), runs=runs, tell=tell
+    )
+    acquired = await taker.acquire([ONE])
+    landed = 20 if custody is Custody.HELD else 10
+    if accept:
+        assert acquired.taken[ONE].entry.source_offset == 500
+        (loss,) = acquired.taken[ONE].accepted
+        assert (loss.kind, loss.begin, loss.end) == (LossKind.LEDGER_TURNED_BACK, landed, 500)
+        assert not tellings, "the runs topic has them, and these would overrule them"
+    else:
+        assert (
+            f"older than what was mirrored: source offsets [{landed}, 500)"
+            in (acquired.parked[ONE])
+        )
+        assert book[ONE].parked and book[ONE].runs == (7,)
+
+
+@pytest.mark.parametrize("restart_at", [10, 300, 500])
+async def test_an_operator_may_carry_again_what_was_told(monkeypatch, restart_at):
+    entry = replace(HELD, custody=Custody.RELEASED, runs=(7,))
+    source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 120)
+    runs = ToldRuns(entry, 500)
+    more = {"accept": {ONE: None}, "runs": runs, "restart_at": restart_at}
+    taker = a_taker(monkeypatch, Book({ONE: entry}), source, target, **more)
+    assert (await taker.acquire([ONE])).taken[ONE].entry.source_offset == restart_at
+
+
+async def test_runs_told_under_more_losses_are_overruled_by_what_is_carried_on(monkeypatch):
+    entry = replace(HELD, custody=Custody.RELEASED, runs=(7,))
+    runs = ToldRuns(replace(entry, losses=3), 500)
+    source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 120)
+    taker = a_taker(monkeypatch, Book({ONE: entry}), source, target, accept={ONE: None}, runs=runs)
+    assert (await taker.acquire([ONE])).taken[ONE].entry.losses == 4
+
+
+@pytest.mark.parametrize(("end", "target_end"), [(20, 90), (500, 5000)])
+async def test_what_a_writer_told_and_what_the_target_lost_turn_no_ledger_back(
+    monkeypatch, end, target_end
+):
+    entry = replace(HELD, runs=(7,))
+    target = End(TARGET, 0, 111, {}, batch(100, (7, 3), 50, 10) + marker(110, (7, 5)))
+    runs = ToldRuns(entry, end, target_end)
+    source = End(SOURCE, 0, 9000)
+    acquired = await a_taker(monkeypatch, Book({ONE: entry}), source, target, runs=runs).acquire(
+        [ONE]
+    )
+    assert acquired.taken[ONE].entry.source_offset == 20
 
 
 @pytest.mark.parametrize(
@@ -173,7 +250,7 @@ async def test_a_topic_that_a_source_long_denies_was_deleted(monkeypatch):
 async def test_an_operators_word_that_a_topic_was_deleted_is_not_doubted(monkeypatch):
     book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
     source = End(SOURCE, 0, 9000, shows=False)
-    taker = a_taker(monkeypatch, book, source, End(TARGET, 0, 100), accept=[ONE])
+    taker = a_taker(monkeypatch, book, source, End(TARGET, 0, 100), accept={ONE: None})
     acquired = await taker.acquire([ONE])
     assert "source topic was deleted" in str(acquired.taken[ONE].accepted)
 
@@ -356,3 +433,15 @@ async def test_an_entry_that_only_a_coordinator_of_yesterday_has_is_not_believed
     )
     acquired = await taker.acquire([ONE])
     assert acquired.taken[ONE].entry.source_offset == 500
+
+
+async def test_a_loss_that_was_accepted_is_not_taken_for_another_one(monkeypatch):
+    """Another taker has let the partition go on meanwhile, and it was parked again or is held."""
+    listed = Loss(LossKind.SOURCE_CORRUPT, 10, None)
+    for parked in (Loss(LossKind.RECORDS_REFUSED, 20, 21), None):
+        book = Book({ONE: replace(ENTRY, parked=parked)})
+        source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
+        taker = a_taker(monkeypatch, book, source, target, accept={ONE: listed})
+        acquired = await taker.acquire([ONE])
+        assert not acquired.taken
+        assert "changed" in acquired.waiting[ONE]

@@ -46,6 +46,13 @@ def test_a_streams_patterns_are_for_whole_names():
     assert [each.topic for each in found["own"]] == ["a", "b"]
 
 
+def test_patterns_that_do_not_compile_joined_with_each_other_match_each_by_itself():
+    topics = (r"\Qpay.ments", "(?P<kind>order).*", "(?P<kind>click)s")
+    stream = Stream(**SAID, name="own", topics=topics, first_carrier=1000)
+    found = book_of(stream).streams_of("west.east", ["pay.ments", "payments", "orders"], 0)
+    assert found == {"pay.ments": "own", "payments": "default", "orders": "own"}
+
+
 def test_a_new_stream_gets_numbers_that_no_other_has():
     streams = [
         Stream(**SAID, name=name, topics=("a",), first_carrier=first)

@@ -1,10 +1,14 @@
 """Claims about postings: the reader sees one whole, and the one that was posted."""
 
+import os
+import stat
+from types import SimpleNamespace
+
 import pytest
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.ledger.word import Term
-from replicator.spark.posting import Posting, PostingFile, takes_new_epoch
+from replicator.spark.posting import ApplianceFile, Posting, PostingFile, takes_new_epoch
 
 TERM = Term(4000, 1)
 PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
@@ -60,3 +64,14 @@ def test_what_carriers_were_told_holds_on(after):
 )
 def test_what_carriers_were_told_holds_no_more(after):
     assert takes_new_epoch(of_topics("orders", "clicks", orders=5, clicks=5), after)
+
+
+def test_what_is_posted_is_for_its_owner_alone_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        PostingFile(tmp_path / "posting.json").write(Posting(PLAN, 2, TERM))
+        ApplianceFile(tmp_path / "appliance.pickle").write(SimpleNamespace())
+    finally:
+        os.umask(before)
+    found = {it.name: stat.S_IMODE(it.stat().st_mode) for it in tmp_path.iterdir()}
+    assert found == {"posting.json": 0o600, "appliance.pickle": 0o600}

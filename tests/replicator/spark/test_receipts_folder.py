@@ -1,8 +1,11 @@
 """Claims about the folder of receipts: every epoch is a file, found again by region and day."""
 
+import os
+import stat
 from dataclasses import replace
 
 import pyarrow.dataset as dataset
+import pytest
 
 from replicator.carrier.receipts import Receipt
 from replicator.spark.receipts_folder import ReceiptsFolder
@@ -47,3 +50,29 @@ def test_all_receipts_are_read_back_as_one_table(tmp_path):
     assert table["records"].to_pylist() == [10, 10, 10]
     assert set(table["region"].to_pylist()) == {"east"}
     assert table["target_begin"].null_count == 1
+
+
+def modes(folder):
+    """Of the folder and all below it."""
+    return {stat.S_IMODE(each.stat().st_mode) for each in (folder, *folder.rglob("*"))}
+
+
+@pytest.fixture
+def open_umask():
+    """That of a shell which lets everybody write."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_receipts_are_for_their_owner_alone_whatever_the_umask(tmp_path):
+    ReceiptsFolder(tmp_path / "receipts", "east").add([RECEIPT])
+    assert modes(tmp_path / "receipts") == {0o700, 0o600}
+
+
+def test_a_folder_of_receipts_that_others_may_write_to_is_refused(tmp_path):
+    (tmp_path / "receipts").mkdir()
+    (tmp_path / "receipts").chmod(0o777)
+    with pytest.raises(OSError, match="chmod go-w"):
+        ReceiptsFolder(tmp_path / "receipts", "east").add([RECEIPT])

@@ -37,6 +37,7 @@ class PretendAcceptance:
     """Two partitions are parked, of which one has no leader when it is to be accepted."""
 
     trouble = ""
+    bytes_read = 0
 
     def __init__(self, *_: object):
         self.left: dict[TopicPartition, str] = {}

@@ -1,5 +1,8 @@
 """Claims about `sluice replicate` that need neither Spark nor servers: mistakes are told first."""
 
+import logging
+import os
+
 import pytest
 
 from tui.program import run
@@ -30,9 +33,29 @@ def config(tmp_path):
         (["--region", "north"], "sluice: no region 'north'"),
         (["--region", "west"], "sluice: no route leads into 'west'"),
         (["--region", "east", "--adopt", "east>east"], "sluice: no route 'east>east'"),
+        (
+            ["--region", "east", "--master", "spark://spark.east:7077"],
+            "needs the secret that its hosts share: --conf spark.authenticate.secret.file=FILE",
+        ),
         (["--region", "east", "--conf", "spark.executor.memory"], "a setting is KEY=VALUE"),
     ],
 )
 def test_a_mistake_ends_it_with_2_before_anything_is_started(config, capsys, more, told):
     assert run(["replicate", "--config", config, *more]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_state_folder_that_others_may_write_to_ends_it_with_1_and_the_mend(
+    config, tmp_path, caplog
+):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(0o777)
+    root = logging.getLogger()
+    before, handlers = os.umask(0o022), list(root.handlers)
+    root.handlers = [it for it in handlers if it is caplog.handler]
+    try:
+        assert run(["replicate", "--config", config, "--region", "east"]) == 1
+    finally:
+        os.umask(before)
+        root.handlers = handlers
+    assert f"chmod go-w {tmp_path / 'state'}" in caplog.text

@@ -1,0 +1,30 @@
+"""Timestamps that the target gave to a batch: a topic with LogAppendTime takes ours, and changes
+them without an error."""
+
+from __future__ import annotations
+
+from replicator.batches.batch import header_at
+from replicator.carrier.lane import Lane, Unit
+from replicator.ledger.loss import Loss, LossKind
+
+DETAIL = (
+    "message.timestamp.type=LogAppendTime: set CreateTime on the target's topic, then accept-loss; "
+    "batches that were in flight are counted in"
+)
+
+
+def stamped_times(lane: Lane, unit: Unit, log_append_time_ms: int) -> Loss | None:
+    """Returns the loss of timestamps that an acknowledgement tells of, if any.
+
+    Args:
+        unit: in flight, and not acknowledged by this answer yet.
+        log_append_time_ms: of the answer.
+    """
+    if log_append_time_ms < 0:
+        return None
+    # For a duplicate the broker answers the largest timestamp of what it has in the log, whatever
+    # the topic's type: our own one says that nothing was changed.
+    largest = header_at(unit.parcel.data).max_timestamp
+    if unit.is_in_doubt and log_append_time_ms == largest:
+        return None
+    return Loss(LossKind.TIMES_CHANGED, unit.parcel.first_offset, lane.flight_ends_at, DETAIL)

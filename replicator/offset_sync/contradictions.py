@@ -1,0 +1,76 @@
+"""Copies in Redis beside what Kafka says: why a group is not moved forward by them.
+
+Redis carries copies of other regions' commits, and the runs that translate them. Anyone who may
+write to Redis can change both. Kafka itself has the group's commit in its own region, and here the
+ledger and the log's end. Knowing less moves nothing: a reason is only given where both speak.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replicator.planning.knowledge import PartitionFacts, Progress
+from replicator.progress.aggregate import Known
+
+
+def is_forward(wanted: Progress, held: Progress | None) -> bool:
+    """True if a group would go on behind a record that it would read from where it stands."""
+    if held is None or wanted.offset > held.offset:
+        return True
+    return _vector_ahead(wanted, held) is not None
+
+
+def of_commit(copied: Progress, own: Progress | None) -> str | None:
+    """Why a copied commit is not the group's own.
+
+    Args:
+        own: what the group's own region has for it, asked for after the copy was read; None:
+            nothing.
+    """
+    if own is None:
+        return f"the copy has a commit at {copied.offset}, its own region has none"
+    if copied.offset > own.offset:
+        return f"the copy has a commit at {copied.offset}, its own region at {own.offset}"
+    region = _vector_ahead(copied, own)
+    if region is None:
+        return None
+    has_read, own_read = copied.vector[region], own.vector.get(region, 0)
+    return f"the copy has {region} read up to {has_read}, its own region up to {own_read}"
+
+
+def of_runs(facts: PartitionFacts) -> str | None:
+    """Why the runs in this region's Redis are not those of this region's log."""
+    if facts.there_log is None:
+        return None
+    for region, known in facts.there.known.items():
+        if known.runs.target_end > facts.there_log.end:
+            landed = known.runs.target_end
+            return f"runs from {region} end at {landed}, the log here at {facts.there_log.end}"
+        if reason := _beside_ledger(region, known):
+            return reason
+    return None
+
+
+def _beside_ledger(region: str, known: Known) -> str | None:
+    """Everything before the entry's source offset stands before its target offset, and the rest
+    at or behind it."""
+    # After an accepted loss a rewound source's runs give way only as it is carried again.
+    if known.passed is None or known.losses or known.numbering.cuts:
+        return None
+    passed, runs = known.passed, known.runs.piece()
+    into = passed.source_offset - runs.sources
+    before, after = into > 0, into < runs.counts
+    ends = (runs.targets + np.minimum(runs.counts, into))[before]
+    begins = (runs.targets + np.maximum(0, into))[after]
+    entry = f"the ledger here has passed {passed.source_offset} at {passed.target_offset}"
+    if len(ends) and ends.max() > passed.target_offset:
+        return f"runs from {region} before that end at {ends.max()}, {entry}"
+    if len(begins) and begins.min() < passed.target_offset:
+        return f"runs from {region} behind that begin at {begins.min()}, {entry}"
+    return None
+
+
+def _vector_ahead(one: Progress, other: Progress) -> str | None:
+    """The first region of which the one has read more."""
+    ahead = (name for name, it in one.vector.items() if it > other.vector.get(name, 0))
+    return min(ahead, default=None)

@@ -1,0 +1,45 @@
+"""Positions that are kept where they are because Redis and Kafka contradict each other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+from balancer.plan import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class Refusals:
+    """Refusals of a region; each is told when it begins and when it ends."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, Mapping[TopicPartition, str]] = {}
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._reasons.values()))
+
+    def has(self, group: str) -> bool:
+        return group in self._reasons
+
+    def found(self, group: str, reasons: Mapping[TopicPartition, str]) -> None:
+        """All that is refused of a group by its last look."""
+        before = self._reasons.pop(group, {})
+        if reasons:
+            self._reasons[group] = reasons
+        for place, reason in reasons.items():
+            if place not in before:
+                logger.error(
+                    "event=copies-contradict group %r on %s-%d stays where it is: %s; find out who "
+                    "writes to this Redis",
+                    group,
+                    *place,
+                    reason,
+                )
+        for place in before.keys() - reasons.keys():
+            logger.warning("event=copies-agree group %r on %s-%d", group, *place)
+
+    def only(self, groups: Collection[str]) -> None:
+        """Forgets the groups that are not followed any more."""
+        self._reasons = {group: it for group, it in self._reasons.items() if group in groups}

@@ -1,0 +1,226 @@
+"""A partition whose leader holds records that no follower has, and a clean election behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import (
+    Array,
+    CompactArray,
+    CompactString,
+    Int8,
+    Int16,
+    Int32,
+    Schema,
+    String,
+    TaggedFields,
+)
+from confluent_kafka import KafkaException, Producer
+
+from deploy.lab.kafka import KafkaCluster
+from deploy.lab.wait import until
+from replicator.kafka.verdict import Code
+from replicator.kafka.wire.leader_epoch import LeaderEpochRequest
+from tests.live.stage import Stage
+
+LEADER, FOLLOWER = 1, 2
+REPLICATED_BY_TWO = [[LEADER, FOLLOWER]]
+PATIENCE_SECONDS = 60.0
+
+
+class ReassignResponse(Response):
+    API_KEY = 45
+    API_VERSION = 0
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        ("error_code", Int16),
+        ("error_message", CompactString()),
+        (
+            "topics",
+            CompactArray(
+                ("topic", CompactString()),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("partition", Int32),
+                        ("error_code", Int16),
+                        ("error_message", CompactString()),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class ReassignStruct(RequestStruct):
+    API_KEY = 45
+    API_VERSION = 0
+    FLEXIBLE_VERSION = True
+    RESPONSE_TYPE = ReassignResponse
+    SCHEMA = Schema(
+        ("timeout_ms", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("topic", CompactString()),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("partition", Int32),
+                        ("replicas", CompactArray(Int32)),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class ReassignRequest(Request[ReassignStruct]):
+    """AlterPartitionReassignments: the order of partition 0's replicas; the first is preferred."""
+
+    API_KEY = 45
+
+    def __init__(self, topic: str, replicas: list[int]):
+        self._topics = [(topic, [(0, replicas, {})], {})]
+
+    def build(self, request_struct_class: type[ReassignStruct]) -> ReassignStruct:
+        return request_struct_class(10_000, self._topics, {})
+
+
+class ElectResponse(Response):
+    API_KEY = 43
+    API_VERSION = 1
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        ("error_code", Int16),
+        (
+            "topics",
+            Array(
+                ("topic", String()),
+                (
+                    "partitions",
+                    Array(("partition", Int32), ("error_code", Int16), ("error_message", String())),
+                ),
+            ),
+        ),
+    )
+
+
+class ElectStruct(RequestStruct):
+    API_KEY = 43
+    API_VERSION = 1
+    RESPONSE_TYPE = ElectResponse
+    SCHEMA = Schema(
+        ("election_type", Int8),
+        ("topics", Array(("topic", String()), ("partitions", Array(Int32)))),
+        ("timeout_ms", Int32),
+    )
+
+
+class ElectRequest(Request[ElectStruct]):
+    """ElectLeaders: the preferred leader of partition 0. An admin client would send this to any
+    broker, also to one that is stopped."""
+
+    API_KEY = 43
+
+    def __init__(self, topic: str):
+        self._topics = [(topic, [0])]
+
+    def build(self, request_struct_class: type[ElectStruct]) -> ElectStruct:
+        return request_struct_class(0, self._topics, 10_000)
+
+
+class DeposedLeader:
+    """Partition 0 of a topic; all brokers run again at the end of the `with` block.
+
+    Args:
+        stage: its topic is replicated by broker 1, which leads it, and broker 2.
+    """
+
+    def __init__(self, cluster: KafkaCluster, stage: Stage) -> None:
+        self._cluster, self._topic, self._admin = cluster, stage.topic, cluster.admin()
+        self._carrying = stage.carrying
+        self._paused: set[int] = set()
+
+    def __enter__(self) -> DeposedLeader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in list(self._paused):
+            self._resume(number)
+        if LEADER not in self._cluster.processes:
+            self._cluster.restart(LEADER)
+        self._cluster.wait_ready()
+
+    def prefer_the_follower(self) -> None:
+        """The follower becomes the preferred leader, and no election is held yet."""
+        self._ask(ReassignRequest(self._topic, [FOLLOWER, LEADER]))
+
+    def _ask(self, request: Any) -> None:
+        response = self._carrying._await(self._carrying._cluster.send(LEADER, request))
+        assert response.error_code == 0, response
+        assert response.topics[0][1][0][1] == 0, response
+
+    def stop_the_follower(self) -> None:
+        """The follower stays in the set of in-sync replicas, for as long as its session lasts."""
+        self._pause(FOLLOWER)
+
+    def answer_the_followers_fetch(self) -> None:
+        """One record answers the fetch that the follower had sent; later ones reach no follower."""
+        errors: list[object] = []
+        producer = Producer({**self._cluster.librdkafka_options(), "acks": 1})
+        producer.produce(
+            self._topic, b"", partition=0, on_delivery=lambda error, _: errors.append(error)
+        )
+        producer.flush(PATIENCE_SECONDS)
+        assert errors == [None]
+
+    def by_a_kill(self) -> None:
+        self._cluster.kill(LEADER)
+        self._resume(FOLLOWER)
+        self._until_the_follower_leads()
+
+    def by_a_stall(self) -> None:
+        """The leader is stopped until its session has expired, and wakes."""
+        self._pause(LEADER)
+        self._resume(FOLLOWER)
+        self._until_the_follower_leads()
+        self._resume(LEADER)
+
+    def by_a_preferred_election(self) -> None:
+        self._ask(ElectRequest(self._topic))
+        # Before, the follower would still be given what it lacks.
+        assert until(self._is_deposed, PATIENCE_SECONDS)
+        self._resume(FOLLOWER)
+        self._until_the_follower_leads()
+
+    def _is_deposed(self) -> bool:
+        cluster = self._carrying._cluster
+        asked = cluster.send(LEADER, LeaderEpochRequest(self._topic, 0, 0))
+        code = self._carrying._await(asked).topics[0][1][0][0]
+        return bool(code == Code.NOT_LEADER_OR_FOLLOWER)
+
+    def _pause(self, number: int) -> None:
+        self._cluster.pause(number)
+        self._paused.add(number)
+
+    def _resume(self, number: int) -> None:
+        self._cluster.resume(number)
+        self._paused.discard(number)
+
+    def _until_the_follower_leads(self) -> None:
+        def leads() -> bool:
+            try:
+                told = self._admin.list_topics(self._topic, timeout=2)
+            except KafkaException:
+                return False
+            return bool(told.topics[self._topic].partitions[0].leader == FOLLOWER)
+
+        assert until(leads, PATIENCE_SECONDS)

@@ -1,0 +1,110 @@
+"""Redis is not believed where it contradicts Kafka: no passive group moves over unread records.
+
+Whoever may write to a region's Redis can say there that a group has read more, or that records
+stand elsewhere, than the regions' own logs say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from redis import Redis
+
+from replicator.offset_sync.due import LATE_MS
+from replicator.offsets.offset_store import OffsetStore
+from replicator.offsets.packed_map import pack_stretch
+from replicator.offsets.stretch import Gathering
+from replicator.planning.knowledge import Progress
+from replicator.progress.vector_metadata import encode as vector_metadata
+from tests.live.test_sync import Scene, scene  # noqa: F401
+
+# ruff: noqa: F811
+
+WHERE_IT_WAS = Progress(0, {"west": 3, "east": 0})
+
+
+@pytest.fixture
+def followed(scene: Scene) -> Scene:
+    """A group that has read three records of the west, as every server says."""
+    scene.commit(3)
+    scene.once()
+    assert scene.held() == WHERE_IT_WAS
+    return scene
+
+
+def forge_commit(scene: Scene, offset: int, vector: dict[str, int] | None = None) -> None:
+    """In the east's Redis alone."""
+    named = {scene.regions.name[name]: it for name, it in (vector or {}).items()}
+    row = (scene.group, scene.place, offset, vector_metadata(named) if named else "")
+    scene.regions.copied_only("east", "west", [row])
+
+
+def commit_unseen(scene: Scene, offset: int) -> None:
+    """To the west's brokers, before anything is copied."""
+    asyncio.run(scene.regions._committed("west", [(scene.group, scene.place, offset, "")]))
+
+
+def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) -> None:
+    """In place of what the east's Redis was told of one route into the east."""
+    route = scene.regions.route(origin, "east")
+    forged = Gathering(0)
+    forged.land(source, target, count)
+    with Redis.from_url(scene.regions.url("east")) as client:
+        client.delete(*client.scan_iter(f"sluice:runs:{route.key}:*"))
+    with OffsetStore(scene.regions.url("east"), route.key) as store:
+        key = scene.regions.key(origin, "east", scene.place)
+        store.copy(key, [pack_stretch(each) for each in forged.take()])
+
+
+@pytest.mark.parametrize(("offset", "vector"), [(14, None), (3, {"west": 10, "east": 5})])
+def test_a_commit_that_the_groups_own_region_does_not_have_moves_nothing(
+    followed, offset, vector, caplog
+):
+    forge_commit(followed, offset, vector)
+    with caplog.at_level(logging.WARNING):
+        followed.once()
+        followed.once()
+    assert followed.held() == WHERE_IT_WAS
+    assert followed.sync.counts.refused == 1
+    said = [line for line in caplog.messages if line.startswith("event=copies-contradict ")]
+    assert len(said) == 1
+    assert followed.group in said[0] and f"{followed.place.topic}-0" in said[0]
+
+
+def test_once_the_commit_is_in_its_own_regions_log_the_group_follows_it(followed, caplog):
+    forge_commit(followed, 14)
+    followed.once()
+    commit_unseen(followed, 14)
+    with caplog.at_level(logging.WARNING):
+        followed.once()
+        assert followed.held() == WHERE_IT_WAS
+        followed.once(LATE_MS)
+    assert followed.held() == Progress(4, {"west": 10, "east": 4})
+    assert followed.sync.counts.refused == 0
+    assert any(line.startswith("event=copies-agree ") for line in caplog.messages)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(0, 9), (0, 900)],
+    ids=["behind what the ledger passed", "beyond the log's end"],
+)
+def test_runs_that_contradict_this_regions_ledger_move_nothing(followed, source, target, caplog):
+    """The group has read nothing of the east, whose records stand at 0 to 4 here."""
+    forge_runs(followed, "east", source, target, 5)
+    followed.commit(4)
+    with caplog.at_level(logging.WARNING):
+        followed.once()
+    assert followed.held() == WHERE_IT_WAS
+    assert followed.sync.counts.refused == 1
+    assert any(line.startswith("event=copies-contradict ") for line in caplog.messages)
+
+
+def test_a_region_whose_brokers_do_not_answer_is_followed_by_its_copies(followed, monkeypatch):
+    region = followed.sync._regions[followed.regions.name["west"]]
+    monkeypatch.setattr(region.own_word, "_ask", lambda groups, places: None)
+    followed.commit(14)
+    followed.once()
+    assert followed.held() == Progress(4, {"west": 10, "east": 4})

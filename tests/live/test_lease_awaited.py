@@ -1,0 +1,87 @@
+"""Claims about a balancer whose transactional id has no ready coordinator yet: it waits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from aiokafka.protocol.coordination import FindCoordinatorRequest
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
+
+from deploy.lab.kafka import KafkaCluster as LabCluster
+from deploy.lab.wait import until
+from replicator.balancing.tenure import Tenure
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.cluster import TRANSACTION, Cluster
+from replicator.placements.balance_log import TOPIC
+from replicator.placements.records import Lease
+
+COORDINATOR, HOLDER = 1, 2
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture
+def two_brokers(make_cluster) -> LabCluster:
+    """The topic's only replica is on one broker; the coordinators are where they may be."""
+    cluster = make_cluster("two", brokers=2, properties={"broker.session.timeout.ms": 60_000})
+    config = {"cleanup.policy": "compact"}
+    cluster.create_topics(NewTopic(TOPIC, 1, replica_assignment=[[HOLDER]], config=config))
+    return cluster
+
+
+async def coordinated_region(settings: KafkaCluster) -> str:
+    """A region whose balancer's transactional id is not coordinated by the topic's broker."""
+    cluster = Cluster("two", settings)
+    await cluster.open()
+    try:
+        for number in range(1000):
+            name = f"east-{number}"
+            request = FindCoordinatorRequest(f"sluice.{name}.balancer", TRANSACTION)
+            found = await cluster.send(await cluster.anyone(), request)
+            if not found.error_code and found.coordinator_id == COORDINATOR:
+                return name
+            await asyncio.sleep(0.05 if found.error_code else 0)
+    finally:
+        await cluster.close()
+    raise AssertionError("every id has the same coordinator")
+
+
+def leave_transaction(cluster: LabCluster, region: str) -> Producer:
+    """Of a balancer that was killed while it wrote a placement."""
+    options = {"transactional.id": f"sluice.{region}.balancer", "log_level": 0}
+    producer = Producer({**cluster.librdkafka_options(), **options})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(TOPIC, key=b"left", value=b"behind")
+    assert producer.flush(30) == 0
+    return producer
+
+
+async def test_a_balancer_waits_while_the_transaction_before_it_is_completed(
+    two_brokers: LabCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Not by way of the broker that will stand still: looking for the coordinator would take long.
+    settings = KafkaCluster(bootstrap=(two_brokers.bootstrap.split(",")[COORDINATOR - 1],))
+    region = await coordinated_region(settings)
+    left = await asyncio.to_thread(leave_transaction, two_brokers, region)
+    caplog.set_level(logging.WARNING, "replicator")
+    tenure = Tenure("two", settings, region, "me")
+    # Its marker cannot be written: until then InitProducerId answers CONCURRENT_TRANSACTIONS.
+    two_brokers.pause(HOLDER)
+    opening = asyncio.create_task(tenure._open())
+    try:
+        is_said = lambda: opening.done() or "event=lease-awaited" in caplog.text  # noqa: E731
+        assert await asyncio.to_thread(until, is_said, PATIENCE_SECONDS)
+        assert not opening.done(), opening.exception()
+        assert "CONCURRENT_TRANSACTIONS" in caplog.text
+    finally:
+        two_brokers.resume(HOLDER)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await opening
+    await tenure.write([Lease(route=region, at_ms=1, who="me", since_ms=1)])
+    lease = tenure._log.read().lease(region)
+    assert lease and lease.who == "me"
+    assert caplog.text.count("event=lease-awaited") == 1
+    del left

@@ -1,0 +1,50 @@
+"""Fetches whose batches unfold to more together than is ever opened at once."""
+
+import pytest
+
+from replicator.audit.log_reading import LogReading
+from replicator.batches.batch import BrokenBatch
+from replicator.batches.codec import UNFOLDED_BYTES_MAX, Codec
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.cluster import Fetched
+from replicator.offsets.spans import Span
+from tests.replicator.batches.source_batches import encoded, one_record
+
+
+class Log:
+    """Gives as many batches as fit, and at least one."""
+
+    def __init__(self, *batches: bytes) -> None:
+        self.batches = batches
+
+    async def fetch(self, topic, partition, offset, bytes_max, *, read_committed):
+        found = b""
+        for each in self.batches[offset:]:
+            if found and len(found) + len(each) > bytes_max:
+                break
+            found += each
+        end = len(self.batches)
+        return Fetched(end, end, (), memoryview(found))
+
+
+def folded(offset: int, size: int) -> bytes:
+    return encoded([one_record(offset, bytes(size))], codec=Codec.ZSTD)
+
+
+async def read(*batches: bytes):
+    reading = LogReading("west", KafkaCluster(bootstrap=("h:1",)), 10.0)
+    reading._cluster = Log(*batches)  # type: ignore[assignment]
+    span = Span(0, len(batches))
+    return await reading.read("flights", 0, span, committed=False, with_prints=True)
+
+
+async def test_batches_that_unfold_too_far_together_are_read_one_by_one():
+    sizes = [1, UNFOLDED_BYTES_MAX * 2 // 3, UNFOLDED_BYTES_MAX * 2 // 3, 1]
+    found = await read(*(folded(offset, size) for offset, size in enumerate(sizes)))
+    assert found.prints.offset.tolist() == [0, 1, 2, 3]
+    assert all(found.prints.bytes >= sizes)
+
+
+async def test_one_batch_that_unfolds_too_far_is_named():
+    with pytest.raises(BrokenBatch, match=r"offsets 1\.\.1.*more than 100 MiB"):
+        await read(folded(0, 1), folded(1, UNFOLDED_BYTES_MAX), folded(2, 1))
