@@ -1,4 +1,4 @@
-"""Memory is a number of partitions, and never less than was measured."""
+"""Memory of a carrier: converts to a number of partitions, and is never below a measurement."""
 
 import json
 from pathlib import Path
