@@ -13,7 +13,7 @@ from balancer.decision.loads import Shares, Where
 from balancer.plan import TopicPartition
 
 ALIKE = 0.5
-"""Part of a hot partition's load from which another partition of the topic is about as heavy."""
+"""Part of a hot partition's load with which another partition of its topic is about as heavy."""
 NAMED_MAX = 5
 
 

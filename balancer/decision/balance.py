@@ -15,8 +15,8 @@ from balancer.packing.bounds import ROUNDING, heaviest_at_least
 def is_balanced(view: RouteView, limits: Limits) -> bool:
     """Returns True when a sticky plan would move nothing.
 
-    Returns False also when only a plan can tell: when a partition is new, its carrier is gone, it
-    is not on the carrier of its pin, or it is hot and shares its carrier.
+    Returns False also when only a plan can tell: a partition is new, has lost its carrier, is not
+    where it is pinned, or is hot and shares its carrier.
     """
     carriers = sorted(set(view.carriers))
     index = {carrier: at for at, carrier in enumerate(carriers)}

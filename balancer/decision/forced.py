@@ -43,7 +43,7 @@ def forced(view: RouteView, limits: Limits, *, relieves: bool = True) -> Placeme
         replace(move, reason=Reason.TOO_MANY) if move.partition in leaving else move
         for move in found.moves
     )
-    # The bound is that of any placement: a partition that stays here is not pinned.
+    # `place` took the partitions that stay for pinned ones; the bound is that of any placement.
     bound = heaviest_of_any(view, limits)
     return housed(replace(found, moves=tuple(moves), bound=bound), view, limits)
 

@@ -42,7 +42,10 @@ class Presence:
 
 
 def frozen(presence: Presence, rules: Rules) -> str | None:
-    """Returns the reason for mandatory moves only and no fewer carriers; None without a reason."""
+    """Returns why the route is frozen: mandatory moves only, and no carrier is removed.
+
+    Returns None when it is not frozen.
+    """
     reasons = []
     if presence.keeps_vanished(rules):
         reasons.append(f"{presence.vanished} of {presence.placed} partitions are gone at once")
@@ -58,9 +61,9 @@ class Freeze:
     """State of the freeze between rounds; times in milliseconds since 1970.
 
     Args:
-        since_ms: begin of the freeze; None when the route is not frozen.
-        vanished_since_ms: begin of the time in which too many partitions are gone; None when they
-            are not, or are believed to be deleted.
+        since_ms: start of the freeze; None when the route is not frozen.
+        vanished_since_ms: time since which too many partitions are gone; None when they are not, or
+            when they are believed to be deleted.
         was_measured: True when enough partitions were measured at least once.
     """
 

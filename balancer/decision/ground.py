@@ -28,7 +28,8 @@ class Ground:
     """Inputs of one round.
 
     Args:
-        route: view to place; its `before` is the active placement, with partitions that are gone.
+        route: view to place; its `before` is the active placement, partitions that are gone
+            included.
         wanted: number of wanted carriers; None when loads were never known.
         impossible: pins that are not obeyed because the route has no such carrier.
     """

@@ -165,8 +165,8 @@ def _relieved(
 ) -> Placement | None:
     """Returns a sticky plan for less slack, so that it relieves further.
 
-    Returns `sticky` when the other plan, within the allowed number of moves, leaves a heavier
-    carrier.
+    Returns `sticky` when there is no such plan, or when that plan, within the allowed number of
+    moves, leaves a heavier carrier.
     """
     further = _sticky(view, route, replace(limits, slack=limits.slack * RELIEF), rules)
     if sticky is None or further is None or _heaviest(further) > _heaviest(sticky):

@@ -17,8 +17,8 @@ WORTH = 0.01
 def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
     """Returns a sticky plan with at most `most` voluntary moves.
 
-    If only relieving moves are left within that maximum, and they do not reduce the excess, none of
-    them is made: the next round would move the same partitions again.
+    Relieving moves are left out when they are the only voluntary ones within that maximum and do
+    not reduce the excess: the next round would move the same partitions again.
     """
     whole = housed(place(view, limits, Scope.STICKY), view, limits)
     some = capped(whole, view, limits, most)

@@ -52,7 +52,7 @@ def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
         topics: names of the topics that exist at the source.
 
     Raises:
-        BadThroughput: the text is no JSON, has no such cluster, or an entry is malformed.
+        BadThroughput: the text is not JSON, has no such cluster, or an entry is malformed.
     """
     try:
         stats = json.loads(text, object_pairs_hook=_once)["stats"][cluster]

@@ -51,17 +51,17 @@ class Window:
 
 
 def sustained(windows: Iterable[Window], now_ms: int, length_ms: int) -> Rate | None:
-    """Returns the rate that was not exceeded for PERCENT of a time; None if no window ends in it.
+    """Returns the rate that was not exceeded for PERCENT of a period; None if no window ends in it.
 
-    When the windows cover only part of the time, the result lies between that rate and their mean:
-    the smaller the part, the nearer to the mean. Bytes and records are computed separately, since
-    they need not be high at the same time.
+    When the windows cover only part of the period, the result lies between that rate and their
+    mean. The smaller the part, the nearer it is to the mean. Bytes and records are computed
+    separately, since they need not be high at the same time.
 
     Args:
-        windows: windows in any order, without overlaps. A window that began before the time counts
-            with the part that lies within the time.
-        now_ms: end of the time, in milliseconds since 1970.
-        length_ms: length of the time.
+        windows: windows in any order, without overlaps. A window that began before the period
+            counts with the part that lies within the period.
+        now_ms: end of the period, in milliseconds since 1970.
+        length_ms: length of the period.
     """
     begin_ms = now_ms - length_ms
     recent = [window for window in windows if window.end_ms > begin_ms]
@@ -82,7 +82,7 @@ def _expected(rates: Sequence[float], passed_ms: Sequence[int], length_ms: int) 
 
 
 def _quantile(rates: Sequence[float], passed_ms: Sequence[int]) -> float:
-    """Returns the lowest rate that is not exceeded for PERCENT of the time that passed."""
+    """Returns the lowest rate that is not exceeded for PERCENT of the windows' time."""
     order = np.argsort(rates, kind="stable")
     passed = np.cumsum(np.array(passed_ms, dtype=np.int64)[order])
     at = int((100 * passed >= PERCENT * passed[-1]).argmax())

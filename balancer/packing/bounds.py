@@ -18,11 +18,11 @@ PARTS_MAX = 16
 
 
 def heaviest_at_least(shares: Shares, carriers: int, base: Shares | None = None) -> float:
-    """Returns a load that the heaviest carrier reaches or exceeds in every packing.
+    """Returns a lower bound for the load of the heaviest carrier in any packing.
 
     The bound is the largest of the mean load, the largest item, the largest base, and one sum for
-    every k: the k + 1 smallest of the k * carriers + 1 largest items. Some carrier holds at least
-    k + 1 of those items.
+    every k. That sum is of the k + 1 smallest of the k * carriers + 1 largest items: some carrier
+    holds at least k + 1 of the latter.
 
     Args:
         shares: share of each item.
@@ -48,7 +48,7 @@ def heaviest_at_least(shares: Shares, carriers: int, base: Shares | None = None)
 
 
 def carriers_at_least(shares: Shares, capacity: float, items_max: int | None = None) -> int:
-    """Returns a number of carriers of this capacity that every packing needs.
+    """Returns a lower bound for the number of carriers of this capacity that a packing needs.
 
     An item above the capacity counts as an item that fills one carrier.
 

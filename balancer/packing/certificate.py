@@ -13,7 +13,7 @@ LARGER_MAX = 32
 
 
 def moves_at_least(packing: Packing, limit: float) -> int:
-    """Returns the certificate: every plan without a carrier above the limit moves so many items.
+    """Returns the certificate: a lower bound for the moves of any plan within the limit.
 
     A carrier above the limit gives away at least as many items as its largest ones must be to cover
     its excess. That count is too low when the largest items fit on no other carrier. Then either
@@ -36,9 +36,9 @@ def moves_at_least(packing: Packing, limit: float) -> int:
 
 
 def _too_large(packing: Packing, carrier: int, largest: Shares, limit: float) -> set[int]:
-    """Returns how many of the largest items to examine as a group that stays.
+    """Returns the sizes of the groups of largest items that are examined.
 
-    These are the largest item alone, and all items that fit on no other carrier as it is.
+    One group is the largest item alone, the other all items that fit on no other carrier as it is.
     """
     others = np.delete(packing.loads, carrier)
     room = limit * (1 + ROUNDING) - float(others.min(initial=np.inf))

@@ -75,7 +75,7 @@ class _Burdened(NamedTuple):
 def relieve(packing: Packing, limit: float, effort: Effort) -> bool:
     """Exchanges items until no carrier is above the limit; returns True when that succeeds.
 
-    Exchanges that helped stay made in both cases.
+    Exchanges that helped are kept in both cases.
 
     Args:
         effort: budget, reduced by the looks that are spent.

@@ -169,7 +169,7 @@ def test_a_full_plan_that_makes_room_only_as_a_whole_waits_until_room_is_made():
     first = route.round(CROWDED.shares, **lag)
     assert {Trigger.TOO_MANY, Trigger.LAG_STAYS} <= set(first.triggers)
     assert reasons(first) == {Reason.TOO_MANY}
-    # The first round has put the answer to the lag off.
+    # The first round put off the answer to the lag.
     assert Trigger.LAG_STAYS in route.round(CROWDED.shares, **lag).triggers
     assert Trigger.LAG_STAYS not in route.round(CROWDED.shares, **lag).triggers
 

@@ -1,4 +1,4 @@
-"""Memory of a carrier: converts to a number of partitions, and is never below a measurement."""
+"""Carrier memory: a limit allows so many partitions, and no estimate is below a measurement."""
 
 import json
 from pathlib import Path

@@ -19,7 +19,7 @@ def minute(at, rate, length=1):
     """Returns a window with `rate` records of ten bytes a second.
 
     Args:
-        at: begin of the window, in minutes after noon.
+        at: start of the window, in minutes after noon.
         length: length of the window in minutes.
     """
     records = rate * 60 * length
