@@ -1,1 +1,1 @@
-"""Decides which carrier carries which partitions. Knows no Kafka, no Spark, no clock."""
+"""Balancing decisions: which carrier carries which partitions. Uses no Kafka, Spark or clock."""

@@ -1,4 +1,4 @@
-"""Which carrier carries which partitions, and which carriers share a Spark task."""
+"""Plans: the partitions of every carrier, and the carriers of every Spark task."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic; the same number on both ends of a route."""
+    """Partition of a topic; its number is the same in the source and the target of a route."""
 
     topic: str
     partition: int
 
 
 class CarrierId(NamedTuple):
-    """One carrier of one route; `route` is the route's key, as in "west.east"."""
+    """Carrier of a route; `route` is the key of the route, such as "west.east"."""
 
     route: str
     number: int
@@ -26,7 +26,7 @@ class CarrierId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every carrier carries. A carrier with nothing to do is listed, with nothing."""
+    """Partitions of every carrier. An idle carrier is listed with no partitions."""
 
     version: int = 0
     loads: Mapping[CarrierId, tuple[TopicPartition, ...]] = field(
@@ -35,18 +35,18 @@ class Plan:
 
     @property
     def partitions(self) -> int:
-        """How many partitions the plan places, all routes together."""
+        """Number of partitions that the plan places, over all routes."""
         return sum(map(len, self.loads.values()))
 
     def carriers(self, route: str) -> tuple[CarrierId, ...]:
         return tuple(sorted(carrier for carrier in self.loads if carrier.route == route))
 
     def renewed(self) -> Plan:
-        """The same loads under the next version: carriers start a new epoch with it."""
+        """Returns the same loads under the next version; carriers start a new epoch with it."""
         return replace(self, version=self.version + 1)
 
     def to_json(self) -> str:
-        """Compact text: partitions of one topic share its name."""
+        """Returns compact JSON, in which the partitions of a topic share its name."""
         loads = [
             {
                 "route": carrier.route,
@@ -59,7 +59,10 @@ class Plan:
 
     @staticmethod
     def from_json(text: str) -> Plan:
-        """The plan that `to_json` wrote. Raises ValueError or KeyError on anything else."""
+        """Returns the plan that `to_json` wrote.
+
+        Raises ValueError, KeyError or TypeError for any other text.
+        """
         found: dict[str, Any] = json.loads(text)
         loads = {
             CarrierId(load["route"], load["carrier"]): tuple(
@@ -73,16 +76,19 @@ class Plan:
 
 
 def carriers_shared_out(routes: Collection[str], slots: int) -> dict[str, int]:
-    """How many carriers each route gets when the task slots are shared out: one at least."""
+    """Returns the number of carriers per route when the routes share the slots: at least 1 each."""
     share, rest = divmod(slots, max(1, len(routes)))
     return {route: max(1, share + (at < rest)) for at, route in enumerate(sorted(routes))}
 
 
 def bins(plan: Plan, slots: int) -> tuple[tuple[CarrierId, ...], ...]:
-    """Which carriers share a Spark task; carriers with nothing to carry are left out.
+    """Groups the busy carriers into Spark tasks; carriers without partitions are left out.
 
-    Never more bins than task slots: a task without a slot would wait for a whole epoch. Dealt out
-    route by route, so that no bin has two carriers more of a route than another has.
+    There are never more bins than task slots: a task without a slot would wait for a whole epoch.
+    The carriers are dealt out route by route, so the numbers of a route's carriers in two bins
+    differ by at most one.
+
+    Raises ValueError when there is no task slot.
     """
     if slots < 1:
         raise ValueError("no task slots: Spark has no executor yet")

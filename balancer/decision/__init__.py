@@ -1,4 +1,4 @@
-"""Decides, route by route, how many carriers there are and which partitions each of them carries.
+"""Decides for each route how many carriers there are, and which partitions each of them carries.
 
-Time is an argument; what is decided is a value that says why.
+Time is an argument. A decision is a value that states its reasons.
 """

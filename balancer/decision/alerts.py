@@ -1,4 +1,4 @@
-"""What people have to know about a route, and what they can do about it."""
+"""Alerts of a route: conditions that operators have to know, and their remedies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from balancer.decision.loads import Shares, Where
 from balancer.plan import TopicPartition
 
 ALIKE = 0.5
-"""Where the other partitions of a topic have at least this part of what a hot one has, they are
-about as heavy."""
+"""Part of a hot partition's load with which another partition of its topic is about as heavy."""
 NAMED_MAX = 5
 
 
 class AlertName(StrEnum):
-    """What is the matter."""
+    """Kind of an alert."""
 
     HOT_PARTITION = "hot partition"
     RESIZE = "more carriers needed"
@@ -34,11 +33,13 @@ class AlertName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing that is the matter with a route, for as long as its rounds give it.
+    """Condition of a route that needs attention; it lasts as long as the rounds report it.
 
     Args:
-        text: with what can be done.
-        evidence: the numbers that it is said for.
+        name: kind of the alert.
+        route: key of the route.
+        text: description and remedy.
+        evidence: numbers that the alert is based on.
     """
 
     name: AlertName
@@ -48,8 +49,10 @@ class Alert:
 
 
 def hot_partitions(route: str, shares: Shares, threshold: float) -> list[Alert]:
-    """One for each partition with more than a carrier shall carry; its evidence is what each
-    partition of its topic has."""
+    """Returns an alert for each partition above the threshold.
+
+    The evidence is the load of each partition of its topic.
+    """
     hot = [each for each, share in shares.items() if share > threshold]
     topics: dict[str, dict[TopicPartition, float]] = {each.topic: {} for each in hot}
     if hot:
@@ -93,12 +96,14 @@ def resize(
     slots: int | None,
     elsewhere: int = 0,
 ) -> list[Alert]:
-    """Where the limits allow too few carriers, or some carry more than all of their time.
+    """Returns an alert when the limits allow too few carriers, or when carriers are overloaded.
 
     Args:
-        overloaded: such carriers, but for those that a single partition alone makes so.
-        slots: Spark tasks that can run at once; None: not known.
-        elsewhere: carriers of other streams, which run in the same slots.
+        route: key of the route.
+        wanted: number of carriers; None when loads were never known.
+        overloaded: load by carrier, for loads above 1; carriers with one partition are left out.
+        slots: number of Spark tasks that can run at once; None when unknown.
+        elsewhere: number of carriers of other streams, which run in the same slots.
     """
     texts, evidence = [], {f"carrier {at}": load for at, load in sorted(overloaded.items())}
     if wanted and wanted.lacking:
@@ -117,13 +122,13 @@ def resize(
 
 
 def degraded(route: str, why: str | None) -> list[Alert]:
-    """Where no share can be believed."""
+    """Returns an alert when no share can be believed; `why` is None when shares can be."""
     text = f"partitions are placed by count, and nothing moves that need not: {why}"
     return [Alert(AlertName.DEGRADED, route, text, {})] if why is not None else []
 
 
 def frozen(route: str, reason: str | None, seconds: float) -> list[Alert]:
-    """Where too much is gone at once."""
+    """Returns an alert when the route is frozen, with the reason and for how long."""
     text = f"nothing moves that need not, and no carrier is taken away: {reason}"
     return [Alert(AlertName.FROZEN, route, text, {"seconds": seconds})] if reason else []
 
@@ -131,10 +136,13 @@ def frozen(route: str, reason: str | None, seconds: float) -> list[Alert]:
 def executors_fewer(
     route: str, slots: int | None, carrying: int, elsewhere: int = 0
 ) -> list[Alert]:
-    """Where carriers have to share task slots.
+    """Returns an alert when carriers have to share task slots.
 
     Args:
-        elsewhere: carriers of other streams, which run in the same slots.
+        route: key of the route.
+        slots: number of Spark tasks that can run at once; None when unknown.
+        carrying: number of carriers with partitions.
+        elsewhere: number of carriers of other streams, which run in the same slots.
     """
     if slots is None or slots >= carrying + elsewhere:
         return []
@@ -148,8 +156,8 @@ def executors_fewer(
 def lagging(
     route: str, partitions: Collection[TopicPartition], lag_seconds: Mapping[TopicPartition, float]
 ) -> list[Alert]:
-    """Where partitions have been behind for long."""
-    # Of a partition that changes carriers no lag is known for a moment.
+    """Returns an alert when partitions have been behind for long."""
+    # The lag of a partition is unknown for a moment while it changes carriers.
     evidence = {_name(each): lag_seconds[each] for each in partitions if each in lag_seconds}
     if not evidence:
         return []
@@ -161,7 +169,7 @@ def lagging(
 
 
 def doubted(route: str, doubts: Mapping[TopicPartition, str], shares: Shares) -> list[Alert]:
-    """Where rates were not believed."""
+    """Returns an alert when rates were not believed."""
     if not doubts:
         return []
     first = min(doubts)
@@ -174,7 +182,7 @@ def doubted(route: str, doubts: Mapping[TopicPartition, str], shares: Shares) ->
 
 
 def pins_impossible(route: str, pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
-    """Where partitions are pinned to carriers that are not there."""
+    """Returns an alert when partitions are pinned to carriers that the route does not have."""
     if not pins:
         return []
     of_carriers: dict[int, list[TopicPartition]] = {}
@@ -193,7 +201,7 @@ def pins_impossible(route: str, pins: Where, excluded: Mapping[int, str]) -> lis
 
 
 def homeless(route: str, counts: Mapping[int, int], limits: Limits) -> list[Alert]:
-    """Where carriers hold more partitions than they may, since no other has room."""
+    """Returns an alert when carriers hold more partitions than they may, as no other has room."""
     most, setting = limits.partitions_max, limits.room_setting
     full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > most}
     if not full:

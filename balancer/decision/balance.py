@@ -1,6 +1,6 @@
-"""Whether a route is in balance as it is, so that a sticky plan would move nothing.
+"""Balance check: finds that a sticky plan would move nothing, without making that plan.
 
-A look that costs a fraction of such a plan: most rounds need no more.
+The check costs a fraction of a plan, and most rounds need no more.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from balancer.packing.bounds import ROUNDING, heaviest_at_least
 
 
 def is_balanced(view: RouteView, limits: Limits) -> bool:
-    """False also where it takes a plan to know: with partitions that are new, or whose carrier is
-    gone, or that are not where they are pinned; or hot ones that share a carrier."""
+    """Returns True when a sticky plan would move nothing.
+
+    Returns False also when only a plan can tell: a partition is new, has lost its carrier, is not
+    where it is pinned, or is hot and shares its carrier.
+    """
     carriers = sorted(set(view.carriers))
     index = {carrier: at for at, carrier in enumerate(carriers)}
     where = np.array([index.get(view.before.get(each, -1), -1) for each in view.shares], np.int64)

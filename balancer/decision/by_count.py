@@ -1,4 +1,4 @@
-"""Places partitions where nothing is known of their loads: by number alone."""
+"""Placement by count alone, for partitions whose loads are unknown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def by_count(
     carriers: Collection[int],
     before: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """By partition, its carrier, in order: what is placed stays.
+    """Returns the carrier of each partition, in order; a placed partition stays on its carrier.
 
-    What is not goes one by one to the carrier with fewest; among equals to the one with fewest of
-    its topic, then to the one with the lowest number.
+    All others go one by one to the carrier with the fewest partitions. Among equals the carrier
+    with the fewest of the same topic takes the partition, then the carrier with the lowest number.
 
-    Raises ValueError where there is no carrier.
+    Raises ValueError when there is no carrier.
     """
     if not carriers:
         raise ValueError("there is no carrier to place anything on: give one or more")
@@ -39,7 +39,7 @@ def by_count(
 
 
 class _Counts:
-    """How many partitions each carrier has, while more of them come."""
+    """Number of partitions of each carrier, updated while partitions are added."""
 
     def __init__(self, carriers: Collection[int], counts: Mapping[int, int]):
         self._heap = [(counts.get(at, 0), at) for at in carriers]
@@ -48,9 +48,9 @@ class _Counts:
     def taking(
         self, places: Collection[TopicPartition], of_topic: Counter[int]
     ) -> list[tuple[TopicPartition, int]]:
-        """Partitions of one topic with the carriers that take them, in their order."""
-        # A heap for the topic costs as much as there are carriers; without one, each partition
-        # costs as much as there are carriers with the topic.
+        """Returns the given partitions of one topic with the carriers that take them, in order."""
+        # A heap for the topic costs a step per carrier. Without that heap, each partition costs a
+        # step per carrier that has the topic.
         looks = len(places) * (len(places) + of_topic.total())
         take = self._take_by_search if looks < len(self._heap) else self._take_by_heap
         return list(zip(places, take(len(places), of_topic), strict=True))

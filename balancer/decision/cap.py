@@ -1,4 +1,4 @@
-"""Few of a placement's moves at a time, those first that relieve most."""
+"""Cap on the voluntary moves of a placement; the moves that relieve most come first."""
 
 from __future__ import annotations
 
@@ -20,21 +20,27 @@ _ROUNDING = 1e-9
 
 
 def voluntary(moves: Sequence[Move]) -> list[Move]:
-    """Those that nothing forces."""
+    """Returns the moves that are not mandatory."""
     return [move for move in moves if move.reason in VOLUNTARY]
 
 
 def capped(placement: Placement, view: RouteView, limits: Limits, most: int) -> Placement:
-    """The placement with so many at most of the moves that nothing forces; the others are all made.
+    """Returns the placement with all mandatory moves and at most `most` voluntary ones.
 
-    No carrier has more than it would have without any of them, unless it has no more than the
-    heaviest in the whole placement (of those with a hot partition each is only a measure for
-    itself); nor more partitions, unless it may hold these. Moves of which each needs the others for
-    that, as the two sides of an exchange, are made together; where these are more than `most`, not
-    at all.
+    A carrier may exceed a maximum load only as far as it does without any voluntary move. The
+    maximum is the load of the heaviest carrier in the whole placement. Carriers with a hot
+    partition are left out of it: the maximum of each is its own load in the whole placement. In the
+    same way, a carrier may exceed `limits.partitions_max` only as far as it does without these
+    moves.
+
+    Moves that need each other for that, such as the two sides of an exchange, are made together. A
+    group that does not fit within `most` is not made at all.
 
     Args:
-        view: that the placement was made of.
+        placement: the whole placement.
+        view: view that the placement was made from.
+        limits: limits of the route.
+        most: maximum number of voluntary moves.
     """
     chosen = voluntary(placement.moves)
     if len(chosen) <= most:
@@ -62,7 +68,7 @@ class _Step(NamedTuple):
 
 
 class _Choice:
-    """Of some moves, while it follows what they make of their carriers."""
+    """Choice among moves; it tracks the loads and partition counts that the chosen moves cause."""
 
     def __init__(
         self, placement: Placement, view: RouteView, moves: Sequence[Move], partitions_max: int
@@ -92,8 +98,11 @@ class _Choice:
         self._is_for_hot = {move.source for move in for_hot}
 
     def made(self, most: int) -> set[TopicPartition]:
-        """The partitions that move: those that have to do with a hot one first, then off the
-        carrier that is the heaviest by then."""
+        """Returns the partitions that move.
+
+        Carriers with a move for the sake of a hot partition come first, then the carrier that is
+        the heaviest at that point.
+        """
         before = -1
         while before < len(self._made) < most:
             before = len(self._made)
@@ -101,7 +110,7 @@ class _Choice:
         return self._made
 
     def _pass(self, most: int) -> None:
-        """Each move is looked at once; a later one may allow what was not possible."""
+        """Tries each open move once; a later move may make one possible for the next pass."""
         waiting = {at: steps[::-1] for at, steps in self._leaving.items()}
         heap = [self._turn(at) for at in waiting]
         heapq.heapify(heap)
@@ -121,7 +130,7 @@ class _Choice:
         return carrier not in self._is_for_hot, -self._loads[carrier], carrier
 
     def _try(self, first: _Step, most: int) -> None:
-        """Makes a move with those that it needs, or none of them."""
+        """Makes a move together with the moves that it needs, or none of them."""
         group = [first]
         was = {at: (self._loads[at], self._counts[at]) for at in (first.source, first.target)}
         self._do(first)
@@ -137,7 +146,7 @@ class _Choice:
             group.append(step)
 
     def _burdened(self, was: dict[int, tuple[float, int]]) -> int | None:
-        """The first carrier that has more than it may."""
+        """Returns the first carrier above its maximum load or count; None when there is none."""
         return next((at for at in was if self._over(at, was) > 0 or self._is_full(at, was)), None)
 
     def _over(self, carrier: int, was: dict[int, tuple[float, int]]) -> float:
@@ -148,14 +157,14 @@ class _Choice:
         return self._counts[carrier] > max(was[carrier][1], self._count_max)
 
     def _relief(self, carrier: int, was: dict[int, tuple[float, int]]) -> _Step | None:
-        """The smallest that makes up for what it has too much, or else the largest."""
+        """Returns the smallest move that removes a carrier's excess load, or else the largest."""
         steps = [s for s in self._leaving.get(carrier, ()) if s.partition not in self._made]
         over = self._over(carrier, was)
         enough = [step for step in steps if step.share >= over]
         return enough[-1] if enough else steps[0] if steps else None
 
     def _do(self, step: _Step, times: int = 1) -> None:
-        """Makes a move; with -1, takes it back."""
+        """Makes a move; with -1 for `times`, takes it back."""
         self._loads[step.source] -= times * step.share
         self._loads[step.target] += times * step.share
         self._counts[step.source] -= times

@@ -1,4 +1,4 @@
-"""Which numbers a route's carriers have: as many as are wanted, and the same as before."""
+"""Numbers of a route's carriers: as many as are wanted, and if possible the same as before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from itertools import count
 
 ALIKE = 0.05
-"""Loads that differ by less, of a carrier's time, are about the same."""
+"""Width of a class of loads, as a part of a carrier's time; loads of one class count as equal."""
 
 
 def numbered(
@@ -16,14 +16,18 @@ def numbered(
     pinned: Collection[int],
     excluded: Collection[int],
 ) -> tuple[int, ...]:
-    """The numbers, in order.
+    """Returns the numbers, in order.
 
-    Of too many those with the least load go, of about equal ones the highest number; none that
-    something is pinned to, so that more may be left than are wanted. What lacks gets the lowest
-    numbers that are free.
+    Of too many carriers those with the least load go; of about equal ones the highest number goes
+    first. Carriers with a pinned partition stay, so more may be left than are wanted. Missing
+    carriers get the lowest free numbers.
 
     Args:
-        excluded: numbers that are not used; others take their place.
+        wanted: number of carriers.
+        present: numbers of the previous round.
+        loads: load by carrier, as a part of its time.
+        pinned: carriers that a partition is pinned to.
+        excluded: numbers that are not used; other numbers replace them.
     """
     usable = sorted(set(present) - set(excluded))
     free = [at for at in usable if at not in pinned]

@@ -1,4 +1,4 @@
-"""How many carriers a route gets: as many as its demand needs at once, fewer only after a while."""
+"""Number of carriers of a route: grows with the demand at once, shrinks only after calm rounds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from balancer.packing.shares import Shares, checked
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """So many carriers.
+    """Number of wanted carriers.
 
     Args:
-        carriers: within the limits.
-        needed: whatever the limits.
-        at_least: no packing does with fewer; what `needed` can be too many by.
-        calm: what was needed in each of the last rounds in which fewer would have done.
+        carriers: number within the limits.
+        needed: number without regard to the limits.
+        at_least: lower bound for any packing; `needed` exceeds the optimum by the difference at
+            most.
+        calm: numbers needed in the latest rounds in a row in which fewer carriers would do.
     """
 
     carriers: int
@@ -27,24 +28,27 @@ class Wanted:
 
     @property
     def lacking(self) -> int:
-        """How many more the limits would have to allow."""
+        """Number of carriers that the limits would have to allow in addition."""
         return max(0, self.needed - self.carriers)
 
 
 def carriers_wanted(
     shares: Shares, limits: Limits, *, present: int = 0, last: Wanted | None = None
 ) -> Wanted:
-    """The fewest for which every share can be packed at the threshold, and one for each hot share.
+    """Returns the fewest carriers that hold all shares at the threshold, and one per hot share.
 
-    There are more at once, and fewer only after calm rounds: as many as the worst of these needed.
+    The number grows at once. It shrinks only after `limits.calm_rounds` calm rounds, to the largest
+    number that one of them needed.
 
     Args:
-        shares: of a carrier's time. Pins are not known here: a plan with pins may be fuller.
-        present: how many there are; 0 before the first plan.
-        last: what was wanted in the last round.
+        shares: parts of a carrier's time. Pins are unknown here: a plan with pins may fill carriers
+            further.
+        limits: limits of the route.
+        present: current number of carriers; 0 before the first plan.
+        last: result of the last round.
 
     Raises:
-        BadShare
+        BadShare: a share is no valid load.
     """
     shares = checked(shares)
     is_hot = shares > limits.threshold

@@ -1,4 +1,4 @@
-"""Placements in which nothing moves that need not, and none in which a partition is homeless."""
+"""Placements with mandatory moves only, in which every partition has a carrier."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from balancer.decision.placing import RouteView, Scope, heaviest_of_any, place
 from balancer.plan import TopicPartition
 
 _ANY = 1e6
-"""A slack with which no load is too much."""
+"""Slack with which no load is too much."""
 
 
 def forced(view: RouteView, limits: Limits, *, relieves: bool = True) -> Placement:
-    """What is placed stays where it is, hot or not, as long as its carrier may hold it: where there
-    are too many the lightest leave, as far as another has room, one without a hot one first.
+    """Returns a placement in which placed partitions stay, hot or not, if their carrier has room.
+
+    The lightest partitions leave a carrier that has too many, as far as other carriers have room.
+    They go to a carrier with a hot partition only when no other has room.
 
     Args:
-        relieves: whether any leave at all.
+        view: the route.
+        limits: limits of the route.
+        relieves: True when partitions may leave a carrier that has too many.
     """
     carriers = set(view.carriers)
     placed = {
@@ -39,7 +43,7 @@ def forced(view: RouteView, limits: Limits, *, relieves: bool = True) -> Placeme
         replace(move, reason=Reason.TOO_MANY) if move.partition in leaving else move
         for move in found.moves
     )
-    # What stays here is no pin: any other placement may have it elsewhere.
+    # `place` took the partitions that stay for pinned ones; the bound is that of any placement.
     bound = heaviest_of_any(view, limits)
     return housed(replace(found, moves=tuple(moves), bound=bound), view, limits)
 
@@ -47,7 +51,7 @@ def forced(view: RouteView, limits: Limits, *, relieves: bool = True) -> Placeme
 def _leaving(
     placed: Mapping[TopicPartition, int], view: RouteView, limits: Limits
 ) -> set[TopicPartition]:
-    """Those above what a carrier may hold beside what is pinned to it, the lightest first."""
+    """Returns the lightest partitions of carriers with too many; pinned ones count, but stay."""
     pinned = Counter(carrier for each, carrier in view.pins.items() if each in view.shares)
     held = Counter(placed.values())
     above = {at: pinned[at] + count - limits.partitions_max for at, count in held.items()}
@@ -61,7 +65,10 @@ def _leaving(
 
 
 def forced_by_count(view: RouteView) -> Placement:
-    """The same where no load is known: what has no carrier goes where fewest are."""
+    """Returns such a placement when loads are unknown.
+
+    A partition without a carrier goes to the carrier with the fewest partitions.
+    """
     where = by_count(view.shares, view.carriers, {**view.before, **view.pins})
     moves = (
         Move(each, view.before.get(each), carrier, _reason(view, each))

@@ -1,4 +1,4 @@
-"""When so much is gone at once that it is sooner a fault of what looks than the truth."""
+"""Freeze of a route: so much is gone at once that a fault of the observation is more likely."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from balancer.decision.rules import Rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """How much there still is of what there was.
+    """Counts of partitions and carriers that are still present.
 
     Args:
-        partitions, measured: that are carried, and of these the measured ones.
-        was_measured: whether enough of them have ever been.
-        placed, vanished: partitions that the last plan has, and of these the ones that are gone.
-        vanished_seconds: for how long too many are.
-        reporting, silent: carriers that should report, and of these the ones that do not.
+        partitions, measured: partitions that are carried, and how many of them are measured.
+        was_measured: True when enough partitions were measured at least once.
+        placed, vanished: partitions of the last plan, and how many of them are gone.
+        vanished_seconds: time for which too many partitions have been gone.
+        reporting, silent: carriers that should report, and how many of them do not.
     """
 
     partitions: int = 0
@@ -29,20 +29,23 @@ class Presence:
     silent: int = 0
 
     def is_measured(self, rules: Rules) -> bool:
-        """Whether enough partitions are."""
+        """Returns True when enough partitions are measured."""
         return self.measured >= rules.measured_part_min * self.partitions
 
     def has_vanished(self, rules: Rules) -> bool:
-        """Whether too many partitions have, however long ago."""
+        """Returns True when too many partitions are gone, for however long."""
         return self.vanished > rules.vanished_part_max * self.placed
 
     def keeps_vanished(self, rules: Rules) -> bool:
-        """Whether those that are gone are not believed to be."""
+        """Returns True while the vanished partitions are not believed to be deleted."""
         return self.has_vanished(rules) and self.vanished_seconds < rules.frozen_seconds_max
 
 
 def frozen(presence: Presence, rules: Rules) -> str | None:
-    """Why nothing moves that need not, and no carrier is taken away; None: there is no reason."""
+    """Returns why the route is frozen: mandatory moves only, and no carrier is removed.
+
+    Returns None when it is not frozen.
+    """
     reasons = []
     if presence.keeps_vanished(rules):
         reasons.append(f"{presence.vanished} of {presence.placed} partitions are gone at once")
@@ -55,12 +58,13 @@ def frozen(presence: Presence, rules: Rules) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """What is remembered of it; the times in milliseconds since 1970.
+    """State of the freeze between rounds; times in milliseconds since 1970.
 
     Args:
-        since_ms: None where nothing is frozen.
-        vanished_since_ms: since when too many partitions are gone; None where they are not.
-        was_measured: whether enough partitions have ever been measured.
+        since_ms: start of the freeze; None when the route is not frozen.
+        vanished_since_ms: time since which too many partitions are gone; None when they are not, or
+            when they are believed to be deleted.
+        was_measured: True when enough partitions were measured at least once.
     """
 
     since_ms: int | None = None
@@ -68,7 +72,7 @@ class Freeze:
     was_measured: bool = False
 
     def after(self, presence: Presence, rules: Rules, now_ms: int) -> Freeze:
-        """With what a round has found."""
+        """Returns the state after a round that found this presence."""
         since_ms = now_ms if self.since_ms is None else self.since_ms
         vanished_ms = now_ms if self.vanished_since_ms is None else self.vanished_since_ms
         return Freeze(
@@ -78,9 +82,9 @@ class Freeze:
         )
 
     def seconds(self, now_ms: int) -> float:
-        """For how long it has been frozen."""
+        """Returns how long the route has been frozen."""
         return 0.0 if self.since_ms is None else (now_ms - self.since_ms) / 1000
 
     def vanished_seconds(self, now_ms: int) -> float:
-        """For how long too many partitions have been gone, if they still are."""
+        """Returns how long too many partitions have been gone; 0 when they are not."""
         return 0.0 if self.vanished_since_ms is None else (now_ms - self.vanished_since_ms) / 1000

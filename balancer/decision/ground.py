@@ -1,4 +1,4 @@
-"""What a round plans on: which partitions, on which carriers, with which pins."""
+"""Round inputs: the partitions, carriers and pins that a round plans with."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from balancer.packing.shares import BadShare
 from balancer.plan import TopicPartition
 
 HEADROOM = 0.1
-"""Fewer carriers have to do also with so much more of every load: a load that goes up and down by
-less does not take carriers away and bring them back."""
+"""The carrier count shrinks only if the smaller number still fits with every load higher by this
+part. A load that varies by less does not remove carriers and bring them back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Of one round.
+    """Inputs of one round.
 
     Args:
-        route: what is placed; `before` is what stands, also of partitions that are gone.
-        wanted: how many carriers there are to be; None where loads were never known.
-        impossible: pins that are not obeyed, since their carrier is not one of the route's.
+        route: view to place; its `before` is the active placement, partitions that are gone
+            included.
+        wanted: number of wanted carriers; None when loads were never known.
+        impossible: pins that are not obeyed because the route has no such carrier.
     """
 
     route: RouteView
@@ -46,12 +47,14 @@ def ground(
     is_frozen: bool,
     is_held: bool,
 ) -> Ground:
-    """Of what is seen.
+    """Returns the inputs of a round.
 
     Args:
-        kept: partitions that are gone and not believed to be.
-        is_frozen: the number of carriers stays, whatever they are to carry.
-        is_held: there are no fewer of them, unless the limits have changed.
+        view: knowledge about the route.
+        limits: limits of the route.
+        kept: vanished partitions that are not believed to be deleted.
+        is_frozen: True when the number of carriers stays, whatever their load.
+        is_held: True when the number of carriers shrinks only if `carriers_max` demands it.
     """
     before = view.standing or Standing()
     shares = _shares(view, before, kept)
@@ -87,8 +90,10 @@ def ground(
 def _shares(
     view: RoundView, before: Standing, kept: Collection[TopicPartition]
 ) -> dict[TopicPartition, float]:
-    """By partition, in order. One that is gone is taken for what it is still said to have, or else
-    for as much as the others have on average."""
+    """Returns the shares by partition, in order.
+
+    A kept partition has its share of the view, if any, or else the mean of the other shares.
+    """
     if before.where.keys() == view.partitions:
         return {each: view.shares[each] for each in before.where}
     found = {each: view.shares[each] for each in view.partitions}

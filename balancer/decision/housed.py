@@ -1,4 +1,4 @@
-"""A carrier also for those partitions for which none has room."""
+"""Overflow: a carrier also for partitions for which no carrier has room."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from balancer.plan import TopicPartition
 
 
 def housed(placement: Placement, view: RouteView, limits: Limits) -> Placement:
-    """The placement with those that it calls homeless, which it still does.
+    """Returns the placement with its unplaced partitions placed; `homeless` still lists them.
 
-    They go back to the carrier that they had, unless that may hold no more while another may, be it
-    one with a hot partition; the others go where fewest are.
+    An unplaced partition goes back to its carrier, unless that carrier is full while another one
+    has room, even one with a hot partition. All others go to the carrier with the fewest
+    partitions.
     """
     if not placement.homeless:
         return placement
@@ -38,7 +39,7 @@ def housed(placement: Placement, view: RouteView, limits: Limits) -> Placement:
 
 
 def _stays(placement: Placement, view: RouteView, limits: Limits) -> dict[TopicPartition, int]:
-    """The homeless ones that go back, with their carriers; where not all may, the heaviest do."""
+    """Returns the unplaced partitions that go back, with their carriers; the heaviest go first."""
     counts = Counter(placement.where.values())
     room = {at: max(0, limits.partitions_max - counts[at]) for at in set(view.carriers)}
     heaviest_first = sorted(placement.homeless, key=lambda each: (-view.shares[each], each))
@@ -58,7 +59,7 @@ def _stays(placement: Placement, view: RouteView, limits: Limits) -> dict[TopicP
 def _reasons(
     placement: Placement, view: RouteView, limits: Limits
 ) -> Callable[[TopicPartition], Reason]:
-    """Why one that is homeless is not where it was."""
+    """Returns a function that gives the reason why an unplaced partition changes its carrier."""
     carriers = set(view.carriers)
     with_pins = {**view.before, **view.pins}
     held = Counter(carrier for each, carrier in with_pins.items() if each in view.shares)

@@ -1,4 +1,4 @@
-"""Places partitions by number alone where the carriers are not those there were."""
+"""Placement by count alone, after the carriers have changed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ def levelled(
     carriers: Collection[int],
     before: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """By partition, its carrier: their counts differ by one at most, with as few moves as that
-    takes. Raises ValueError where there is no carrier."""
+    """Returns the carrier of each partition, in order.
+
+    The counts of the carriers differ by at most one, with as few moves as that takes.
+
+    Raises ValueError when there is no carrier.
+    """
     ordered = sorted(set(partitions))
     held: dict[int, list[TopicPartition]] = {carrier: [] for carrier in sorted(carriers)}
     for each in ordered:
@@ -22,7 +26,7 @@ def levelled(
             held[before[each]].append(each)
     share, rest = divmod(len(ordered), max(1, len(held)))
     kept: dict[TopicPartition, int] = {}
-    # The fullest may keep one more.
+    # The fullest carriers may keep one more.
     for carrier in sorted(held, key=lambda at: (-len(held[at]), at)):
         allowed = share + (rest > 0)
         rest -= len(held[carrier]) >= allowed and rest > 0

@@ -1,4 +1,4 @@
-"""What a route's carriers may come to."""
+"""Limits of a route's carriers: their number, their load and their partitions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from math import inf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Of one route.
+    """Limits of one route.
 
     Args:
-        carriers_min, carriers_max: never fewer, never more.
-        threshold: how much of a carrier's time is planned; the rest is for bursts.
-        partitions_max: for each carrier.
-        room_setting: the setting that partitions_max follows from, by its name.
-        slack: how far above the least possible the heaviest carrier may be, as a part of it, before
-            a sticky plan moves anything.
-        idle: while no carrier has more than this of its time, none is worth relieving.
-        calm_rounds: so many rounds in a row fewer carriers must do before there are fewer.
+        carriers_min, carriers_max: range of the number of carriers.
+        threshold: part of a carrier's time that is planned; the rest is for bursts.
+        partitions_max: maximum number of partitions of each carrier.
+        room_setting: name of the setting that `partitions_max` follows from.
+        slack: distance of the heaviest carrier above the lower bound, as a part of the bound, up to
+            which a sticky plan moves nothing.
+        idle: load, as a part of a carrier's time, up to which no carrier is worth relieving.
+        calm_rounds: rounds in a row in which fewer carriers have to do before there are fewer.
 
-    Raises ValueError, naming the one that cannot be.
+    Raises ValueError that names the invalid limit.
     """
 
     carriers_min: int = 1

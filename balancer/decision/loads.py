@@ -1,4 +1,4 @@
-"""What a placement makes of its carriers' loads."""
+"""Loads of the carriers in a placement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Shares = Mapping[TopicPartition, float]
 
 
 def loads(where: Where, shares: Shares, carriers: Collection[int]) -> dict[int, float]:
-    """By carrier, what it carries; partitions elsewhere or without a share count for none."""
+    """Returns the load of each carrier; partitions elsewhere or without a share do not count."""
     found = dict.fromkeys(sorted(carriers), 0.0)
     for partition, carrier in where.items():
         if carrier in found and partition in shares:
@@ -23,16 +23,19 @@ def loads(where: Where, shares: Shares, carriers: Collection[int]) -> dict[int, 
 def calm_loads(
     where: Where, by_carrier: Mapping[int, float], hot: Iterable[TopicPartition]
 ) -> list[float]:
-    """The loads of the carriers without a hot partition: with one they are as they have to be."""
+    """Returns the loads of the carriers without a hot partition.
+
+    The load of a carrier with a hot partition cannot be balanced.
+    """
     with_hot = {where[each] for each in hot if each in where}
     return [load for carrier, load in by_carrier.items() if carrier not in with_hot]
 
 
 def excess(found: Iterable[float], limit: float) -> float:
-    """How much these have above a limit, all together."""
+    """Returns the sum of the parts of the loads that exceed a limit."""
     return sum(max(0.0, load - limit) for load in found)
 
 
 def surplus(where: Where, partitions_max: int) -> int:
-    """How many partitions carriers have above what each may hold, all together."""
+    """Returns how many partitions the carriers hold above what each may hold, in total."""
     return sum(max(0, count - partitions_max) for count in Counter(where.values()).values())

@@ -1,4 +1,4 @@
-"""Which partitions have been far behind for long, from what is observed round by round."""
+"""Lag monitor: finds partitions that have been far behind for long, round by round."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from balancer.decision.rules import Rules
 from balancer.plan import TopicPartition
 
 UNKNOWN_MS_MAX = 90_000
-"""A lag that was last known longer ago counts as unknown: more than one round, whose default is a
+"""Age above which the last known lag counts as unknown: more than one round, whose default is a
 minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What is known of a route's lag, and what was done about it.
+    """Lag of a route, and the plans that were made for it; times in milliseconds since 1970.
 
     Args:
-        behind: partitions with more than they may, since when, in milliseconds since 1970.
-        planned_ms: when a plan was made for those that lag; None where none do, or none was.
-        is_all_anew: whether everything was placed anew for them.
-        seen: when their lag was last known.
+        behind: partitions with more lag than `lag_seconds_max`, and since when.
+        planned_ms: time of the first plan for the lag; None without lag or without a plan.
+        is_all_anew: True when a full plan was made for the lag.
+        seen: time at which the lag of each of these partitions was last known.
     """
 
     behind: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -35,9 +35,12 @@ class Lag:
     def observed(
         self, lag_seconds: Mapping[TopicPartition, float], rules: Rules, now_ms: int
     ) -> Lag:
-        """With what is seen now. A lag that is not known for a moment, as while a partition changes
-        carriers, counts as it was; a partition of which no lag has been known for longer is not
-        behind. Once none lags nothing counts as done."""
+        """Returns the state after an observation.
+
+        A lag that is unknown for a moment, as while a partition changes carriers, counts as it was.
+        A partition whose lag has been unknown for longer is not behind. Once no partition lags, the
+        plans that were made are forgotten.
+        """
         behind = {
             partition: min(self.behind.get(partition, now_ms), now_ms)
             for partition, seconds in sorted(lag_seconds.items())
@@ -52,17 +55,20 @@ class Lag:
         return lag if lag.lagging(rules, now_ms) else Lag(behind, seen=seen)
 
     def lagging(self, rules: Rules, now_ms: int) -> tuple[TopicPartition, ...]:
-        """The partitions that have been behind for the patience, in order."""
+        """Returns the partitions that have been behind for `lag_patience_seconds`, in order."""
         latest_ms = now_ms - 1000 * rules.lag_patience_seconds
         return tuple(sorted(each for each, since in self.behind.items() if since <= latest_ms))
 
     def stays(self, rules: Rules, now_ms: int) -> bool:
-        """Whether a plan was made for them, and has been in force for the patience in vain."""
+        """Returns True when lag outlasts a sticky plan by `lag_patience_seconds`.
+
+        After a full plan it returns False.
+        """
         if self.planned_ms is None or self.is_all_anew:
             return False
         return now_ms - self.planned_ms >= 1000 * rules.lag_patience_seconds
 
     def planned(self, now_ms: int, *, is_all_anew: bool) -> Lag:
-        """With a plan that was made for those that lag."""
+        """Returns the state after a plan for the lag; the time of an earlier plan stays."""
         planned_ms = now_ms if self.planned_ms is None else self.planned_ms
         return replace(self, planned_ms=planned_ms, is_all_anew=is_all_anew)

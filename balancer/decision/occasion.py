@@ -1,4 +1,4 @@
-"""What a round finds to do, and the placement that answers it."""
+"""Triggered plan: the triggers of a round, and the placement that answers them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from balancer.decision.standing import Standing
 from balancer.decision.triggers import ANSWERS, BY_HAND, Trigger, widest
 
 RELIEF = 0.5
-"""What has drifted is relieved to so much of the slack: left at its edge it would be above it again
-soon."""
+"""Part of the slack that a drift is relieved to: a carrier at the edge of the slack would soon
+exceed it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Of one round.
+    """Triggered plan of one round.
 
     Args:
-        triggers: what happened, in the order of their table.
-        placement: the answer, which may be what stands; None where nothing happened.
-        drifting_rounds: so many rounds in a row a sticky plan would relieve a carrier.
-        off_peak_day: the day on whose off-peak time it was looked last.
-        is_put_off: the placement is only what is forced: what else is to be done is still to be
-            done by a round to come.
+        triggers: triggers that were found, in the order of `ANSWERS`.
+        placement: the answer, which may equal the active placement; None without a trigger.
+        drifting_rounds: number of rounds in a row in which a sticky plan would relieve a carrier.
+        off_peak_day: last day on whose off-peak window a full plan was examined.
+        is_put_off: True when the placement has the mandatory moves only, and a later round has to
+            do the rest.
     """
 
     triggers: tuple[Trigger, ...]
@@ -55,11 +55,16 @@ def occasion(
     is_blind: bool,
     is_held: bool,
 ) -> Occasion:
-    """What there is to do.
+    """Returns the triggers of a round, and the placement that answers them.
 
     Args:
-        is_blind: loads say nothing.
-        is_held: nothing moves that need not.
+        view: knowledge about the route.
+        ground: inputs of the round.
+        lag: lag after the observation of this round.
+        limits: limits of the route.
+        rules: rules of the route.
+        is_blind: True when loads say nothing, because they are unknown or the route is frozen.
+        is_held: True when only mandatory moves are made.
     """
     route, off_peak_day = ground.route, _standing(view).off_peak_day
     changes = _changes(view, ground, limits)
@@ -99,7 +104,7 @@ def occasion(
 
 
 def _changes(view: RoundView, ground: Ground, limits: Limits) -> list[Trigger]:
-    """What is otherwise than the last plan has it."""
+    """Returns a trigger for each difference from the last plan."""
     before, route = view.standing, ground.route
     if before is None:
         return [Trigger.FIRST]
@@ -122,9 +127,9 @@ def _changes(view: RoundView, ground: Ground, limits: Limits) -> list[Trigger]:
 
 
 def _has_too_many(route: RouteView, limits: Limits) -> bool:
-    """Whether a carrier has more than it may hold, and others have room for some of that."""
+    """Returns True when a carrier holds more than it may, and others have room for some of that."""
     if not surplus(route.before, limits.partitions_max):
-        return False  # as in most rounds, at little cost
+        return False  # most rounds end here, at little cost
     return any(move.reason is Reason.TOO_MANY for move in forced(route, limits).moves)
 
 
@@ -149,7 +154,7 @@ def _forced(view: RoundView, route: RouteView, limits: Limits, *, relieves: bool
 
 
 def _sticky(view: RoundView, route: RouteView, limits: Limits, rules: Rules) -> Placement | None:
-    """The sticky plan, if there is one."""
+    """Returns the sticky plan; None before the first plan, or when the route is balanced."""
     if view.standing is None or is_balanced(route, limits):
         return None
     return proposed(route, limits, _moves_max(view, rules))
@@ -158,8 +163,11 @@ def _sticky(view: RoundView, route: RouteView, limits: Limits, rules: Rules) -> 
 def _relieved(
     sticky: Placement | None, view: RoundView, route: RouteView, limits: Limits, rules: Rules
 ) -> Placement | None:
-    """A plan that relieves further than the sticky one, unless it can do so only with more moves
-    than there may be."""
+    """Returns a sticky plan for less slack, so that it relieves further.
+
+    Returns `sticky` when there is no such plan, or when that plan, within the allowed number of
+    moves, leaves a heavier carrier.
+    """
     further = _sticky(view, route, replace(limits, slack=limits.slack * RELIEF), rules)
     if sticky is None or further is None or _heaviest(further) > _heaviest(sticky):
         return sticky
@@ -171,11 +179,11 @@ def _heaviest(placement: Placement) -> float:
 
 
 def _moves_max(view: RoundView, rules: Rules) -> int:
-    """What an operator asks for is made at once."""
+    """Returns the maximum number of voluntary moves; a manual plan may move every partition."""
     return rules.moves_max if view.orders.by_hand is None else len(view.partitions)
 
 
 def _off_peak_day(view: RoundView, rules: Rules) -> int | None:
-    """The day whose off-peak time it is, unless it was looked already."""
+    """Returns the day whose off-peak window is open; None outside, or if examined already."""
     day = rules.off_peak_window.day(view.now_ms) if rules.off_peak_window else None
     return None if day == _standing(view).off_peak_day else day

@@ -1,4 +1,4 @@
-"""The time of day at which a route has least to do, and everything may be placed anew."""
+"""Off-peak window: the time of day at which a route has least load and may be placed anew."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TEXT = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|(24)
 
 @dataclass(frozen=True, slots=True)
 class DailyWindow:
-    """From one minute of each day to another, in UTC; the second does not belong to it."""
+    """Window from one minute of each day to another, in UTC; the end minute is not part of it."""
 
     begin_minute: int
     end_minute: int
 
     @classmethod
     def parsed(cls, text: str) -> DailyWindow:
-        """Of a text like "02:00-04:30"; one like "22:00-03:00" passes midnight.
+        """Returns the window of a text such as "02:00-04:30"; "22:00-03:00" passes midnight.
 
-        Raises ValueError for any other text, and for one that begins when it ends.
+        Raises ValueError for any other text, and for a window that ends when it begins.
         """
         found = _TEXT.fullmatch(text)
         if not found:
@@ -36,7 +36,7 @@ class DailyWindow:
         return self.day(now_ms) is not None
 
     def day(self, now_ms: int) -> int | None:
-        """The day, counted from 1970, on which the window that it is now began; None outside."""
+        """Returns the day, counted from 1970, on which the open window began; None outside."""
         day, minute = divmod(now_ms // _MINUTE_MS, _DAY_MINUTES)
         if self.begin_minute < self.end_minute:
             return day if self.begin_minute <= minute < self.end_minute else None

@@ -1,4 +1,4 @@
-"""What a decision about one route says."""
+"""Placement of one route's partitions, with the moves and their reasons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from balancer.plan import TopicPartition
 
 
 class Reason(StrEnum):
-    """Why a partition has another carrier than before."""
+    """Reason why a partition has another carrier than before."""
 
     NEW = "new"
     CARRIER_GONE = "its carrier is gone"
@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A partition goes from one carrier to another; `source` is None where it had none."""
+    """Move of a partition from one carrier to another; `source` is None when it had none."""
 
     partition: TopicPartition
     source: int | None
@@ -34,19 +34,19 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which carrier of a route carries what.
+    """Carriers of a route's partitions.
 
     Args:
-        where: by partition, its carrier.
-        moves: against what was before, in the order of their partitions.
-        loads: by carrier, what it is predicted to carry, of its time.
-        hot: partitions with more than a carrier shall carry, each of them alone as long as there
-            are carriers enough.
+        where: carrier of each partition.
+        moves: changes from the previous placement, in the order of their partitions.
+        loads: predicted load of each carrier, as a part of its time.
+        hot: share of each partition above the threshold; each is alone on its carrier as long as
+            there are enough carriers.
         homeless: partitions for which no carrier has room.
-        bound: the heaviest of the carriers without a hot one has at least this much, if nothing is
-            beside a hot one.
-        certificate: so many moves that relieve a carrier, of those without a hot one, are in any
-            plan within the slack; None in a full plan, which does not try to move little.
+        bound: lower bound for the heaviest carrier without a hot partition. It holds for placements
+            in which no partition shares a carrier with a hot one.
+        certificate: number of moves that any plan within the slack needs to relieve carriers
+            without a hot partition; None in a full plan, which does not aim at few moves.
     """
 
     where: Mapping[TopicPartition, int]
@@ -58,5 +58,5 @@ class Placement:
     certificate: int | None
 
     def above(self, share: float) -> dict[int, float]:
-        """The carriers that are predicted to carry more than that, with what they carry."""
+        """Returns the carriers with a predicted load above `share`, and their loads."""
         return {carrier: load for carrier, load in self.loads.items() if load > share}

@@ -1,8 +1,8 @@
 """Places a route's partitions on its carriers: with few moves, or everything anew.
 
-Pinned partitions stay where they are pinned. A hot partition, one with more than a carrier shall
-carry, gets a carrier alone, and neither counts for the others' balance, as long as there are
-carriers enough. What is left is packed.
+Pinned partitions go to the carriers of their pins. A partition above the threshold is hot: it gets
+a carrier of its own as long as there are enough carriers. Such a partition and its carrier do not
+count for the balance of the others. All other partitions are packed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Where = Mapping[TopicPartition, int]
 
 
 class Scope(StrEnum):
-    """How much a plan may change."""
+    """Extent of the changes that a plan may make."""
 
     STICKY = "sticky"
     FULL = "full"
@@ -35,13 +35,13 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RouteView:
-    """What a route's placement is made of.
+    """Inputs of a route's placement.
 
     Args:
-        shares: by partition, of a carrier's time.
-        carriers: the numbers of those that are to carry.
-        before: by partition, the carrier that carries it.
-        pins: partitions that have to be on a certain one of the carriers.
+        shares: share of each partition, as a part of a carrier's time.
+        carriers: numbers of the carriers to use.
+        before: current carrier of each partition.
+        pins: prescribed carrier of each pinned partition.
     """
 
     shares: Mapping[TopicPartition, float]
@@ -51,10 +51,10 @@ class RouteView:
 
 
 def place(view: RouteView, limits: Limits, scope: Scope) -> Placement:
-    """The placement; the same view gives the same, byte for byte.
+    """Returns the placement; the same view gives the same placement, byte for byte.
 
     Raises:
-        ValueError: a share that is no load, no carriers, or a pin to none of them.
+        ValueError: a share is no valid load, there is no carrier, or a pin names none of them.
     """
     partitions = sorted(view.shares)
     _check(view, partitions)
@@ -74,8 +74,10 @@ def place(view: RouteView, limits: Limits, scope: Scope) -> Placement:
 
 
 def heaviest_of_any(view: RouteView, limits: Limits) -> float:
-    """No placement in which hot ones are alone has its heaviest carrier, but for theirs, below
-    this."""
+    """Returns a lower bound for the heaviest carrier without a hot partition.
+
+    It holds for any placement in which hot partitions are alone.
+    """
     return _bound(view, _parted(view, limits))
 
 
@@ -96,17 +98,19 @@ def _check(view: RouteView, partitions: Sequence[TopicPartition]) -> None:
             )
 
 
-# -- hot ones
+# -- hot partitions
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Of a route.
+    """Division of a route's partitions.
 
     Args:
-        alone: by hot partition, the carrier that it has for itself.
-        free: what is packed, in order.
-        carriers: those on which it is packed, in order.
+        pins: carrier of each pinned partition.
+        hot: share of each hot partition.
+        alone: carrier of each hot partition that has one without free partitions.
+        free: partitions to pack, in order.
+        carriers: carriers to pack them on, in order.
     """
 
     pins: Where
@@ -132,8 +136,10 @@ def _parted(view: RouteView, limits: Limits) -> _Parts:
 def _alone(
     view: RouteView, hot: Mapping[TopicPartition, float], pins: Where
 ) -> dict[TopicPartition, int]:
-    """The hot partitions that get a carrier without any that is free, and which one: the hottest
-    first, as long as one carrier is left for all the others."""
+    """Returns the carriers of the hot partitions that get one without free partitions.
+
+    The hottest partitions come first, as long as one carrier is left for all others.
+    """
     carriers = sorted(set(view.carriers))
     are_all_hot = len(hot) == len(view.shares) and len(hot) <= len(carriers)
     most = len(carriers) if are_all_hot else len(carriers) - 1
@@ -153,7 +159,7 @@ def _alone(
         free = [at for at in candidates if at not in taken]
         if free:
             before = view.before.get(partition)
-            # Where the fewest have to move, itself among them.
+            # The carrier for which the fewest partitions move, this one included.
             carrier = min(free, key=lambda at: (present[at] + (at != before), at != before, at))
             chosen[partition] = carrier
             taken.add(carrier)
@@ -163,8 +169,7 @@ def _alone(
 def _settled(
     chosen: Mapping[TopicPartition, int], before: Where, pins: Where
 ) -> dict[TopicPartition, int]:
-    """The same carriers, but for those that are pinned dealt out so that no two hot ones change
-    places."""
+    """Deals the carriers out again, so that no two unpinned hot partitions swap carriers."""
     free = {carrier for each, carrier in chosen.items() if each not in pins}
     found = {each: carrier for each, carrier in chosen.items() if each in pins}
     for each in chosen:
@@ -175,7 +180,7 @@ def _settled(
     return {each: found[each] if each in found else left.pop(0) for each in chosen}
 
 
-# -- the others
+# -- all other partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,7 @@ class _Packed:
 
 
 def _packed(view: RouteView, parts: _Parts, limits: Limits, scope: Scope) -> _Packed:
-    """What is free, on the carriers that no hot one has for itself."""
+    """Packs the free partitions on the carriers that no hot partition has for itself."""
     free, carriers = parts.free, parts.carriers
     certificate = 0 if scope is Scope.STICKY else None
     if not carriers:
@@ -227,7 +232,7 @@ def _shares(view: RouteView, parts: _Parts) -> Shares:
 
 
 def _base(view: RouteView, parts: _Parts) -> Shares:
-    """By carrier, what is pinned to it."""
+    """Returns the pinned load of each carrier."""
     found = dict.fromkeys(parts.carriers, 0.0)
     for partition, carrier in parts.pins.items():
         if carrier in found:
@@ -236,7 +241,7 @@ def _base(view: RouteView, parts: _Parts) -> Shares:
 
 
 def _leaving(shares: Shares, where: Carriers, room: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The items that a carrier has above what it may hold, the smallest first."""
+    """Returns the smallest items of each carrier that holds more items than it may."""
     found = [np.empty(0, dtype=np.int64)]
     for carrier in np.flatnonzero(
         np.bincount(where[where != HOMELESS], minlength=len(room)) > room
@@ -248,8 +253,10 @@ def _leaving(shares: Shares, where: Carriers, room: NDArray[np.int64]) -> NDArra
 
 
 def _renumbered(chosen: Carriers, before: Carriers, is_pinned: NDArray[np.bool_]) -> Carriers:
-    """The same packing, with its carriers numbered so that much stays where it was; those that have
-    a pin keep their number."""
+    """Returns the same packing with its carriers renumbered, so that many items stay.
+
+    Carriers with a pinned partition keep their number.
+    """
     carriers = len(is_pinned)
     both = (chosen != HOMELESS) & (before != HOMELESS)
     overlap = np.zeros((carriers, carriers), dtype=np.int64)
@@ -263,10 +270,10 @@ def _renumbered(chosen: Carriers, before: Carriers, is_pinned: NDArray[np.bool_]
         if number[new] == HOMELESS and not is_taken[old]:
             number[new], is_taken[old] = old, True
     number[:-1][number[:-1] == HOMELESS] = np.flatnonzero(~is_taken)
-    return number[chosen]  # the last is HOMELESS's
+    return number[chosen]  # HOMELESS, -1, picks the last entry
 
 
-# -- what came of it
+# -- loads and moves
 
 
 def _loads(view: RouteView, where: Where) -> dict[int, float]:

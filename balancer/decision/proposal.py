@@ -1,4 +1,4 @@
-"""The placement that a round would publish if nothing held it back."""
+"""Proposed placement: the one that a round publishes if nothing holds it back."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from balancer.decision.placement import Placement, Reason
 from balancer.decision.placing import RouteView, Scope, place
 
 WORTH = 0.01
-"""Everything is placed anew for so much less on the heaviest carrier, as a part of it."""
+"""Least relative gain on the heaviest carrier for which everything is placed anew."""
 
 
 def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
-    """A sticky plan with so many moves at most that nothing forces.
+    """Returns a sticky plan with at most `most` voluntary moves.
 
-    Moves that only relieve are left out where those that remain of them relieve nobody: what is no
-    better than what stands would be moved again by the next round.
+    Relieving moves are left out when they are the only voluntary ones within that maximum and do
+    not reduce the excess: the next round would move the same partitions again.
     """
     whole = housed(place(view, limits, Scope.STICKY), view, limits)
     some = capped(whole, view, limits, most)
@@ -33,17 +33,19 @@ def proposed(view: RouteView, limits: Limits, most: int) -> Placement:
 
 
 def fits(found: Placement, view: RouteView, limits: Limits) -> bool:
-    """Whether carriers have no more above what they may hold than where only what is forced moves.
+    """Returns True when the surplus of partitions is no larger than with mandatory moves alone.
 
-    They have where a plan was cut short, and what would have made room was among what was left out.
+    It is larger when a plan was cut short, and the moves that would have made room were left out.
     """
     too_many = surplus(found.where, limits.partitions_max)
     return not too_many or surplus(forced(view, limits).where, limits.partitions_max) >= too_many
 
 
 def is_worth_it(full: Placement, view: RouteView) -> bool:
-    """Whether with everything placed anew the heaviest carrier, of those without a hot partition,
-    has markedly less than what stands gives it."""
+    """Returns True when a full plan makes the heaviest carrier markedly lighter than it is now.
+
+    Carriers with a hot partition do not count.
+    """
     stands = {each: view.before[each] for each in view.shares if each in view.before}
     was = calm_loads(stands, loads(stands, view.shares, view.carriers), full.hot)
     heaviest = max(calm_loads(full.where, full.loads, full.hot), default=0.0)

@@ -1,7 +1,7 @@
-"""One look at a route: whether it is planned anew, and what moves then.
+"""Round of a route: decides if the route is planned anew, and which partitions move.
 
-What a sticky plan would move is what a route is judged by. A pause, a cool-down or a freeze holds
-back what need not move, and not the plan itself: in every round all partitions have a carrier.
+The moves of a sticky plan show how well the route is balanced. A pause, a cool-down or a freeze
+holds back voluntary moves, but not the plan itself: in every round all partitions have a carrier.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = ["Decision", "Orders", "RoundView", "Standing", "decide"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a round has come to.
+    """Result of a round.
 
     Args:
-        standing: for the next round; to be kept also where nothing is published.
-        placement: to be published, as the standing's generation; None: nothing has changed.
-        triggers: what happened, also where it was held back.
-        alerts: what is the matter.
-        held: why nothing moves that need not; None where anything may.
+        standing: state for the next round; to be kept even when nothing is published.
+        placement: placement to publish, as the generation of `standing`; None without a change.
+        triggers: triggers that were found, even if their moves are held back.
+        alerts: alerts of the route.
+        held: reason why only mandatory moves are made; None when all moves are allowed.
     """
 
     standing: Standing
@@ -50,9 +50,9 @@ class Decision:
 
 
 def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
-    """The same view gives the same, byte for byte.
+    """Decides a round; the same view gives the same decision, byte for byte.
 
-    Raises ValueError, naming the partition, where a share is no load.
+    Raises ValueError that names the partition when a share is no valid load.
     """
     before = view.standing or Standing()
     presence = _presence(view, before)
@@ -92,13 +92,13 @@ def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
 
 
 def _presence(view: RoundView, before: Standing) -> Presence:
-    # What is new cannot have been measured yet.
+    # New partitions cannot have been measured yet.
     known = view.partitions & before.where.keys() if before.where else view.partitions
     reporting = set(before.where.values())
     return Presence(
         partitions=len(known),
         measured=len(known & view.measured),
-        # Where nothing can be measured this is said already.
+        # While nothing can be measured, the alert for unknown loads says so already.
         was_measured=before.freeze.was_measured and view.degraded is None,
         placed=len(before.where),
         vanished=len(_vanished(view, before)),
@@ -113,7 +113,10 @@ def _vanished(view: RoundView, before: Standing) -> Set[TopicPartition]:
 
 
 def _held(view: RoundView, before: Standing, frozen_for: str | None, rules: Rules) -> str | None:
-    """Why nothing moves that need not; what is ordered by hand does, if loads are known."""
+    """Returns why only mandatory moves are made; None when all moves are allowed.
+
+    If loads are known, a manual plan overrides a pause, a freeze and a cool-down.
+    """
     if view.degraded is not None:
         return f"loads are not known: {view.degraded}"
     if view.orders.by_hand is not None:
@@ -139,7 +142,7 @@ def _answered(lag: Lag, triggers: tuple[Trigger, ...], now_ms: int) -> Lag:
 def _moved(
     standing: Standing, published: Placement, carriers: tuple[int, ...], now_ms: int
 ) -> Standing:
-    """With what is published in force."""
+    """Returns the state in which the published placement is active."""
     moved = bool(voluntary(published.moves))
     is_calmed = moved or len(carriers) < len(standing.carriers)
     return replace(

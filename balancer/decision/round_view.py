@@ -1,4 +1,4 @@
-"""What is known of a route when a round begins."""
+"""View of a round: the knowledge about a route when the round begins."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from balancer.plan import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What operators have ordered.
+    """Orders of the operators.
 
     Args:
-        pins: partitions that have to be on a certain carrier.
-        excluded: carriers that are not to be used, and why.
-        paused: nothing moves that need not.
-        by_hand: a plan is to be made now, and may change so much; given for one round.
+        pins: prescribed carrier of each pinned partition.
+        excluded: carriers that must not be used, and why.
+        paused: True when only mandatory moves are made.
+        by_hand: scope of a manual plan that is to be made now; given for one round.
     """
 
     pins: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -29,21 +29,24 @@ class Orders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundView:
-    """Of one route.
+    """Knowledge about one route.
 
     Args:
-        now_ms: since 1970.
-        partitions: that are to be carried.
-        shares: of a carrier's time; of each of the partitions.
-        measured: those whose share was measured, and lately.
-        lag_seconds: of those of which it is known.
-        standing: what the last round left; None before the first.
-        slots: how many Spark tasks can run at once; None where that is not known.
-        carriers_elsewhere: of other streams, which run in the same slots.
-        silent: carriers that should report, and do not.
-        degraded: why no share can be believed; None where they can.
+        route: key of the route.
+        now_ms: time of the round, in milliseconds since 1970.
+        partitions: partitions to carry.
+        shares: share of each of the partitions, as a part of a carrier's time.
+        measured: partitions whose share was measured recently.
+        lag_seconds: lag of each partition whose lag is known.
+        standing: state that the last round left; None before the first round.
+        orders: orders of the operators.
+        slots: number of Spark tasks that can run at once; None when unknown.
+        carriers_elsewhere: number of carriers of other streams, which run in the same slots.
+        silent: carriers that should report and do not.
+        degraded: reason why no share can be believed; None when shares can be.
         withdrawn: partitions that are not carried any more on purpose: these have not vanished.
-        doubts: why a partition's rate was not believed.
+        doubts: reason why a partition's rate was not believed.
+        first_carrier: number that alerts give to carrier 0 of this view.
     """
 
     route: str

@@ -1,4 +1,4 @@
-"""When a route is planned anew, and how much of it moves at a time."""
+"""Rules of a route's rounds: when it is planned anew, and how much moves at a time."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from balancer.decision.off_peak import DailyWindow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Of one route's rounds.
+    """Rules of one route's rounds.
 
     Args:
-        cool_down_seconds: after moves that nothing forced, none of these for so long.
-        moves_max: so many of these in one round.
-        patience_rounds: so many rounds in a row a carrier has more than the slack allows before
-            anything moves.
-        lag_seconds_max, lag_patience_seconds: a partition lags when it has been further behind than
-            the one for as long as the other.
-        off_peak: "02:00-04:30" in UTC, when everything may be placed anew; empty: never.
-        measured_part_min: with less of the partitions measured, after it had been more, nothing
-            moves that need not.
-        vanished_part_max: nor with more than this part of the carriers silent, or of the partitions
-            gone, at once.
-        frozen_seconds_max: after this long partitions that are gone are taken to be deleted.
+        cool_down_seconds: time after voluntary moves, or a smaller number of carriers, in which no
+            voluntary move is made.
+        moves_max: maximum number of voluntary moves in one round.
+        patience_rounds: rounds in a row in which a carrier has to exceed the slack before
+            partitions move for it.
+        lag_seconds_max, lag_patience_seconds: a partition lags when it has been more than
+            `lag_seconds_max` behind for `lag_patience_seconds`.
+        off_peak: daily window in UTC in which everything may be placed anew, such as "02:00-04:30";
+            empty for never.
+        measured_part_min: part of the partitions; the route freezes when fewer are measured, after
+            that part was measured once.
+        vanished_part_max: the route also freezes when more than this part of the carriers is
+            silent, or of the partitions gone, at once.
+        frozen_seconds_max: time after which partitions that are gone count as deleted.
 
-    Raises ValueError, naming the one that cannot be.
+    Raises ValueError that names the invalid rule.
     """
 
     cool_down_seconds: float = 300

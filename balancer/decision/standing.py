@@ -1,4 +1,4 @@
-"""What a round leaves to the next one."""
+"""Round state: the state that a round leaves to the next one."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ _Numbers = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Of one route. The times are in milliseconds since 1970.
+    """State of one route between rounds; times in milliseconds since 1970.
 
     Args:
-        where: by partition, its carrier.
-        carriers: their numbers, in order; also of those that carry nothing.
-        generation: grows by one with each placement that is published.
-        moved_at_ms: when something last moved that nothing forced.
-        wanted: how many carriers the last round wanted; None where loads were never known.
-        drifting_rounds: so many rounds in a row a carrier had more than the slack allows.
-        lag: what is behind.
-        off_peak_day: the last day on whose off-peak time it was looked whether everything should be
-            placed anew.
-        freeze: what is gone.
+        where: carrier of each partition.
+        carriers: numbers of the carriers, in order, idle ones included.
+        generation: number of the placement; it grows by one with each one that is published.
+        moved_at_ms: time of the last placement with voluntary moves or fewer carriers.
+        wanted: number of carriers that the last round wanted; None when loads were never known.
+        drifting_rounds: number of rounds in a row in which a carrier exceeded the slack.
+        lag: partitions that are behind, and the plans for them.
+        off_peak_day: last day on whose off-peak window a full plan was examined.
+        freeze: state of the freeze.
     """
 
     where: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -46,7 +45,7 @@ class Standing:
     freeze: Freeze = field(default_factory=Freeze)
 
     def to_json(self) -> str:
-        """Compact text: partitions of one topic share its name."""
+        """Returns compact JSON, in which the partitions of a topic share its name."""
         wanted = self.wanted
         return json.dumps(
             {
@@ -68,9 +67,9 @@ class Standing:
 
     @staticmethod
     def from_json(text: str) -> Standing:
-        """What `to_json` wrote.
+        """Returns the state that `to_json` wrote.
 
-        Raises ValueError for anything else; where another version wrote it, that one is named.
+        Raises ValueError for any other text; it names the version when another version wrote it.
         """
         found: Any = json.loads(text)
         version = found.get("version") if isinstance(found, dict) else None

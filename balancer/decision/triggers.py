@@ -1,4 +1,4 @@
-"""What a route is planned anew for, and how much may change then."""
+"""Triggers of a new plan, and how much the plan may change for each of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from balancer.decision.placing import Scope
 
 
 class Trigger(StrEnum):
-    """Something that happened."""
+    """Event that calls for a new plan."""
 
     FIRST = "there is no plan yet"
     NEW_PARTITIONS = "there are new partitions"
@@ -31,12 +31,12 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What follows.
+    """Answer to a trigger.
 
     Args:
-        scope: how much the plan may change.
-        is_forced: whether pause, cool-down and freeze leave it alone. They hold back, all the same,
-            the moves of its plan that it does not force.
+        scope: extent of the changes that the plan may make.
+        is_forced: True when pause, cool-down and freeze do not hold the plan back. They still hold
+            back its voluntary moves.
     """
 
     scope: Scope
@@ -65,6 +65,6 @@ BY_HAND = {Scope.STICKY: Trigger.BY_HAND, Scope.FULL: Trigger.BY_HAND_FULL}
 
 
 def widest(triggers: Iterable[Trigger]) -> Scope:
-    """How much a plan made for all of them may change."""
+    """Returns the scope of a plan that answers all of the triggers."""
     is_full = any(ANSWERS[each].scope is Scope.FULL for each in triggers)
     return Scope.FULL if is_full else Scope.STICKY

@@ -1,5 +1,5 @@
-"""What partitions demand of their carriers, from the traffic of their source logs.
+"""Demand of partitions on their carriers, computed from the traffic of their source logs.
 
-What counts is what producers write, not what a carrier managed to carry: a partition that is
-behind, or that nobody carries, demands no less.
+The traffic that producers write counts, not the part that a carrier managed to carry. A partition
+that is behind, or that no carrier carries, demands no less.
 """

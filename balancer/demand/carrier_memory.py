@@ -1,32 +1,32 @@
-"""What a carrier takes of memory, and how many partitions it may have within so much.
+"""Memory of a carrier, and the number of partitions that fit within a memory limit.
 
-What the process is and what it may hold at most, whatever it carries: batches that are fetched and
-not yet acknowledged, and runs that Redis does not take. That is bounded by constants, not by rates:
-any carrier that is behind holds as much, and each of them is behind once, after a loss of its
-target. On top of it comes a little for each partition. All of it was measured (bench/README.md).
+A carrier takes a fixed part: its process, fetched batches that are not acknowledged, and runs that
+Redis does not accept. Constants bound this part, not rates: any carrier that is behind holds as
+much, and each carrier is behind once, after a loss of its target. Each partition adds a little.
+All numbers were measured (bench/README.md).
 """
 
 from __future__ import annotations
 
 MIB = 1 << 20
 PROCESS_BYTES = 192 * MIB
-"""Python with all it has loaded. Carriers that share a Spark task share it; each is counted for
-itself."""
+"""Python with all loaded modules. Carriers that share a Spark task share it, but each carrier is
+charged for all of it."""
 HELD_BYTES = 448 * MIB
-"""Fetched batches. A carrier has 192 MiB of them at most, and 64 MiB of answers under way
-(replicator/carrier/reader.py). But what one fetch brought of a partition stays until the last of it
-is acknowledged: so it was up to 375 MiB. TLS took 55 more."""
+"""Fetched batches. A carrier holds at most 192 MiB of them, and 64 MiB of fetch responses in flight
+(replicator/carrier/reader.py). But the part of a partition in one fetch response stays in memory
+until its last batch is acknowledged, so up to 375 MiB were measured. TLS took 55 MB more."""
 RUNS_BYTES = 84 * MIB
-"""Runs that wait for a Redis which is away."""
+"""Runs that wait while Redis is unreachable."""
 PARTITION_BYTES = 20 << 10
-"""What it knows of one, and the requests and reports about it: 14 to 18 KB."""
+"""State of one partition, with the requests and reports about it; 14 to 18 KB were measured."""
 
 
 def carrier_bytes(partitions: int) -> int:
-    """What a carrier of so many partitions takes at most."""
+    """Returns the most memory that a carrier of so many partitions takes, in bytes."""
     return PROCESS_BYTES + HELD_BYTES + RUNS_BYTES + partitions * PARTITION_BYTES
 
 
 def partitions_within(bytes_max: int) -> int:
-    """The most that a carrier may have to take no more; 0: not even one."""
+    """Returns the most partitions that a carrier may have within so many bytes; 0 for none."""
     return max(0, bytes_max - carrier_bytes(0)) // PARTITION_BYTES

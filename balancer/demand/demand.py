@@ -1,7 +1,7 @@
-"""Every partition's share, whatever is known of it; and what of it is not to be believed.
+"""Share of every partition, from the best source that is known; and doubts about new shares.
 
-Measured of a partition itself, or else what a file tells of it, or else as much as its topic's
-others have on average, or else what a partition is taken for of which nothing is known.
+The sources are, in this order: a measurement of the partition itself, a throughput file, the mean
+of the topic's known partitions, and a default.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from enum import StrEnum
 from balancer.plan import TopicPartition
 
 JUMP_MAX = 1000.0
-"""A share that has grown more than so many times since the last look is not believed at once."""
+"""Growth factor above which a new share is not believed at once."""
 JUMP_FLOOR = 1e-3
-"""What was less is taken for this much: to come from nothing to a whole carrier is no jump."""
+"""Least previous share for the growth factor: a rise from nothing to a whole carrier is no jump."""
 SHARE_MAX = 1e6
-"""So many carriers, for one partition."""
+"""Largest credible share of one partition, in carriers."""
 
 
 class Basis(StrEnum):
-    """Where a share comes from."""
+    """Source of a share."""
 
     MEASURED = "measured"
     FILE = "file"
@@ -32,7 +32,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a partition takes of a carrier: 1.0 is all of its time."""
+    """Part of a carrier's time that a partition takes (1.0 is all of it), with its source."""
 
     share: float
     basis: Basis
@@ -40,11 +40,11 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """Shares that were looked through.
+    """Shares that passed the check, and doubts about the others.
 
     Args:
-        shares: by partition; where a new one was not believed, what was there before.
-        doubts: why not, by partition.
+        shares: by partition; the previously believed share, if any, when the new one is doubted.
+        doubts: by partition, why its new share is not believed.
     """
 
     shares: Mapping[TopicPartition, float]
@@ -57,11 +57,12 @@ def demands(
     partitions: Iterable[TopicPartition],
     default_share: float,
 ) -> dict[TopicPartition, Demand]:
-    """The demand of each of the partitions, in their order.
+    """Returns the demand of each partition, in the order of `partitions`.
 
     Args:
-        measured: what is believed of them.
-        told: the same by a file; counts for those that were not measured.
+        measured: believed shares of measured partitions.
+        told: shares from a file; they count for partitions that were not measured.
+        default_share: share of a partition of which nothing is known.
     """
     shares_of: dict[str, list[float]] = {}
     for place, share in {**told, **measured}.items():
@@ -81,8 +82,10 @@ def demands(
 
 
 def measured_part(measured: Set[TopicPartition], partitions: Set[TopicPartition]) -> float:
-    """How much of the partitions is known by themselves, 0 to 1: with too little nothing is to be
-    moved, since what looks light may only not be known."""
+    """Returns the part of the partitions that has a measurement of its own, 0 to 1.
+
+    With too small a part nothing should move: a partition that looks light may only be unknown.
+    """
     if not partitions:
         return 1.0
     return len(partitions & measured) / len(partitions)
@@ -93,11 +96,14 @@ def believed(
     seen: Mapping[TopicPartition, float],
     held: Mapping[TopicPartition, float],
 ) -> Believed:
-    """New shares, but for those that are no load or have jumped; a jump seen twice is believed.
+    """Checks new shares; doubts those that are no valid load or have jumped.
+
+    A jump that is seen twice is believed.
 
     Args:
-        seen: what was `new` the last time.
-        held: what was believed then.
+        new: shares of this round.
+        seen: `new` of the previous round.
+        held: shares that were believed in the previous round.
     """
     shares: dict[TopicPartition, float] = {}
     doubts: dict[TopicPartition, str] = {}

@@ -1,8 +1,8 @@
-"""What a rate of traffic takes of a carrier's time.
+"""Load model: the part of a carrier's time that a rate of traffic takes.
 
-A carrier is one pipeline: what it does for bytes and what it does for records adds up. Batches that
-it carries as they are cost next to nothing for their records; those that it opens are decoded and
-made anew, so each kind has factors of its own.
+A carrier is one pipeline, so its work for bytes and its work for records add up. Batches that it
+carries unopened cost next to nothing for their records. Batches that it opens are decoded and
+rebuilt, so each kind has its own factors.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from numpy.typing import NDArray
 from balancer.demand.window import Rate
 
 WINDOWS_MIN = 8
-"""Fewer say nothing of two factors."""
+"""Least number of windows that two factors are fitted to."""
 SECONDS_MIN = 1e-3
 COUNT_MAX = 1e15
 ALIKE = 10.0
-"""A condition number: with records of 20 to 2000 bytes it is small, with all within 5 % of one size
-far above; there a tenth of noise alone would decide."""
+"""Largest condition number of a fit. Records of 20 to 2000 bytes give a small one. Records within
+5 % of one size give a far larger one, and noise of a tenth alone would then decide the fit."""
 
 
 class NotFitted(ValueError):
-    """The windows do not say what bytes and records cost; the factors in force stay."""
+    """The windows do not show the costs of bytes and records; keep the active factors."""
 
 
 class Saturated(NamedTuple):
-    """What one carrier carried of one kind of batches while it had more than it could.
+    """Traffic of one kind of batches that a saturated carrier carried.
 
     Args:
-        busy_seconds: of its own time.
+        busy_seconds: time of the carrier that the traffic took.
+        bytes: bytes that were carried.
+        records: records that were carried.
     """
 
     busy_seconds: float
@@ -44,7 +46,10 @@ class Saturated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Seconds of a carrier's time."""
+    """Cost of a byte and of a record, in seconds of a carrier's time.
+
+    Raises ValueError when a factor is negative or not finite, or both are 0.
+    """
 
     per_byte: float
     per_record: float
@@ -56,18 +61,23 @@ class Factors:
 
     @classmethod
     def of_capacity(cls, bytes_per_second: float) -> Self:
-        """A carrier that is taken to move so many bytes a second, whatever the records."""
+        """Returns the factors of a carrier that moves so many bytes a second, whatever the records.
+
+        Raises ValueError when the capacity is below 1 byte a second or not finite.
+        """
         if not (isfinite(bytes_per_second) and bytes_per_second >= 1):
             raise ValueError(f"a capacity of {bytes_per_second:g} bytes a second: give 1 or more")
         return cls(1 / bytes_per_second, 0.0)
 
     @classmethod
     def fitted(cls, windows: Sequence[Saturated]) -> Self:
-        """The factors, none below 0, that come nearest to what was measured (least squares of the
-        relative error, so that long windows have no more weight than short ones).
+        """Returns the factors, none below 0, that fit the windows best.
+
+        The fit minimizes the squares of the relative error, so that long windows weigh no more than
+        short ones.
 
         Raises:
-            NotFitted
+            NotFitted: the windows are too few, implausible, or all of about one record size.
         """
         if len(windows) < WINDOWS_MIN:
             raise NotFitted(
@@ -94,7 +104,7 @@ class Factors:
 
 
 def _one_alone(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """With two factors the best one would be below 0: the better of those with one at 0."""
+    """Returns the better fit with one factor at 0; for windows whose best fit has one below 0."""
     alone = rows.sum(axis=0) / (rows**2).sum(axis=0)
     errors = ((rows * alone - 1) ** 2).sum(axis=0)
     return np.where(np.arange(2) == errors.argmin(), alone, 0.0)
@@ -102,11 +112,15 @@ def _one_alone(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class LoadModel:
-    """Shares of a carrier's time.
+    """Conversion of traffic into shares of a carrier's time.
 
     Args:
-        drain_seconds: a lag is to be caught up within this time.
-        lag_share_max: no lag counts for more than this, however long it has become.
+        unopened: factors of batches that are carried unopened.
+        opened: factors of batches that have to be opened.
+        drain_seconds: time within which a lag is to be caught up.
+        lag_share_max: largest share that a lag adds, however long it has become.
+
+    Raises ValueError when `drain_seconds` is not above 0 or `lag_share_max` is below 0.
     """
 
     unopened: Factors
@@ -123,11 +137,14 @@ class LoadModel:
     def share(
         self, rate: Rate, *, opened_part: float = 0.0, lag: tuple[int, int] = (0, 0)
     ) -> float:
-        """What a partition takes of a carrier: 1.0 is all of its time.
+        """Returns the part of a carrier's time that a partition takes: 1.0 for all of it.
 
         Args:
-            opened_part: how much of the traffic comes in batches that have to be opened, 0 to 1.
-            lag: bytes and records that are behind.
+            rate: traffic of the source log.
+            opened_part: part of the traffic in batches that have to be opened, 0 to 1.
+            lag: bytes and records that the partition is behind.
+
+        Raises ValueError when a value is out of its range.
         """
         if not 0 <= opened_part <= 1:
             raise ValueError(f"{opened_part:g} of the batches are opened: a part is from 0 to 1")

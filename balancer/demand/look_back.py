@@ -1,7 +1,7 @@
-"""The windows of the last hour and day, by partition, and the rate to expect of each.
+"""Look-back: the traffic of the last hour and day, by partition, and the rate to expect of each.
 
-Of the last hour every window is kept. Of the day, only what the busiest ten minutes of each hour
-took in.
+Of the last hour every window is kept. Of the day, only the rates of the busiest ten minutes of each
+hour are kept.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from balancer.plan import TopicPartition
 
 HOUR_MS = 3_600_000
 ROWS_AT_ONCE = 4096
-"""Partitions that are computed together: more would need memory, fewer time."""
+"""Partitions that are computed together: more would need more memory, fewer more time."""
 SLOTS_STEP = 8
 NOTHING = -1.0
-"""Where nothing was seen, in a place for a rate."""
+"""Rate where nothing was seen."""
 NEVER = -(1 << 62)
-"""The same, in a place for a time."""
+"""Time where nothing was seen."""
 
 Rates = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
 class LookBack:
-    """Windows by partition. It knows no clock.
+    """Windows by partition, without a clock of its own.
 
-    Memory: 2.1 KB a partition with a window a minute; what was forgotten is used again.
+    It takes 2.1 KB of memory per partition with one window a minute. The memory of forgotten
+    partitions is used again.
 
     Args:
-        fine_seconds: how long every window is kept.
-        coarse_seconds: stretches of so long are compared for the day; a part of an hour.
-        day_hours: for so long the busiest of them counts, and on until its hour is as old.
+        fine_seconds: time for which every window is kept.
+        coarse_seconds: length of the periods that are compared for the day; a divisor of an hour.
+        day_hours: age up to which the busiest period counts; the end of its hour decides.
     """
 
     def __init__(
@@ -51,14 +52,14 @@ class LookBack:
         self._looked_up: tuple[Sequence[TopicPartition], Numbers] = ((), np.zeros(0, np.int64))
 
     def __len__(self) -> int:
-        """Of how many partitions something is known."""
+        """Returns the number of partitions of which anything is known."""
         return len(self._row_of)
 
     def add(self, windows: Mapping[TopicPartition, Window] | WindowColumns) -> None:
-        """What a look found, for the hour and for the day.
+        """Adds the windows of one look at the source logs, for the hour and for the day.
 
-        A partition's windows come in the order of their times. One that begins before another
-        ended that is there is left out: history may be read twice.
+        The windows of a partition come in the order of their times. A window that begins before the
+        newest one ended is left out: history may be read twice.
         """
         told = windows if isinstance(windows, WindowColumns) else WindowColumns.of(windows)
         rows = self._rows(told.places)
@@ -69,18 +70,21 @@ class LookBack:
             self._day.grow(rows[part], *columns)
 
     def add_coarse(self, windows: Mapping[TopicPartition, Window] | WindowColumns) -> None:
-        """Sums of stretches long ago, for the day alone; in any order, and as often as you like."""
+        """Adds sums of past periods, for the day alone; in any order and any number of times."""
         told = windows if isinstance(windows, WindowColumns) else WindowColumns.of(windows)
         lengths_ms = told.ends_ms - told.begins_ms
         stretches = self._day.stretch(told.ends_ms)
         self._day.compare(self._rows(told.places), stretches, lengths_ms, told.bytes, told.records)
 
     def rates(self, now_ms: int) -> dict[TopicPartition, Rate]:
-        """What to expect: the rate sustained over the last hour (window.sustained); of a partition
-        without any window there, the highest of the day's stretches; with neither, it is left out.
+        """Returns the rate to expect of each partition.
+
+        It is the rate sustained over the last hour (`window.sustained`). A partition without a
+        window in that hour has the highest rate of the day's periods. A partition without either is
+        left out.
 
         Args:
-            now_ms: not before what was added.
+            now_ms: milliseconds since 1970; not before the end of any window that was added.
         """
         found: dict[TopicPartition, Rate] = {}
         rows = np.fromiter(self._row_of.values(), np.int64, len(self._row_of))
@@ -96,20 +100,24 @@ class LookBack:
         return found
 
     def newest_ms(self, partition: TopicPartition) -> int | None:
-        """When its last window ended; None: it has none."""
+        """Returns the end of the partition's last window; None when it has no window."""
         row = self._row_of.get(partition)
         newest_ms = NEVER if row is None else int(self._hour.newest_ms[row])
         return None if newest_ms == NEVER else newest_ms
 
     def fresh(self, now_ms: int, within_ms: int) -> set[TopicPartition]:
-        """The partitions whose last window ended no longer ago. One that ends as far in the future
-        is not fresh: a clock was wrong."""
+        """Returns the partitions whose last window ended no longer than `within_ms` ago.
+
+        A window that ends further in the future than that is not fresh: a clock was wrong.
+        """
         is_fresh = (abs(now_ms - self._hour.newest_ms) <= within_ms).tolist()
         return {place for place, row in self._row_of.items() if is_fresh[row]}
 
     def keep(self, partitions: Collection[TopicPartition], now_ms: int) -> None:
-        """Forgets all others, and those with a window that ends more than an hour from now: made by
-        a clock that was wrong, it would keep out all that are right."""
+        """Forgets all other partitions, and those with a window that ends over an hour from now.
+
+        A wrong clock made such a window, and it would keep out all correct windows after it.
+        """
         kept = partitions if isinstance(partitions, set | frozenset) else set(partitions)
         is_ahead = (self._hour.newest_ms > now_ms + HOUR_MS).tolist()
         gone = [p for p, row in self._row_of.items() if p not in kept or is_ahead[row]]
@@ -146,14 +154,14 @@ def _parts(rows: Numbers) -> Iterator[Numbers]:
 
 
 class _Hour:
-    """Every window of the last hour, in slots of which there are as many as are needed."""
+    """Every window of the last hour, in as many slots per partition as are needed."""
 
     def __init__(self, length_ms: int) -> None:
         if length_ms <= 0:
             raise ValueError("a look-back of no length")
         self._length_ms = length_ms
         self.newest_ms = np.zeros(0, np.int64)
-        self._ends_ms = np.zeros((0, SLOTS_STEP), np.int64)  # NEVER: a free slot
+        self._ends_ms = np.zeros((0, SLOTS_STEP), np.int64)  # NEVER marks a free slot
         self._lengths_ms = np.zeros((0, SLOTS_STEP), np.int32)
         self._rates = [np.zeros((0, SLOTS_STEP)) for _ in Rate._fields]
 
@@ -172,7 +180,7 @@ class _Hour:
             rates[rows, slots] = counts / (lengths_ms / 1000)
 
     def sustained(self, rows: Numbers, now_ms: int) -> tuple[Rates, Flags]:
-        """By kind and row; and of which rows anything is known."""
+        """Returns the rates by kind and row, and a flag for the rows that have a rate."""
         ends_ms = self._ends_ms[rows] - (now_ms - self._length_ms)
         passed_ms = np.minimum(self._lengths_ms[rows], ends_ms).clip(0)
         whole_ms = passed_ms.sum(axis=1)
@@ -200,7 +208,7 @@ class _Hour:
 
 
 def _expected(rates: Rates, passed_ms: Numbers, told_of: Rates) -> Rates:
-    """window.sustained, row by row."""
+    """Computes `window.sustained` row by row."""
     whole_ms = passed_ms.sum(axis=1)
     means = (rates * passed_ms).sum(axis=1) / np.maximum(whole_ms, 1)
     found: Rates = means + told_of * (_quantiles(rates, passed_ms, whole_ms) - means)
@@ -208,8 +216,10 @@ def _expected(rates: Rates, passed_ms: Numbers, told_of: Rates) -> Rates:
 
 
 def _quantiles(rates: Rates, passed_ms: Numbers, whole_ms: Numbers) -> Rates:
-    """A slot without time cannot be the one that is found: the time up to it is that of the slot
-    before."""
+    """Returns the PERCENT quantile of each row's rates, weighted by time.
+
+    A slot without time is never chosen: the time up to it is that of the slot before.
+    """
     order = rates.argsort(axis=1)
     passed = np.take_along_axis(passed_ms, order, axis=1).cumsum(axis=1)
     at = (100 * passed >= PERCENT * whole_ms[:, None]).argmax(axis=1)
@@ -219,7 +229,7 @@ def _quantiles(rates: Rates, passed_ms: Numbers, whole_ms: Numbers) -> Rates:
 
 
 class _Day:
-    """The busiest stretch of each hour, in a circle of hours; and the stretch that still grows."""
+    """Busiest period of each hour, in a ring of hours; and the period that still grows."""
 
     def __init__(self, stretch_ms: int, hours: int) -> None:
         if not 0 < stretch_ms <= HOUR_MS or HOUR_MS % stretch_ms or hours < 1:
@@ -234,7 +244,7 @@ class _Day:
         self._sums = np.zeros((0, 3), np.int64)  # milliseconds, bytes, records
 
     def stretch(self, ends_ms: Numbers) -> Numbers:
-        """The one that a window belongs to: in which it ends."""
+        """Returns the period of each window: the one in which the window ends."""
         return (ends_ms - 1) // self._stretch_ms
 
     def grow(
@@ -255,8 +265,10 @@ class _Day:
         taken: Numbers,
         records: Numbers,
     ) -> None:
-        """Whether these stretches were their hours' busiest; bytes and records each by themselves.
-        One without a length was none."""
+        """Updates the highest rates of the hours, for bytes and records separately.
+
+        A period without a length does not count.
+        """
         hours = stretches * self._stretch_ms // HOUR_MS
         rates = _per_second(lengths_ms, taken, records)
         for hour in np.unique(hours[lengths_ms > 0]).tolist():
@@ -270,7 +282,7 @@ class _Day:
                 self._highest[rows[mine], :, column] = np.maximum(before, rates[mine])
 
     def highest(self, rows: Numbers, now_ms: int) -> Rates:
-        """By kind and row."""
+        """Returns the highest rates, by kind and row."""
         counts = self._counts(self._hours, now_ms) & (self._hours >= 0)
         past = self._highest[rows][:, :, counts].max(axis=2, initial=NOTHING)
         growing = _per_second(*self._sums[rows].T)
@@ -299,7 +311,7 @@ class _Day:
 
 
 def _per_second(lengths_ms: Numbers, taken: Numbers, records: Numbers) -> Rates:
-    """By row and kind."""
+    """Returns the rates by row and kind; NOTHING for a period without a length."""
     seconds = np.where(lengths_ms > 0, lengths_ms, 1) / 1000
     rates: Rates = np.stack([taken, records], axis=1) / seconds[:, None]
     rates[lengths_ms <= 0] = NOTHING

@@ -1,11 +1,11 @@
-"""Reads throughput from a file, in the format of Brooklin's file-based provider.
+"""Throughput file: rates in the format of Brooklin's file-based provider.
 
     {"stats": {"cluster": {"Topic-0": "bytesInKB:15, msgIn:39", "Topic": "bytesInKB:4, msgIn:10"}}}
 
-It has been seen to write bytesInKb, too. A kilobyte is 1024 bytes. A name that ends in a hyphen and
-a number is that of a partition; any other is a topic's, and says what each of its partitions has. A
-topic named `a-0` can be told from partition 0 of `a` only by what else there is: so it is a topic
-where one of that name is known to exist.
+Some files spell it bytesInKb. A kilobyte is 1024 bytes. A name that ends in a hyphen and a number
+is the name of a partition. Any other name is the name of a topic, and gives the rate of each of its
+partitions. The name `a-0` can mean a topic or partition 0 of topic `a`: it means the topic when a
+topic of that name exists.
 """
 
 from __future__ import annotations
@@ -23,34 +23,36 @@ _PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>0|[1-9][0-9]{0,8})")
 _STATS = re.compile(r"\s*bytesInK[Bb]\s*:\s*(?P<kib>[^,]*),\s*msgIn\s*:\s*(?P<records>[^,]*)")
 _NUMBER = re.compile(r"\s*[0-9]{1,18}(\.[0-9]{1,9})?\s*")
 RATE_MAX = 1e12
-"""Bytes or records a second: no partition has as much."""
+"""Bytes or records a second that no partition exceeds."""
 
 
 class BadThroughput(ValueError):
-    """The file is not as it should be: names the entry. Nothing of it is taken."""
+    """The file is malformed. The message names the entry, and no entry of the file is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What a file says of one cluster."""
+    """Rates that a file gives for one cluster."""
 
     partitions: dict[TopicPartition, Rate] = field(default_factory=dict)
     topics: dict[str, Rate] = field(default_factory=dict)
-    """Of each of its partitions."""
+    """Rate of each partition of the topic."""
 
     def rate(self, place: TopicPartition) -> Rate | None:
-        """A partition's own rate, or else its topic's; None where the file has neither."""
+        """Returns the rate of the partition, or else of its topic; None when there is neither."""
         return self.partitions.get(place) or self.topics.get(place.topic)
 
 
 def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
-    """What a file's text says of a cluster.
+    """Returns the rates that the text of a file gives for a cluster.
 
     Args:
-        topics: that there are.
+        text: content of the file, in JSON.
+        cluster: name of the source in the file.
+        topics: names of the topics that exist at the source.
 
     Raises:
-        BadThroughput
+        BadThroughput: the text is not JSON, has no such cluster, or an entry is malformed.
     """
     try:
         stats = json.loads(text, object_pairs_hook=_once)["stats"][cluster]

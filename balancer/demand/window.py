@@ -1,4 +1,4 @@
-"""One stretch of a source log's growth, and what many of them say about the rate to expect."""
+"""Windows of a source log's growth, and the rate to expect from many of them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 PERCENT = 95
-"""So many hundredths of the time had a rate no higher. The maximum would be one burst, which a lag
-of seconds absorbs; the mean would be too little for half of the time. Of a few windows this is no
-more than their maximum, which is noise, and placing by noise moves partitions: the less of the time
-windows tell of, the more their mean counts instead."""
+"""Percentage of the time that has no higher rate than the expected one. The maximum would be one
+burst, which a lag of seconds absorbs; the mean would be too little for half of the time. Of a few
+windows this percentile is only their maximum. That is noise, and placing by noise moves partitions.
+So the less of the time the windows cover, the more their mean counts instead."""
 
 
 class Rate(NamedTuple):
-    """Of a source log's growth, per second; bytes as they are in the log, compressed."""
+    """Growth of a source log per second; bytes as they are in the log, compressed."""
 
     bytes_per_second: float
     records_per_second: float
@@ -24,9 +24,10 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a source log took in from one time to another, in milliseconds since 1970.
+    """Growth of a source log between two times, in milliseconds since 1970.
 
-    Raises ValueError where that cannot be: such a window is not to be stored.
+    Raises ValueError when the window has no length or the log has shrunk: do not store such a
+    window.
     """
 
     begin_ms: int
@@ -50,16 +51,17 @@ class Window:
 
 
 def sustained(windows: Iterable[Window], now_ms: int, length_ms: int) -> Rate | None:
-    """The rate that was not exceeded for PERCENT of the time; None: no window ends within it.
+    """Returns the rate that was not exceeded for PERCENT of a period; None if no window ends in it.
 
-    Where windows tell of a part of the time only, it lies between that rate and their mean: nearer
-    to the mean, the smaller the part. Bytes and records each for themselves: they need not be high
-    at the same time.
+    When the windows cover only part of the period, the result lies between that rate and their
+    mean. The smaller the part, the nearer it is to the mean. Bytes and records are computed
+    separately, since they need not be high at the same time.
 
     Args:
-        windows: in any order, and none over another. One that had begun before the time counts for
-            what of it lies within.
-        length_ms: the time is as long, until now.
+        windows: windows in any order, without overlaps. A window that began before the period
+            counts with the part that lies within the period.
+        now_ms: end of the period, in milliseconds since 1970.
+        length_ms: length of the period.
     """
     begin_ms = now_ms - length_ms
     recent = [window for window in windows if window.end_ms > begin_ms]
@@ -80,7 +82,7 @@ def _expected(rates: Sequence[float], passed_ms: Sequence[int], length_ms: int) 
 
 
 def _quantile(rates: Sequence[float], passed_ms: Sequence[int]) -> float:
-    """The lowest rate that is exceeded for no more than the rest of the time."""
+    """Returns the lowest rate that is not exceeded for PERCENT of the windows' time."""
     order = np.argsort(rates, kind="stable")
     passed = np.cumsum(np.array(passed_ms, dtype=np.int64)[order])
     at = int((100 * passed >= PERCENT * passed[-1]).argmax())

@@ -1,4 +1,4 @@
-"""Many windows as columns of numbers: what a look at 100 000 logs comes to, and what is stored."""
+"""Windows as columns of numbers: the result of a look at 100 000 logs, and the stored form."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowColumns:
-    """One window of each of these partitions; the columns are as long as `places`.
-
-    Raises ValueError where no log can have done what they say.
+    """Windows of many partitions, one of each; the columns are as long as `places`.
 
     Args:
-        places: each of them once. Who stores many of the same partitions shares one tuple: then
-            they are looked up only once.
+        places: the partitions, each of them once. Callers that add windows of the same partitions
+            again share one tuple: then the partitions are looked up only once.
+
+    Raises ValueError when a column has another length, a window has no length, or a log has shrunk.
     """
 
     places: Sequence[TopicPartition]
@@ -43,7 +43,7 @@ class WindowColumns:
 
     @classmethod
     def of(cls, windows: Mapping[TopicPartition, Window]) -> Self:
-        """The same windows, by topic and partition."""
+        """Returns the same windows as columns, in the order of topic and partition."""
         places = tuple(sorted(windows))
         rows = [windows[place] for place in places]
         return cls(
@@ -55,13 +55,13 @@ class WindowColumns:
         )
 
     def windows(self) -> dict[TopicPartition, Window]:
-        """One by one: for few."""
+        """Returns the windows one by one; meant for few of them."""
         columns = (self.begins_ms, self.ends_ms, self.bytes, self.records)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return {place: Window(*row) for place, row in zip(self.places, rows, strict=True)}
 
     def ending(self, begin_ms: int, end_ms: int) -> WindowColumns:
-        """Those that end after the one time, and not after the other."""
+        """Returns the windows that end after `begin_ms` and not after `end_ms`."""
         kept = (self.ends_ms > begin_ms) & (self.ends_ms <= end_ms)
         if kept.all():
             return self
@@ -78,10 +78,10 @@ class WindowColumns:
 
 
 def summed(parts: Iterable[WindowColumns]) -> WindowColumns:
-    """One window of each partition: all that its windows took in, and as long as they are together.
+    """Returns one window per partition, with the sums of its windows' growth and of their lengths.
 
-    It ends where the last of them does; so it begins later than the first of them, if there was
-    time that nobody looked at: its rate is that of the time that somebody did.
+    It ends when the last of these windows ends. If there are gaps between them, it begins later
+    than the first of them: its rate is the rate of the observed time.
     """
     row_of: dict[TopicPartition, int] = {}
     tables = []

@@ -1,5 +1,5 @@
-"""Packs shares of load onto carriers. Arrays in, arrays out: knows no topic, no route, no clock.
+"""Packs shares of load onto carriers: arrays in, arrays out, without topics, routes or a clock.
 
-A *share* is what one item takes of a carrier: any unit, as long as all have the same. Items and
-carriers are numbers, counted from 0.
+A *share* is the load that an item adds to its carrier, in any unit that is the same for all items.
+Items and carriers are numbers, counted from 0.
 """

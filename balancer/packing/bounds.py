@@ -1,4 +1,4 @@
-"""What no packing can do better than.
+"""Lower bounds that no packing can beat.
 
 The bounds are the textbook ones: Graham 1969 for the heaviest carrier, Martello and Toth 1990 (L2)
 for the number of carriers.
@@ -13,18 +13,23 @@ import numpy as np
 from balancer.packing.shares import Shares
 
 ROUNDING = 1e-9
-"""Sums of floats differ by less than this, as a part of them, however they are added up."""
+"""Relative tolerance for sums of floats: the order of the additions changes a sum by less."""
 PARTS_MAX = 16
 
 
 def heaviest_at_least(shares: Shares, carriers: int, base: Shares | None = None) -> float:
-    """The heaviest of so many carriers carries at least this much, however items are placed.
+    """Returns a lower bound for the load of the heaviest carrier in any packing.
 
-    The mean; the largest item; and for every k, what the k + 1 smallest of the k * carriers + 1
-    largest items make together, since some carrier holds as many of these.
+    The bound is the largest of the mean load, the largest item, the largest base, and one sum for
+    every k. That sum is of the k + 1 smallest of the k * carriers + 1 largest items: some carrier
+    holds at least k + 1 of the latter.
 
     Args:
-        base: by carrier, a load of its own that stays.
+        shares: share of each item.
+        carriers: number of carriers.
+        base: load of each carrier that cannot be moved away; None for no such load.
+
+    Raises ValueError when there is no carrier.
     """
     if carriers < 1:
         raise ValueError("there is no carrier to place anything on: give one or more")
@@ -43,12 +48,16 @@ def heaviest_at_least(shares: Shares, carriers: int, base: Shares | None = None)
 
 
 def carriers_at_least(shares: Shares, capacity: float, items_max: int | None = None) -> int:
-    """So many carriers of this capacity are needed, however items are placed.
+    """Returns a lower bound for the number of carriers of this capacity that a packing needs.
 
-    Items above the capacity need one each and are taken for as large as it.
+    An item above the capacity counts as an item that fills one carrier.
 
     Args:
-        items_max: no carrier holds more items than this.
+        shares: share of each item.
+        capacity: maximum load of a carrier.
+        items_max: maximum number of items on a carrier; None for no maximum.
+
+    Raises ValueError when the capacity is not above 0 or `items_max` is below 1.
     """
     if not capacity > 0:
         raise ValueError(f"a capacity of {capacity:g} carries nothing: give one above 0")
@@ -56,7 +65,7 @@ def carriers_at_least(shares: Shares, capacity: float, items_max: int | None = N
         raise ValueError(f"carriers of {items_max} items hold nothing: give one or more")
     if not len(shares):
         return 0
-    # What is above it only because of how it was added up still fits.
+    # A load that exceeds the capacity by rounding alone still fits.
     capacity *= 1 + ROUNDING
     ascending = np.sort(np.minimum(shares, capacity))
     found = max(1, _by_number(ascending, capacity), _by_size(ascending, capacity))
@@ -64,16 +73,19 @@ def carriers_at_least(shares: Shares, capacity: float, items_max: int | None = N
 
 
 def _by_number(ascending: Shares, capacity: float) -> int:
-    """A carrier holds k items at most of those that are above a (k + 1)th of it."""
+    """Bounds by item count: a carrier holds at most k items above capacity / (k + 1) each."""
     parts = np.arange(1, PARTS_MAX + 1)
     above = len(ascending) - np.searchsorted(ascending, capacity / (parts + 1), side="right")
     return int(np.ceil(above / parts).max())
 
 
 def _by_size(ascending: Shares, capacity: float) -> int:
-    """Martello and Toth's L2. For each size up to half the capacity: N1, the items with which none
-    of that size fits; N2, the others above half; N3, those up to half, but not below the size.
-    Items of N1 and N2 are on a carrier each, and what is left of N2's takes what it can of N3."""
+    """Computes Martello and Toth's L2 bound.
+
+    Each size up to half the capacity divides the items. N1: items beside which no item of that
+    size fits. N2: all other items above half the capacity. N3: items from that size up to half the
+    capacity. Every item of N1 and N2 needs its own carrier, and N3 first fills the room beside N2.
+    """
     sums = np.concatenate([[0.0], np.cumsum(ascending)])
     half = int(np.searchsorted(ascending, capacity / 2, side="right"))
     bound = math.ceil(float(sums[-1]) / capacity)

@@ -1,4 +1,4 @@
-"""How many items any plan has to move, so that a plan's own moves can be judged."""
+"""Certificate: a number of moves that any plan needs, as the measure of a plan's own moves."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from balancer.packing.packing import Packing
 from balancer.packing.shares import HOMELESS, Shares
 
 LARGER_MAX = 32
-"""So many items are asked about, whether each is the largest that moves."""
+"""Maximum number of sizes that are examined as the size of the largest moved item."""
 
 
 def moves_at_least(packing: Packing, limit: float) -> int:
-    """The certificate: so many items move in any plan that has no carrier above the limit.
+    """Returns the certificate: a lower bound for the moves of any plan within the limit.
 
-    Of each carrier above it, as many as its largest must be to make up for what it has too much.
-    That is little where the largest are too large to go anywhere: either they stay, and many small
-    ones go, or another carrier makes room for one of them. Two carriers could make use of the same
-    room, so this is counted for one of them, where it counts most.
+    A carrier above the limit gives away at least as many items as its largest ones must be to cover
+    its excess. That count is too low when the largest items fit on no other carrier. Then either
+    they stay and many small ones leave, or another carrier makes room for one of them. Two carriers
+    could use the same room, so this addition is counted once: for the carrier where it is highest.
 
-    Returns: more than there are items, where some carrier's base alone is above the limit.
+    Returns: more than the number of items when the base of a carrier alone is above the limit.
     """
     givers = _Givers(packing, limit)
     needed = {at: givers.fewest(at) for at in packing.above(limit)}
@@ -36,23 +36,25 @@ def moves_at_least(packing: Packing, limit: float) -> int:
 
 
 def _too_large(packing: Packing, carrier: int, largest: Shares, limit: float) -> set[int]:
-    """How many of the largest to ask about: the one that leaves most to be made up for, and all
-    that no other carrier has room for as it is."""
+    """Returns the sizes of the groups of largest items that are examined.
+
+    One group is the largest item alone, the other all items that fit on no other carrier as it is.
+    """
     others = np.delete(packing.loads, carrier)
     room = limit * (1 + ROUNDING) - float(others.min(initial=np.inf))
     return {1, int((largest > room).sum())} & set(range(1, len(largest) + 1))
 
 
 class _Givers:
-    """How many items carriers have to give away, for this or that."""
+    """Numbers of items that the carriers of a packing have to give away."""
 
     def __init__(self, packing: Packing, limit: float) -> None:
         self._packing = packing
-        self._over = packing.loads - limit * (1 + ROUNDING)  # as in `Packing.above`
+        self._over = packing.loads - limit * (1 + ROUNDING)  # the tolerance of `Packing.above`
         self._largest: dict[int, Shares] = {}
 
     def largest(self, carrier: int) -> Shares:
-        """The shares of its items, the largest first."""
+        """Returns the shares of a carrier's items, the largest first."""
         if carrier not in self._largest:
             self._largest[carrier] = self._packing.largest(carrier)
         return self._largest[carrier]
@@ -60,12 +62,14 @@ class _Givers:
     def fewest(
         self, carrier: int, *, share: float = 0.0, at_most: float = np.inf, besides: int = 0
     ) -> int:
-        """How many items it gives away at the least to be within the limit with such a share more;
-        more than there are, where that cannot be.
+        """Returns the fewest items that a carrier gives away to be within the limit.
+
+        Returns more than the number of all items when giving away cannot achieve that.
 
         Args:
-            at_most: none of them is larger.
-            besides: so many of its largest stay.
+            share: load that the carrier receives in addition.
+            at_most: largest share that may be given away.
+            besides: number of its largest items that stay.
         """
         over = float(self._over[carrier]) + share
         if over <= 0:
@@ -76,14 +80,15 @@ class _Givers:
         return count if count <= len(sums) else len(self._packing.shares) + 1
 
     def room_for(self, share: float, more_than: int) -> int:
-        """How many items are given away at the least, beside those that have to be in any case,
-        where an item of that share or more moves.
+        """Returns the fewest additional items that move when an item of at least that share moves.
 
-        Whoever takes the largest that moves makes room for it, and with none that is larger: an
-        item that goes where a larger one was is not the largest.
+        The items that carriers have to give away in any case do not count. The carrier that
+        receives the largest moved item can free room only with items that are not larger: a larger
+        one would itself be the largest moved item.
 
         Args:
-            more_than: if it is not, any such number is returned.
+            share: least share of the moved item.
+            more_than: the search ends at the first result that is not above this number.
         """
         least = len(self._packing.shares)
         for larger, at_most in self._larger(share):
@@ -95,8 +100,11 @@ class _Givers:
         return least
 
     def _larger(self, share: float) -> list[tuple[float, float]]:
-        """Items that may be the largest that moves, and none larger than what moves beside each;
-        of many the last stands for all behind it, whatever moves beside them."""
+        """Returns candidates for the largest moved item, each with a limit for the others.
+
+        No item larger than the limit moves beside the candidate. When there are more than
+        LARGER_MAX candidates, the last one stands for all larger ones, and its limit is infinite.
+        """
         packing = self._packing
         placed = packing.shares[packing.where != HOMELESS]
         larger = np.unique(placed[placed >= share])
@@ -106,7 +114,11 @@ class _Givers:
         return found
 
     def _takers(self, larger: float, at_most: float) -> list[int]:
-        """Who may take such an item: all but who has all of them already."""
+        """Returns the carriers that may receive an item of the share `larger`.
+
+        A carrier that holds all items of that share receives none, unless the candidate stands for
+        larger items, too.
+        """
         holders = self._packing.where[self._packing.shares == larger]
         holders = np.unique(holders[holders != HOMELESS])
         keeps = int(holders[0]) if len(holders) == 1 and at_most == larger else None

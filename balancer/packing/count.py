@@ -1,4 +1,4 @@
-"""The fewest carriers whose packing was found, beside the fewest that any packing can need."""
+"""Number of carriers: the fewest with a packing that was found, and a bound for any packing."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from balancer.packing.shares import HOMELESS, Carriers, Shares, checked
 
 FEW_ITEMS = 2_000
 FEW_PER_CARRIER = 8
-"""Where there are no more, in all and for each carrier, a real search is worth its time."""
+"""Maximum number of items, in total and per carrier, for which a thorough search is worthwhile."""
 ROUNDS = 30
 APART = 0.1
-"""In each round so many of the carriers are taken apart and packed anew."""
+"""Probability with which each of the ROUNDS takes a carrier apart and packs its items anew."""
 
 
 class Count(NamedTuple):
-    """How many carriers do, with the packing that shows it.
+    """Number of carriers that suffices, with the packing that proves it.
 
     Args:
-        at_least: no packing does with fewer; where it is `carriers`, that is proved the optimum.
-        where: by item, its carrier.
+        carriers: number of carriers of the packing.
+        at_least: lower bound for any packing; if it equals `carriers`, that is the proved optimum.
+        where: carrier of each item.
     """
 
     carriers: int
@@ -36,13 +37,17 @@ class Count(NamedTuple):
 
 
 def fewest(shares: Shares, capacity: float, items_max: int | None = None) -> Count:
-    """The fewest carriers of a capacity for which a packing was found.
+    """Returns the fewest carriers of a capacity for which a packing was found.
 
     Args:
-        items_max: no carrier holds more items.
+        shares: share of each item.
+        capacity: maximum load of a carrier.
+        items_max: maximum number of items on a carrier; None for no maximum.
 
     Raises:
-        BadShare; ValueError: a share is above the capacity, and no number of carriers would do.
+        BadShare: a share is no valid load.
+        ValueError: a share is above the capacity, so that no number of carriers suffices; or the
+            capacity is not above 0, or `items_max` is below 1.
     """
     shares = checked(shares)
     largest = float(shares.max(initial=0.0))
@@ -50,7 +55,8 @@ def fewest(shares: Shares, capacity: float, items_max: int | None = None) -> Cou
         raise ValueError(f"a share of {largest:g} is above the capacity of {capacity:g}")
     at_least = carriers_at_least(shares, capacity, items_max)
     search = _Search(shares, capacity, len(shares) if items_max is None else items_max)
-    # Most often the bound does, or one more: only then ever longer steps, and back by halves.
+    # Most often the bound suffices, or one carrier more. Otherwise steps double until a packing is
+    # found, and a binary search then narrows the number down.
     too_few, step, carriers = at_least - 1, 1, at_least
     while (packing := search.fitting(carriers)) is None:
         too_few, carriers, step = carriers, carriers + step, 2 * step
@@ -65,14 +71,14 @@ def fewest(shares: Shares, capacity: float, items_max: int | None = None) -> Cou
 
 
 class _Search:
-    """For packings within a capacity, on a number of carriers."""
+    """Search for packings within a capacity on a given number of carriers."""
 
     def __init__(self, shares: Shares, capacity: float, items_max: int):
         self._shares, self._capacity, self._items_max = shares, capacity, items_max
         self._filled: list[Items] | None = None
 
     def fitting(self, carriers: int) -> Packing | None:
-        """A packing with all items and no carrier above the capacity; None: none was found."""
+        """Returns a packing of all items within the capacity; None when none was found."""
         room = np.full(carriers, self._items_max)
         is_hard = len(self._shares) <= min(FEW_ITEMS, FEW_PER_CARRIER * carriers)
         best = self._by_filling(room) if is_hard else self._by_size(room)
@@ -81,7 +87,7 @@ class _Search:
         effort = Effort()
         if relieve(best, self._capacity, effort):
             return best
-        # The same numbers in each run: the same input gives the same plan.
+        # A fixed seed: the same input gives the same plan.
         random = np.random.default_rng(0)
         for _ in range(ROUNDS if is_hard else 0):
             if effort.is_spent:
@@ -98,7 +104,7 @@ class _Search:
         return Packing(self._shares, longest_first(self._shares, base, room), base, room)
 
     def _by_filling(self, room: NDArray[np.int64]) -> Packing:
-        """The fullest carriers as they were filled; what is left goes where least is."""
+        """Keeps the fullest carriers of `filled`; all other items go to the lightest carriers."""
         shares = self._shares
         if self._filled is None:
             carriers = filled(shares, self._capacity)
@@ -114,8 +120,10 @@ class _Search:
 
 
 def _shaken(packing: Packing, capacity: float, random: np.random.Generator) -> Packing:
-    """Some carriers, and all that are above the capacity, are taken apart, and their items go one
-    by one, in any order, where least is."""
+    """Returns the packing with some carriers, and all above the capacity, packed anew.
+
+    Their items go one by one, in random order, to the lightest of these carriers with room.
+    """
     apart = random.random(len(packing.loads)) < APART
     apart[packing.above(capacity)] = True
     carriers = np.flatnonzero(apart)

@@ -1,9 +1,10 @@
-"""Relieves carriers that are above a limit, by exchanges with others.
+"""Relieves carriers above a limit by exchanges of items with other carriers.
 
-An exchange gives one item away and takes a smaller one, or none, for it. Where no exchange helps,
-two or three in a row are tried: each relieves whom the one before has burdened (an ejection chain,
-Glover 1996). What is made smaller is the excess: what all carriers together have above the limit;
-and none ever comes to carry more than the heaviest did.
+An exchange gives one item away and takes a smaller one, or none, in return. When no single exchange
+helps, chains of two or three are tried: each exchange relieves the carrier that the previous one
+burdened (an ejection chain, Glover 1996). The search reduces the excess: the sum, over all
+carriers, of the load above the limit. No chain leaves a carrier with more load than the heaviest
+carrier had before.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ from balancer.packing.bounds import ROUNDING
 from balancer.packing.packing import Items, Packing
 
 NOTHING = -1
-"""Taken for the item that is given."""
+"""Value of `Exchange.taken` when no item comes back."""
 PAIRS_MAX = 1 << 13
-"""Pairs of items looked at for one exchange: what a carrier with very many has is looked at in
-steps, and of the others the lightest come first."""
+"""Maximum number of item pairs examined for one exchange. Of very many items on a carrier a sample
+of all sizes is examined; of the other carriers the lightest come first."""
 GIVEN_MAX = 128
 FIRSTS = ((), (50,), (50, 10))
-"""Rows are tried of one exchange; of two, the second after each of the 50 best first ones; and of
-three, the third after each of the 10 best second ones of those."""
+"""Numbers of candidates that chains are built on, by length of the chain. A chain of two continues
+each of the 50 best first exchanges. A chain of three continues each of the 10 best second exchanges
+behind each of the 50 best first ones."""
 
 
 @dataclass
 class Effort:
-    """How often a carrier's exchanges may still be looked through: counted, so that a search ends
-    at the same place on every machine. A look takes some 0.2 ms, and never more than PAIRS_MAX."""
+    """Remaining budget of a search, in looks through the exchanges of one carrier.
+
+    A count, unlike a time, ends a search at the same point on every machine. A look takes some
+    0.2 ms, and examines at most PAIRS_MAX pairs of items.
+    """
 
     looks: int = 5_000
 
@@ -41,12 +46,13 @@ class Effort:
 
 
 class Exchange(NamedTuple):
-    """One item for another.
+    """Exchange of one item for another.
 
     Args:
-        change: of the excess.
-        given: an item of the burdened carrier, which goes to the `other` one.
-        taken: an item of the other one, or NOTHING.
+        change: change of the excess; negative when the exchange reduces it.
+        given: item of the burdened carrier that goes to the carrier `other`.
+        other: carrier that receives `given`.
+        taken: item of `other` that comes back, or NOTHING.
     """
 
     change: float
@@ -56,8 +62,10 @@ class Exchange(NamedTuple):
 
 
 class _Burdened(NamedTuple):
-    """A carrier that is to be relieved: its items, its load, and who takes no part, itself among
-    them."""
+    """Carrier to relieve: its items, its load, and the carriers that take no part, itself included.
+
+    The items and the load may be those after exchanges that are planned, but not made.
+    """
 
     held: Items
     load: float
@@ -65,7 +73,13 @@ class _Burdened(NamedTuple):
 
 
 def relieve(packing: Packing, limit: float, effort: Effort) -> bool:
-    """Whether no carrier is above the limit any more; what helped was done in any case."""
+    """Exchanges items until no carrier is above the limit; returns True when that succeeds.
+
+    Exchanges that helped are kept in both cases.
+
+    Args:
+        effort: budget, reduced by the looks that are spent.
+    """
     while above := packing.above(limit):
         exchanges = _shortest(packing, above[0], limit, effort)
         if not exchanges:
@@ -87,7 +101,7 @@ def _do(packing: Packing, carrier: int, exchange: Exchange) -> None:
 
 
 def _shortest(packing: Packing, carrier: int, limit: float, effort: Effort) -> list[Exchange]:
-    """The fewest exchanges in a row, begun by a carrier, that make the excess smaller; or none."""
+    """Returns the shortest chain found that starts at a carrier and reduces the excess, or none."""
     begun = _Burdened(packing.held(carrier), float(packing.loads[carrier]), frozenset([carrier]))
     for firsts in FIRSTS:
         found = _row(packing, begun, limit, -ROUNDING * limit, firsts, effort)
@@ -104,10 +118,11 @@ def _row(
     firsts: tuple[int, ...],
     effort: Effort,
 ) -> list[Exchange]:
-    """Exchanges in a row that change the excess by less than `most`, together; or none.
+    """Returns a chain whose total change of the excess is below `most`, or an empty list.
 
     Args:
-        firsts: after how many first exchanges others are looked for; empty: only one is done.
+        firsts: number of candidates for each exchange before the last one; empty for a chain of
+            one exchange.
     """
     if effort.is_spent:
         return []
@@ -117,7 +132,7 @@ def _row(
         last = choice.last()
         return [last] if last and last.change < most else []
     for first in choice.cheapest(firsts[0]):
-        # What the first one adds to the excess, the others have to take away as well.
+        # The rest of the chain also has to remove the excess that the first exchange adds.
         theirs = _after(packing, first, burdened.apart)
         rest = _row(packing, theirs, limit, most - first.change, firsts[1:], effort)
         if rest:
@@ -126,7 +141,7 @@ def _row(
 
 
 def _after(packing: Packing, exchange: Exchange, apart: frozenset[int]) -> _Burdened:
-    """The other side of an exchange, once that is done."""
+    """Returns the other carrier of an exchange as the exchange leaves it."""
     _, given, other, taken = exchange
     kept = packing.held(other)
     load = packing.loads[other] + packing.shares[given]
@@ -136,7 +151,7 @@ def _after(packing: Packing, exchange: Exchange, apart: frozenset[int]) -> _Burd
 
 
 class _Choice:
-    """The exchanges that a burdened carrier has."""
+    """Exchanges that are open to a burdened carrier."""
 
     def __init__(self, packing: Packing, burdened: _Burdened, limit: float):
         load, heaviest = burdened.load, packing.heaviest
@@ -154,19 +169,23 @@ class _Choice:
         self._is_heavier: NDArray[np.bool_] = (theirs + passed > heaviest).ravel()
 
     def last(self) -> Exchange | None:
-        """The best to end a row with. Before the end the other carrier may have more than the
-        heaviest has: it passes that on."""
+        """Returns the best exchange to end a chain with; None when there is none.
+
+        The last exchange must not make the other carrier heavier than the heaviest carrier. An
+        earlier exchange may, because its other carrier passes load on.
+        """
         change = np.where(self._is_heavier, np.inf, self._change)
         if not np.isfinite(change).any():
             return None
         return self._at(int(change.argmin()))
 
     def cheapest(self, count: int) -> list[Exchange]:
-        """The best to begin a row with."""
+        """Returns the best exchanges to begin a chain with, at most `count`."""
         change = self._change
         found = np.flatnonzero(np.isfinite(change))
         if count < len(found):
-            # By value: which of equals a partition puts first depends on the processor.
+            # Selected by value: the order of equal elements in np.partition depends on the
+            # processor.
             found = found[change[found] <= np.partition(change[found], count)[count]]
         order = np.argsort(change[found], kind="stable")[:count]
         return [self._at(at) for at in found[order].tolist()]
@@ -182,7 +201,7 @@ class _Choice:
 
 
 def _spread(packing: Packing, items: Items, count: int) -> Items:
-    """So many of the items at most, of all sizes."""
+    """Returns at most `count` of the items, spread over all sizes."""
     if len(items) <= count:
         return items
     ascending = items[np.argsort(packing.shares[items], kind="stable")]
@@ -190,10 +209,12 @@ def _spread(packing: Packing, items: Items, count: int) -> Items:
 
 
 def _offered(packing: Packing, count: int, apart: frozenset[int]) -> tuple[Items, Items]:
-    """What the lightest carriers can give: items, NOTHING where one has room, and whose it is.
+    """Returns what the lightest carriers can give back, and the carrier of each entry.
+
+    The entries are items, and one NOTHING for each carrier that has room for another item.
 
     Args:
-        count: of what they give, at most, but for NOTHING.
+        count: maximum number of items; NOTHING entries come on top.
     """
     order = np.argsort(packing.loads, kind="stable")
     order = order[~np.isin(order, list(apart))]

@@ -1,6 +1,6 @@
-"""Carriers filled one after another, each as full as can be found (MBS': Fleszar and Hindi 2002).
+"""Fills carriers one after another, each as full as possible (MBS': Fleszar and Hindi 2002).
 
-For items of which a carrier takes few: there the largest-first rules leave too much room.
+The method is for carriers that hold few items: there the largest-first rules waste too much room.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from balancer.packing.packing import Items
 from balancer.packing.shares import Shares
 
 FULL = 5e-4
-"""A carrier is full when less than this part of it is free."""
+"""A carrier counts as full when at most this part of its capacity is free."""
 THIRDS_MAX = 64
-"""So many third items are tried with the best pair beside them."""
+"""Maximum number of third items that are tried, each with the best pair beside it."""
 
 
 def filled(shares: Shares, capacity: float) -> list[Items]:
-    """By carrier, its items: the largest that is left, and those that fill the rest best."""
+    """Returns the items of each carrier: the largest item left, and the best fill for the rest."""
     capacity *= 1 + ROUNDING
     left = np.argsort(shares, kind="stable")
     carriers: list[Items] = []
@@ -35,7 +35,10 @@ def filled(shares: Shares, capacity: float) -> list[Items]:
 
 
 def _best(ascending: Shares, room: float, free: float) -> tuple[int, ...]:
-    """Up to three items whose sum leaves least of the room; where `free` is left, the fewest."""
+    """Returns up to three items that leave the least of `room`.
+
+    One item is tried first, then two, then three, until at most `free` is left.
+    """
     fits = int(np.searchsorted(ascending, room, side="right"))
     if not fits:
         return ()
@@ -59,7 +62,10 @@ def _best(ascending: Shares, room: float, free: float) -> tuple[int, ...]:
 
 
 def _pair(ascending: Shares, room: float) -> tuple[tuple[int, ...], float]:
-    """The two items that leave least of the room, with the largest one that does; and their sum."""
+    """Returns the two items that leave the least of `room`, and their sum.
+
+    Of equal pairs, returns the one with the largest item.
+    """
     first = np.arange(len(ascending))
     second = np.searchsorted(ascending, room - ascending, side="right") - 1
     second = np.minimum(second, first - 1)
@@ -72,5 +78,5 @@ def _pair(ascending: Shares, room: float) -> tuple[tuple[int, ...], float]:
 
 
 def _distinct(ascending: Shares) -> NDArray[np.int64]:
-    """Of equal items, the last."""
+    """Returns the last index of each run of equal items."""
     return np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True))

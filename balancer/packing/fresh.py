@@ -1,4 +1,4 @@
-"""Everything placed anew: longest first, then exchanges until the heaviest is near the bound."""
+"""Packs everything anew: longest first, then exchanges until the heaviest is near the bound."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from balancer.packing.packing import Packing
 from balancer.packing.shares import Shares, checked
 
 TOLERANCE = 2e-4
-"""How far above the bound, as a part of it, the heaviest carrier may stay."""
+"""Distance above the bound, as a part of the bound, that the heaviest carrier may keep."""
 STEPS = (0.2, 0.02)
-"""Of what is above the bound, such a part is taken away at a time; the smaller one where no row of
-exchanges takes the larger one away."""
+"""Parts of the distance to the bound that one step removes. The second, smaller part is used once
+no chain of exchanges removes the first."""
 
 
 def packed(shares: Shares, base: Shares, room: NDArray[np.int64] | None = None) -> Packing:
-    """A packing whose heaviest carrier is near the least that is possible.
+    """Returns a packing whose heaviest carrier is near the lower bound.
 
     Args:
-        base: by carrier, a load of its own that stays.
-        room: by carrier, how many items it may hold; what finds no room stays HOMELESS. The bound
-            knows nothing of room: with little of it the heaviest may stay far above.
+        shares: share of each item.
+        base: load of each carrier that cannot be moved away.
+        room: maximum number of items of each carrier; None for no maximum. Items that find no room
+            stay HOMELESS. The bound ignores room: with little room the heaviest carrier may stay
+            far above it.
 
     Raises:
-        BadShare; ValueError: there is no carrier.
+        BadShare: a share is no valid load.
+        ValueError: there is no carrier.
     """
     shares = checked(shares)
     bound = heaviest_at_least(shares, len(base), base)
@@ -37,7 +40,7 @@ def packed(shares: Shares, base: Shares, room: NDArray[np.int64] | None = None) 
 
 
 def level(packing: Packing, bound: float) -> None:
-    """Exchanges until the heaviest carrier is within TOLERANCE of the bound, or none helps."""
+    """Exchanges items until the heaviest carrier is within TOLERANCE of the bound or none helps."""
     goal = bound * (1 + TOLERANCE)
     effort = Effort()
     for step in STEPS:

@@ -1,4 +1,4 @@
-"""Items placed one by one, the largest first, each where least is (Graham's LPT rule)."""
+"""Places items one by one, the largest first, each on the lightest carrier (Graham's LPT rule)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from balancer.packing.shares import HOMELESS, Carriers, Shares
 
 
 def longest_first(shares: Shares, loads: Shares, room: NDArray[np.int64] | None = None) -> Carriers:
-    """By item, the carrier that it goes to; HOMELESS where no carrier has room.
+    """Returns the carrier of each item; HOMELESS for an item that finds no room.
 
     Args:
-        loads: by carrier, what it carries already.
-        room: by carrier, how many items it can take; any number, unless given.
+        shares: share of each item.
+        loads: load that each carrier has already.
+        room: number of items that each carrier can still take; None for any number.
     """
     left = [len(shares)] * len(loads) if room is None else room.tolist()
     heap = [(load, carrier) for carrier, load in enumerate(loads.tolist()) if left[carrier] > 0]

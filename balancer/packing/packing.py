@@ -1,4 +1,4 @@
-"""A packing while it is searched: which carrier holds which items, and what that makes."""
+"""Packing during a search: the items of each carrier, with its load and item count."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Items = NDArray[np.int64]
 
 
 class Packing:
-    """Changed in place.
+    """Assignment of items to carriers; its methods change it in place.
 
     Args:
-        shares: by item.
-        where: by item, its carrier; copied.
-        base: by carrier, a load of its own that cannot be moved away.
-        room: by carrier, how many items it may hold; any number, unless given.
+        shares: share of each item.
+        where: carrier of each item; copied.
+        base: load of each carrier that cannot be moved away.
+        room: maximum number of items of each carrier; None for no maximum.
 
-    Raises ValueError where an item is on a carrier that is not there.
+    Raises ValueError when an item is on a carrier that does not exist.
     """
 
     def __init__(
@@ -40,30 +40,30 @@ class Packing:
 
     @property
     def heaviest(self) -> float:
-        """The load of the carrier that carries most."""
+        """Load of the heaviest carrier."""
         return float(self.loads.max(initial=0.0))
 
     def above(self, limit: float) -> list[int]:
-        """The carriers above a limit, by more than what rounding adds to it; the heaviest first."""
+        """Returns the carriers that exceed a limit by more than rounding, the heaviest first."""
         above = np.flatnonzero(self.loads > limit * (1 + ROUNDING))
         return [int(at) for at in above[np.argsort(-self.loads[above], kind="stable")]]
 
     def held(self, carrier: int) -> Items:
-        """The items of a carrier."""
+        """Returns the items of a carrier."""
         return self._held[carrier]
 
     def largest(self, carrier: int) -> Shares:
-        """The shares of its items, the largest first."""
+        """Returns the shares of a carrier's items, the largest first."""
         return -np.sort(-self.shares[self._held[carrier]])
 
     def take(self, items: Items, carrier: int) -> None:
-        """Items of a carrier become homeless."""
+        """Removes items from their carrier; they become unplaced."""
         held = self._held[carrier]
         self._set(carrier, held[~np.isin(held, items)], items, HOMELESS)
         self.loads[carrier] -= self.shares[items].sum()
 
     def give(self, items: Items, carrier: int) -> None:
-        """Homeless items go to a carrier."""
+        """Puts unplaced items on a carrier."""
         self._set(carrier, np.append(self._held[carrier], items), items, carrier)
         self.loads[carrier] += self.shares[items].sum()
 
@@ -73,7 +73,10 @@ class Packing:
         self.where[items] = where
 
     def house(self, homeless: Items) -> None:
-        """Homeless items go, the largest first, where least is; what finds no room stays so."""
+        """Places unplaced items, the largest first, each on the lightest carrier with room.
+
+        Items that find no room stay unplaced.
+        """
         chosen = longest_first(self.shares[homeless], self.loads, self.room - self.counts)
         for carrier, items in enumerate(_by_carrier(homeless, chosen, len(self.loads))):
             if len(items):

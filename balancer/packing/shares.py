@@ -1,4 +1,4 @@
-"""The loads that are packed, refused where a sum of them would mean nothing."""
+"""Loads to pack; rejects shares whose sum would be meaningless."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Shares = NDArray[np.float64]
-"""By item, its share: at least 0."""
+"""Loads by item, or by carrier for a base; each is at least 0."""
 Carriers = NDArray[np.int64]
-"""By item, the number of the carrier that holds it, or HOMELESS."""
+"""Carrier numbers by item; HOMELESS for an unplaced item."""
 
 HOMELESS = -1
 SHARE_MAX = 1e12
-"""In a sum of a million of these, float64 still sees a billionth of one."""
+"""Largest share: in a sum of a million of these, float64 still resolves a billionth of one."""
 
 
 class BadShare(ValueError):
-    """A share that is no load. Nothing was packed."""
+    """A share is no valid load. Nothing was packed."""
 
     def __init__(self, item: int, share: float, why: str):
         super().__init__(f"share {share!r} of item {item} {why}")
@@ -24,7 +24,12 @@ class BadShare(ValueError):
 
 
 def checked(shares: ArrayLike) -> Shares:
-    """The shares as float64. Raises BadShare for the first that is no load."""
+    """Returns the shares as a float64 array.
+
+    Raises:
+        BadShare: a share is NaN, negative or above SHARE_MAX.
+        ValueError: the shares are not one row.
+    """
     found = np.asarray(shares, dtype=np.float64)
     if found.ndim != 1:
         raise ValueError(f"shares in {found.ndim} dimensions: give one row")

@@ -1,7 +1,7 @@
-"""What stays stays: only what a limit demands is moved, with a proof of how little could be.
+"""Sticky packing: moves only the items that a limit demands, and proves how few would do.
 
-No carrier shall be above a limit, `slack` above the least that the heaviest can have. How many
-items any plan has to move for that is the *certificate*.
+The limit of every carrier is `slack` above the lower bound of the heaviest carrier. The
+*certificate* is a number of items that any plan has to move to keep within the limit.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from balancer.packing.packing import Items, Packing
 from balancer.packing.shares import HOMELESS, Carriers, Shares, checked
 
 ROUNDS_MAX = 6
-"""What was placed may burden a carrier anew."""
+"""Maximum number of rounds: the items moved in one round may push another carrier above the
+limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A packing made from another one.
+    """Packing that was made from another one.
 
     Args:
-        where: by item, its carrier; HOMELESS where none had room.
-        moves: items that had a carrier and have another one now.
-        certificate: moves that any packing within the limit needs.
-        limit: what no carrier was to be above.
-        is_within: whether none is; also where some are HOMELESS.
+        where: carrier of each item; HOMELESS when no carrier had room.
+        moves: number of items that had a carrier and have another one now.
+        certificate: number of moves that any packing within the limit needs.
+        limit: load that no carrier should exceed.
+        is_within: True when no carrier exceeds it, even if some items are HOMELESS.
     """
 
     where: Carriers
@@ -47,17 +48,19 @@ def repaired(
     slack: float,
     room: NDArray[np.int64] | None = None,
 ) -> Repair:
-    """The packing with few moves; what is homeless finds a carrier, the largest first.
+    """Returns a packing with few moves; unplaced items get a carrier, the largest first.
 
     Args:
-        where: by item, the carrier that holds it, or HOMELESS.
-        base: by carrier, a load of its own that stays.
-        slack: how far above the bound, as a part of it, the heaviest carrier may be.
-        room: by carrier, how many items it may hold; any number, unless given. What had a carrier
-            keeps one, and the limit knows nothing of room.
+        shares: share of each item.
+        where: current carrier of each item, or HOMELESS.
+        base: load of each carrier that cannot be moved away.
+        slack: distance of the limit above the lower bound, as a part of the bound.
+        room: maximum number of items of each carrier; None for no maximum. An item that had a
+            carrier keeps one even without room. The limit ignores room.
 
     Raises:
-        BadShare; ValueError: there is no carrier, or items are on others.
+        BadShare: a share is no valid load.
+        ValueError: there is no carrier, or an item is on a carrier that does not exist.
     """
     shares = checked(shares)
     limit = heaviest_at_least(shares, len(base), base) * (1 + slack)
@@ -73,21 +76,27 @@ def repaired(
 
 
 def _lower(packing: Packing, limit: float) -> bool:
-    """Whether any carrier above the limit found items to give away; they go where least is."""
+    """Takes items off the carriers above the limit and puts each on the lightest carrier.
+
+    Returns True when there were such items.
+    """
     shed = {carrier: _shed(packing, carrier, limit) for carrier in packing.above(limit)}
     for carrier, items in shed.items():
         packing.take(items, carrier)
     all_shed = np.concatenate([np.empty(0, dtype=np.int64), *shed.values()])
     packing.house(all_shed)
     for carrier, items in shed.items():
-        # What found no room is no worse off than before.
+        # Items that found no room go back to their carrier.
         packing.give(items[packing.where[items] == HOMELESS], carrier)
     return len(all_shed) > 0
 
 
 def _shed(packing: Packing, carrier: int, limit: float) -> Items:
-    """As few items as bring a carrier to the limit, the last of them as small as may be; only such
-    as the lightest of the others can take. None where that is not enough."""
+    """Returns the fewest items whose removal brings a carrier to the limit.
+
+    The last of them is as small as possible. Only items that fit within the limit on the lightest
+    other carrier with room count; returns no items when these do not suffice.
+    """
     none = np.empty(0, dtype=np.int64)
     roomy = np.flatnonzero(packing.counts < packing.room)
     roomy = roomy[roomy != carrier]

@@ -1,4 +1,4 @@
-"""Claims about plans: their text says all, and tasks never outnumber slots."""
+"""Plans: their JSON text is complete, and tasks never outnumber slots."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Rounds that nobody thought of: what a balancer may see of a route, and rules it may have."""
+"""Random rounds: views of a route that a balancer may have, with limits and rules."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Routes of all kinds, for claims about every placement."""
+"""Random routes, for claims about every placement."""
 
 from hypothesis import strategies as st
 

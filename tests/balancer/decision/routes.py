@@ -1,4 +1,4 @@
-"""Routes that rounds are tried on."""
+"""Routes for tests of rounds."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ CROWDED = RouteView(
     range(4),
     {at(n): carrier for n, carrier in enumerate([0, 0, 0, 1, 1, 2, 2, 3])},
 )
-"""Carrier 0 has three, the others one or two."""
+"""Route whose carrier 0 has three partitions; the others have one or two."""
 
 
 def seen(shares, **known):
-    """A view of a route on which everything is measured."""
+    """Returns a view of a route on which everything is measured."""
     given = {"route": "west.east", "now_ms": NOON_MS, "partitions": frozenset(shares)}
     given |= {"shares": shares, "measured": frozenset(shares)}
     return RoundView(**given | known)
 
 
 class Running:
-    """A route, round by round, a minute apart."""
+    """Route that is decided round by round, a minute apart."""
 
     def __init__(self, limits=None, rules=None, now_ms=NOON_MS):
         self.limits, self.rules = limits or Limits(), rules or Rules()

@@ -12,7 +12,7 @@ PLACES = st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 12))
 
 
 def one_by_one(partitions, carriers, before):
-    """The same by its words."""
+    """Computes the placement straight from the definition."""
     where = {each: before[each] for each in partitions if before.get(each) in carriers}
     for each in sorted(set(partitions) - where.keys()):
         counts = {c: sum(at == c for at in where.values()) for c in carriers}

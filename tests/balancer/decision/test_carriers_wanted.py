@@ -30,7 +30,7 @@ def test_each_hot_share_has_a_carrier_of_its_own():
 
 
 def rounds(*totals, present, limits=LIMITS):
-    """How many carriers there are after each round."""
+    """Returns the number of carriers after each round."""
     seen, wanted = [], None
     for total in totals:
         wanted = carriers_wanted(of(total), limits, present=present, last=wanted)

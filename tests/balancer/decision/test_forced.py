@@ -36,7 +36,7 @@ def test_what_is_new_does_not_go_to_a_hot_one_even_if_that_cannot_move():
     before = {at(0, "hot"): 0} | {at(n): 1 for n in range(4)}
     found = forced(RouteView(shares, [0, 1], before), Limits())
     assert found.moves == (Move(at(0, "new"), None, 1, Reason.NEW),)
-    # The bound is of what can be shared out.
+    # The bound counts only the partitions that are not hot.
     assert found.loads == {0: 0.75, 1: pytest.approx(1.01)}
     assert found.bound == pytest.approx(1.01)
 

@@ -1,4 +1,4 @@
-"""With other carriers, counts are levelled with as few moves as that takes."""
+"""Placement by count after the carriers have changed: leveled counts, with the fewest moves."""
 
 from collections import Counter
 

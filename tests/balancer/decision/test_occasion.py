@@ -1,4 +1,4 @@
-"""What each trigger is there for, and how much moves for it."""
+"""Triggers: the events that each one answers, and how much moves for it."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def reasons(decision):
 
 
 def leaning(number=6):
-    """A few partitions of carrier 0 have grown."""
+    """Returns shares with which a few partitions of carrier 0 have grown."""
     return even(100) | {at(n): 0.03 for n in range(0, 5 * number, 5)}
 
 
@@ -111,7 +111,7 @@ def test_what_drifts_is_relieved_further_than_to_the_slack():
 
 
 def test_relief_that_takes_more_moves_than_there_may_be_is_as_much_as_these_give():
-    """Half the slack needs several moves at once here, the slack itself one."""
+    """Relief to half the slack takes several moves at once here, relief to the slack one."""
     sizes = [0.25, 0.207, 0.022, 0.154, 0.066, 0.266, 0.275, 0.176, 0.231]
     shares = {at(number): size for number, size in enumerate(sizes)}
     pins = {at(number): carrier for number, carrier in enumerate([0, 1, 1, 1, 1, 0, 1, 0, 1])}
@@ -134,7 +134,7 @@ def test_a_round_without_it_begins_the_patience_anew():
 def test_partitions_that_lag_get_a_sticky_plan_and_then_a_full_one_and_no_more():
     route = running()
     stands = route.standing.where
-    # One that a sticky plan leaves alone, and a full one does better.
+    # A sticky plan leaves this load alone; a full plan improves on it.
     shares = even(100) | {next(each for each in stands if stands[each] == 0): 0.0165}
     found = [it.triggers for it in route.rounds(6, shares, lag_seconds={at(0): 99.0})]
     assert found == [(), (Trigger.LAG,), (Trigger.LAG_STAYS,), (), (), ()]
@@ -153,7 +153,7 @@ def test_a_plan_for_lag_that_is_held_back_is_still_to_be_made():
 
 
 def crowded(now_ms=NOON_MS, **rules):
-    """A route with one carrier that has too many, of which only a few moves may be made at once."""
+    """Returns a route with one carrier that has too many partitions, and a low `moves_max`."""
     route = Running(
         Limits(carriers_min=4, carriers_max=4, partitions_max=2, slack=9.0),
         Rules(moves_max=2, cool_down_seconds=0, **rules),
@@ -169,7 +169,7 @@ def test_a_full_plan_that_makes_room_only_as_a_whole_waits_until_room_is_made():
     first = route.round(CROWDED.shares, **lag)
     assert {Trigger.TOO_MANY, Trigger.LAG_STAYS} <= set(first.triggers)
     assert reasons(first) == {Reason.TOO_MANY}
-    # What it was to answer is still to be answered.
+    # The first round put off the answer to the lag.
     assert Trigger.LAG_STAYS in route.round(CROWDED.shares, **lag).triggers
     assert Trigger.LAG_STAYS not in route.round(CROWDED.shares, **lag).triggers
 
@@ -199,7 +199,7 @@ def test_too_many_that_pins_put_on_a_carrier_put_no_plan_off():
 
 
 def slightly_off(route):
-    """Shares with which the heaviest carrier has 3 % too much."""
+    """Returns shares with which the heaviest carrier has 3 % too much."""
     stands = route.standing.where
     first = next(each for each in sorted(stands) if stands[each] == 0)
     return even(100) | {first: 0.016} | even(10, 0.002, "small")

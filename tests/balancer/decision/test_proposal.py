@@ -23,14 +23,14 @@ def test_what_relieves_nobody_is_left_out():
     limits = Limits(slack=0.0)
     whole = proposed(view, limits, 2)
     assert max(whole.loads.values()) == pytest.approx(0.6)
-    # One of the two would only pass the burden on.
+    # One of the two moves alone would only pass the excess on to another carrier.
     some = capped(whole, view, limits, 1)
     assert len(some.moves) == 1 and max(some.loads.values()) > 0.6
     assert proposed(view, limits, 1).moves == ()
 
 
 def test_a_plan_does_not_fit_where_the_moves_that_would_make_room_are_left_out():
-    shares = {at(0): 0.0, at(1): 1.0, at(2): 1.0}  # two that are hot, beside a light one
+    shares = {at(0): 0.0, at(1): 1.0, at(2): 1.0}  # two hot partitions and a light one
     view = RouteView(shares, range(3), dict.fromkeys(shares, 0))
     limits = Limits(partitions_max=2)
     assert {move.reason for move in proposed(view, limits, 2).moves} == {

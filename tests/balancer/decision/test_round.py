@@ -53,7 +53,7 @@ def test_nothing_moves_that_need_not_while_moves_are_held_and_never_more_than_ma
 
 @given(views(), limits_and_rules())
 def test_no_carrier_has_more_partitions_than_it_may_while_another_has_room(view, both):
-    # What is pinned stays there; without loads nothing moves for it.
+    # A pinned partition never makes room, and without loads no partition does.
     orders = replace(view.orders, pins={})
     view = replace(view, degraded=None, orders=orders, silent=frozenset())
     found, limits = decide(view, *both), both[0]
@@ -141,8 +141,9 @@ def test_a_load_that_goes_up_and_down_a_little_moves_nothing(shares, seed):
     limits = Limits(slack=0.15, calm_rounds=3)
     route, chance = Running(limits), random.Random(seed)
     first = route.round(shares).placement
-    # With few partitions a carrier may be above what the slack allows from the start, or so near
-    # to it that a little more is too much; and what is hot is so from one share on.
+    # With few partitions a carrier may exceed the slack from the start, or be so near to it that a
+    # small change exceeds it. A small change may also carry a share across the threshold for hot
+    # partitions.
     assume(max(first.loads.values()) * 1.05 <= first.bound * 0.95 * (1 + limits.slack))
     assume(not any(0.7 / 1.06 < share < 0.7 / 0.94 for share in shares.values()))
     for _ in range(30):
@@ -161,7 +162,7 @@ def test_a_thousand_rounds_of_jitter_move_nothing(seed):
     for _ in range(1000):
         route.round({each: it * chance.uniform(0.95, 1.05) for each, it in shares.items()})
     moved = [it for it in route.decisions[1:] if it.placement]
-    # At most once it takes one carrier more than the first look did.
+    # At most once a round needs one carrier more than the first round did.
     assert len(moved) == len(route.standing.carriers) - len(first.carriers) <= 1
 
 
@@ -333,8 +334,8 @@ def test_a_round_of_a_hundred_thousand_on_hundreds_of_carriers_takes_seconds_at_
 
 @pytest.mark.parametrize("seed", range(3))
 def test_five_hundred_rounds_of_a_route_that_lives(seed):
-    """200 partitions whose loads drift, topics that come and go, carriers that are excluded, and
-    metrics that vanish: what is claimed of one round is so in each of them."""
+    """Runs 200 partitions whose loads drift, while topics come and go, carriers are excluded, and
+    metrics vanish. The claims about one round hold in each of them."""
     chance = random.Random(seed)
     limits = Limits(carriers_min=2, carriers_max=40, threshold=0.7)
     rules = Rules(moves_max=10, off_peak="02:00-03:00", cool_down_seconds=120)
@@ -377,7 +378,7 @@ def test_five_hundred_rounds_of_a_route_that_lives(seed):
             assert len(carriers) >= len(before.carriers)
         route.standing = Standing.from_json(found.standing.to_json())
         assert route.standing == found.standing
-    # Left alone, with loads that stay, it comes to rest in balance.
+    # With constant loads and no more events the route comes to rest in balance.
     rest = route.rounds(150, shares)
     assert all(it.placement is None for it in rest[-20:])
     hot = {each for each, share in shares.items() if share > limits.threshold}

@@ -1,4 +1,4 @@
-"""Memory is a number of partitions, and never less than was measured."""
+"""Carrier memory: a limit allows so many partitions, and no estimate is below a measurement."""
 
 import json
 from pathlib import Path

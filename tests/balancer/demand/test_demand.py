@@ -44,7 +44,7 @@ def test_what_cannot_be_believed_is_named_and_what_was_believed_before_holds(sha
 
 
 def rounds(*shares):
-    """What is believed after each round of what is seen."""
+    """Returns the believed share after each round, given the observed shares."""
     seen, held, found = {}, {}, []
     for share in shares:
         held = believed({A: share}, seen, held).shares

@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def windows(factors, seed=0, noise=0.0, count=40):
-    """What saturated carriers would have shown, with records of many sizes."""
+    """Returns windows of saturated carriers with these factors and records of many sizes."""
     random = np.random.default_rng(seed)
     found = []
     for _ in range(count):

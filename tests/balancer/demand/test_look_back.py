@@ -16,7 +16,12 @@ A, B, C = (TopicPartition("t", number) for number in range(3))
 
 
 def minute(at, rate, length=1):
-    """From so many minutes after noon on, so many records a second of ten bytes."""
+    """Returns a window with `rate` records of ten bytes a second.
+
+    Args:
+        at: start of the window, in minutes after noon.
+        length: length of the window in minutes.
+    """
     records = rate * 60 * length
     return Window(NOON + at * MINUTE, NOON + (at + length) * MINUTE, records * 10, records)
 
@@ -33,7 +38,7 @@ def filled(*windows, place=A):
 TOLD = st.lists(
     st.tuples(
         st.integers(0, 3),  # the partition
-        st.integers(0, 400_000),  # idle before it
+        st.integers(0, 400_000),  # milliseconds without a window before it
         st.integers(1, 900_000),
         st.integers(0, 1 << 40),
         st.integers(0, 1 << 30),
@@ -120,7 +125,7 @@ def test_ten_minutes_that_were_not_seen_to_their_end_count_too():
 )
 @settings(deadline=None)
 def test_of_the_day_the_highest_counts_until_its_hour_is_a_day_old(told, later_minutes):
-    """As sums from a history, in any order and told twice."""
+    """Adds sums as a history does, in any order and twice."""
     back = LookBack(fine_seconds=1)
     last = max((at for at, _ in told), default=0)
     for at, rate in sorted(told, key=lambda pair: pair[0]) + told[::-1]:
@@ -138,7 +143,7 @@ def test_the_windows_of_the_last_hour_go_before_what_the_day_had():
     assert back.rates(NOON + 71 * MINUTE) == {A: Rate(10.0, 1.0), B: Rate(500.0, 50.0)}
 
 
-# -- what is known of whom
+# -- fresh, kept and forgotten partitions
 
 
 def test_fresh_are_those_whose_last_window_is_no_older_and_not_in_the_future():
@@ -188,7 +193,7 @@ def test_look_backs_that_cannot_be_are_refused(odd):
 
 
 def test_a_hundred_thousand_partitions_are_computed_within_seconds():
-    """0.8 s on two cores; here there may be others."""
+    """Takes 0.8 s on two cores; the limit leaves room for slower machines."""
     places = tuple(TopicPartition(f"t{number // 100}", number % 100) for number in range(100_000))
     back = LookBack()
     drawn = np.random.default_rng(7)

@@ -9,7 +9,7 @@ HOUR = 60 * MINUTE
 
 
 def minutes(*mebibytes, begin=0):
-    """One window a minute, of so many MiB a second."""
+    """Returns one window a minute, each with so many MiB a second."""
     return [
         Window(begin + at * MINUTE, begin + (at + 1) * MINUTE, (each << 20) * 60, each * 600)
         for at, each in enumerate(mebibytes)

@@ -1,4 +1,4 @@
-"""Instances whose best packing is known, or nearly so, because of how they are made."""
+"""Instances whose best packing is known, or nearly known, from the way they are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from balancer.packing.shares import Carriers, Shares
 
 
 def planted(carriers: int, each: int, seed: int) -> Shares:
-    """Every carrier full to 1.0 with so many items: no packing has a heaviest carrier below 1.0."""
+    """Returns items that fill each carrier to 1.0, `each` of them on every carrier.
+
+    No packing has a heaviest carrier below 1.0.
+    """
     random = np.random.default_rng([seed, carriers, each])
     cuts = np.sort(random.random((carriers, each - 1)), axis=1)
     edges = np.hstack([np.zeros((carriers, 1)), cuts, np.ones((carriers, 1))])
@@ -16,13 +19,15 @@ def planted(carriers: int, each: int, seed: int) -> Shares:
 
 
 def uniform(items: int, seed: int) -> Shares:
-    """Falkenauer's U type (1996): whole numbers of 20 to 100, for a capacity of 150."""
+    """Returns Falkenauer's U type (1996): whole numbers of 20 to 100, for a capacity of 150."""
     return np.random.default_rng([seed, items]).integers(20, 101, items).astype(np.float64)
 
 
 def triplets(items: int, seed: int) -> Shares:
-    """Falkenauer's T type (1996), for a capacity of 1000: items / 3 carriers hold three each, and
-    no carrier holds four or is left any room."""
+    """Returns Falkenauer's T type (1996), for a capacity of 1000.
+
+    In the best packing items / 3 carriers hold three items each; none holds four or has room left.
+    """
     random = np.random.default_rng([seed, items])
     found: list[int] = []
     for _ in range(items // 3):
@@ -33,18 +38,18 @@ def triplets(items: int, seed: int) -> Shares:
 
 
 def lognormal(items: int, seed: int, sigma: float = 1.0) -> Shares:
-    """What topics look like: a few partitions have most of the traffic."""
+    """Returns shares like those of real topics: a few partitions have most of the traffic."""
     return np.random.default_rng([seed, items]).lognormal(0.0, sigma, items)
 
 
 def drifted(shares: Shares, drift: float, seed: int) -> Shares:
-    """Each share after a while: up or down by about so much of it."""
+    """Returns the shares after a while, each higher or lower by about the part `drift`."""
     random = np.random.default_rng([seed, 77])
     return shares * np.exp(random.normal(0.0, drift, len(shares)))
 
 
 def loads_of(shares: Shares, where: Carriers, carriers: int) -> Shares:
-    """By carrier, counted without any of the packing's own code."""
+    """Returns the load of each carrier, computed without any code of the packing."""
     loads = np.zeros(carriers)
     for share, carrier in zip(shares.tolist(), where.tolist(), strict=True):
         loads[carrier] += share

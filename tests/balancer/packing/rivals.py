@@ -1,4 +1,4 @@
-"""What others do, written anew from their descriptions, to be compared with on the same input."""
+"""Strategies of other systems, rewritten from their descriptions, to compare on the same input."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from balancer.packing.shares import HOMELESS, Carriers, Shares
 
 
 def load_based(shares: Shares, where: Carriers, carriers: int, *, seed: int = 0) -> Carriers:
-    """Brooklin's load-based strategy: what is placed never moves. Where nothing is, the heaviest
-    goes first to the lightest task; else loads are not asked for again, and what is new is dealt
-    out in any order, one to each task in turn."""
+    """Places items by Brooklin's load-based strategy: placed items never move.
+
+    When no item is placed, the heaviest goes first to the lightest task. Otherwise loads are not
+    requested again, and new items are shuffled and dealt out to the tasks in turn.
+    """
     found = where.copy()
     new = np.flatnonzero(where == HOMELESS)
     if len(new) == len(where):
@@ -28,7 +30,7 @@ def load_based(shares: Shares, where: Carriers, carriers: int, *, seed: int = 0)
 
 
 def count_sticky(where: Carriers, carriers: int) -> Carriers:
-    """The sticky assignor's rule: what is placed stays, counts differ by one at most."""
+    """Places items by the sticky assignor's rule: counts differ by one at most, the rest stays."""
     found = where.copy()
     counts = np.bincount(found[found != HOMELESS], minlength=carriers)
     share, rest = divmod(len(where), carriers)

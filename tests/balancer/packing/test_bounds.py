@@ -30,7 +30,7 @@ def test_no_packing_has_a_heaviest_carrier_below_the_bound(shares, carriers, fir
 
 @given(st.lists(st.integers(0, 12), max_size=6), st.integers(12, 20), st.sampled_from([1, 3, 10]))
 def test_no_packing_needs_fewer_carriers_than_the_bound(shares, capacity, parts):
-    """Also where sums of thirds and tenths are not quite what they should be."""
+    """Holds also when rounding makes sums of thirds and tenths inexact."""
     bound = carriers_at_least(np.array(shares) / parts, capacity / parts)
     fewer = bound - 1
     if fewer > 0:

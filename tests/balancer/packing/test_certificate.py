@@ -17,7 +17,7 @@ from balancer.packing.shares import HOMELESS
     st.sampled_from([1, 2, LARGER_MAX]),
 )
 def test_no_packing_within_the_limit_has_fewer_moves(items, base, limit, larger_max):
-    """Whatever becomes of those that had no carrier: they only take room."""
+    """Unplaced items are left out, since they only take room."""
     shares = np.array([share for share, _ in items], dtype=float)
     where = np.array([carrier for _, carrier in items])
     with pytest.MonkeyPatch.context() as patched:

@@ -59,7 +59,7 @@ def test_idle_items_have_a_carrier():
 
 
 def test_as_in_the_source_seven_of_ten_megabytes_a_second_are_used():
-    """10 MB/s a task at a threshold of 70 %: 69 MB/s need ten tasks, 71 need eleven."""
+    """Tasks of 10 MB/s at a threshold of 70 %: 69 MB/s need ten tasks, 71 MB/s need eleven."""
     for total, tasks in ((69, 10), (71, 11)):
         assert fewest(np.full(total * 10, 0.1), 10 * 0.7).carriers == tasks
 

@@ -29,7 +29,7 @@ def test_where_no_item_may_be_added_one_is_exchanged_for_a_smaller_one():
 
 
 def test_where_one_exchange_burdens_another_that_one_passes_it_on():
-    # 9 has to leave with 3 in return, and then 8 with 6: no single exchange stays at 14.
+    # Only 8 + 6, 8 + 6 and 9 + 3 + 2 stay within 14, and no single exchange leads there.
     packing = packing_of([9, 8], [8, 3], [6, 6, 2], room=[2, 2, 3])
     assert relieve(packing, 14, Effort())
     assert packing.heaviest <= 14
