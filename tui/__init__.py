@@ -1,1 +1,1 @@
-"""The operator's side: the `sluice` program."""
+"""Command-line program `sluice`, with which operators run and inspect the replicator."""

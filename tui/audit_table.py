@@ -1,4 +1,4 @@
-"""An audit as a table for people, and as plain values for JSON and YAML."""
+"""Output of `sluice audit`: a table for people, and plain values for JSON and YAML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ SCHEMA_VERSION = 1
 
 
 def exit_code(found: Audited) -> ExitCode:
-    """The worst of what was found; a difference is worse than a server that is away."""
+    """Returns the exit code of the worst finding.
+
+    A difference outranks an unreachable server. An unreachable server outranks an incomplete
+    comparison.
+    """
     from replicator.audit.verdict import Verdict
 
     verdicts = {row.verdict for row in found.rows}
@@ -64,7 +68,11 @@ def _row_values(row: Row, *, reads_bytes: bool) -> dict[str, Any]:
 
 
 def as_text(asked: Asked, found: Audited, rows: Sequence[Row]) -> str:
-    """What differs is said below the table, then what could not be compared, notes and problems."""
+    """Formats the audit as a table with remarks below it.
+
+    The remarks are examples of differences, then counts of what could not be compared, then notes
+    and problems.
+    """
     reads_bytes = _reads_bytes(asked)
     heads = ["ROUTE", "TOPIC", *(["PART"] if any(r.partition is not None for r in rows) else [])]
     heads += ["SOURCE", "TARGET", "BEHIND", "MISSING", "SURPLUS"]

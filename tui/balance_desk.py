@@ -1,4 +1,4 @@
-"""Where orders about balancing are read and written: one region's topic, and its Redis."""
+"""Client for one region's balancing data: the topic `sluice.balance` and the region's Redis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ Found = TypeVar("Found")
 
 
 class Desk:
-    """One region's. Blocking."""
+    """Balance client of one region: the order log, and the status that driver and balancer publish.
+
+    Blocking.
+    """
 
     def __init__(self, appliance: Appliance, region: str, timeout_seconds: float) -> None:
         self.region = region
@@ -35,15 +38,24 @@ class Desk:
         self._log = BalanceLog(self.name, self.cluster, timeout_seconds)
 
     def book(self) -> Book:
-        """All that was ordered and placed. Raises AdminError or LogUnreadable."""
+        """Returns the order log as it stands now. Raises AdminError or LogUnreadable."""
         return self._log.read()
 
     def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """Raises AdminError: nothing was written; or WriteUnknown."""
+        """Writes records to the order log, and tombstones for the keys in `taken_back`.
+
+        Raises:
+            FlawedRecord, AdminError: nothing was written.
+            WriteUnknown: all, some or none of the records were written.
+        """
         self._log.write(records, taken_back)
 
     def carried(self) -> InForce | None:
-        """What the driver shows; None, and why is said, where that is not to be seen."""
+        """Returns the driver's active plan from Redis.
+
+        Returns None, and prints the reason on stderr, when no driver publishes a plan or the plan
+        cannot be read.
+        """
         problems: list[str] = []
         found = self._tried(problems, self._plan)
         if found is None and not problems:
@@ -53,7 +65,7 @@ class Desk:
         return found
 
     def look(self, routes: Sequence[Route]) -> BalanceSight:
-        """All that log and Redis say; what does not answer becomes a problem."""
+        """Reads order log and Redis into one status; each failed read becomes a problem."""
         problems: list[str] = []
         book = self._tried(problems, self.book)
         rounds = self._tried(problems, self._rounds)
@@ -61,7 +73,7 @@ class Desk:
         return BalanceSight(
             region=self.region,
             routes=tuple(routes),
-            # Last: nothing that was found is of a later time.
+            # The clock is read last, so that nothing found is newer than now_ms.
             now_ms=time.time_ns() // 1_000_000,
             book=book,
             rounds=rounds,

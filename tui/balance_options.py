@@ -1,4 +1,4 @@
-"""Options that commands about balancing share, and which routes they mean."""
+"""Options shared by the balancing commands, and the routes that these options select."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route
 
 SERVER_SECONDS = 15.0
-"""How long a command waits for each server, unless told otherwise."""
+"""Default timeout for each server."""
 
 
 def _some_text(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -63,19 +63,26 @@ server_timeout_option = click.option(
 
 
 def reason_options(command: Command) -> Command:
-    """--reason and --for: of orders that may end by themselves."""
+    """Adds --reason and --for, for commands whose orders may expire."""
     return reason_option(for_option(command))
 
 
 def answer_options(command: Command) -> Command:
-    """--timeout and --output: of whatever asks servers."""
+    """Adds --timeout and --output, for commands that contact servers."""
     return server_timeout_option(output_option(command))
 
 
 def chosen(
     appliance: Appliance, region: str | None, route_name: str | None
 ) -> tuple[str, tuple[Route, ...]]:
-    """The region, and its routes or the one that is named; raises UsageError or UnknownRegion."""
+    """Returns the target region and the selected routes.
+
+    The selected routes are the named one or, without a name, all routes into the region.
+
+    Raises:
+        UsageError: neither region nor route is given, or the route leads into another region.
+        UnknownRegion: region or route is not configured, or no route leads into the region.
+    """
     from replicator.config.topology import UnknownRegion
 
     route = None if route_name is None else appliance.route(route_name)
@@ -94,6 +101,6 @@ def chosen(
 
 
 def warn(*texts: str) -> None:
-    """A line for each, on stderr."""
+    """Prints each text as a line on stderr."""
     for text in texts:
         say(text)

@@ -1,4 +1,4 @@
-"""What can be seen of one region's balancing at one time: its log, its Redis, its driver."""
+"""Status of one region's balancing at one moment, from its order log, Redis and driver."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Lease, O
 from replicator.placements.round_status import RoundStatus
 
 ACTS_MS = 30_000
-"""A balancer that has not said so for longer does not act."""
+"""Maximum age of the lease of an acting balancer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarrierSight:
-    """One carrier of a stream.
+    """Status of one carrier of a stream.
 
     Args:
-        load: predicted, of its time; None: not known.
+        partitions: number of partitions on the carrier.
+        load: predicted share of the carrier's time; None when not known.
     """
 
     number: int
@@ -31,16 +32,18 @@ class CarrierSight:
 
 @dataclass(frozen=True, slots=True)
 class StreamSight:
-    """One stream.
+    """Status of one stream.
 
     Args:
-        is_paused: None: not known.
-        generation: of the placement that holds; 0: none, it is carried by count; None: not known.
-        driver_generation: of the placement that the driver follows; None: not known.
-        carriers: None: not known.
-        heaviest: the load of the heaviest carrier, those with a single partition above the bound
-            left out: nothing can be taken from them.
-        status: the last round; None: nobody told of one.
+        is_paused: None when not known.
+        generation: generation of the current placement. 0 means that there is none and partitions
+            are placed by count; None means not known.
+        driver_generation: generation of the placement that the driver follows; 0 when the driver
+            places by count, None when not known.
+        carriers: None when not known.
+        heaviest: load of the heaviest carrier; None when no load is known. A carrier with a single
+            partition and a load above the bound is left out, because nothing can be taken from it.
+        status: result of the balancer's last round; None when none is known.
     """
 
     route: Route
@@ -54,19 +57,21 @@ class StreamSight:
 
     @property
     def partitions(self) -> int | None:
-        """None: not known."""
+        """Number of partitions on all carriers; None when not known."""
         return None if self.carriers is None else sum(each.partitions for each in self.carriers)
 
 
 @dataclass(frozen=True, slots=True)
 class BalanceSight:
-    """One region's.
+    """Status of one region's balancing.
 
     Args:
-        book: None: the log could not be read.
-        rounds: of the balancer's last rounds; None: Redis could not be asked.
-        in_force: what the driver shows; None: nothing, or Redis could not be asked.
-        problems: what could not be asked, for people.
+        now_ms: time of the status, in Unix milliseconds.
+        book: order log; None when it could not be read.
+        rounds: the balancer's last round of each stream; None when Redis could not be read.
+        in_force: active plan of the driver; None when no driver publishes one, or it could not be
+            read.
+        problems: failed reads, as texts for people.
     """
 
     region: str
@@ -79,23 +84,26 @@ class BalanceSight:
 
     @property
     def lease(self) -> Lease | None:
-        """Of the balancer that acts, or acted last, as far as is known."""
+        """Lease of the balancer that acts or acted last; None when no lease is known."""
         return self.book.lease(self.region) if self.book else None
 
     def orders(self) -> list[Order]:
-        """All in force of these routes, but for streams."""
+        """Returns the unexpired orders of these routes, except streams.
+
+        The result is empty when the order log could not be read.
+        """
         if self.book is None:
             return []
         found = (self.book.orders(route.key, self.now_ms) for route in self.routes)
         return [each for some in found for each in some if not isinstance(each, Stream)]
 
     def streams(self) -> Iterator[StreamSight]:
-        """In order of routes; each route's default stream first."""
+        """Yields the streams in the order of routes, each route's default stream first."""
         for route in self.routes:
             named = self.book.streams(route.key, self.now_ms) if self.book else []
             known = {each.name: each for each in named}
             told = {each.stream for each in self.rounds or () if each.route == route.key}
-            # What Redis tells of a stream that was deleted is left out, where that is known.
+            # Redis may still hold the round of a deleted stream; only the order log can tell.
             names = known if self.book else dict.fromkeys(sorted(told - {DEFAULT_STREAM}))
             for name in (DEFAULT_STREAM, *names):
                 yield self._stream(route, name, known.get(name))
@@ -136,7 +144,13 @@ class BalanceSight:
         )
 
     def _carried(self, route: Route, first: int) -> dict[int, int] | None:
-        """By carrier, how many partitions the driver has given it; None: it shows nothing."""
+        """Returns the partition count of each carrier of a stream, from the driver's plan.
+
+        None when the driver publishes no plan.
+
+        Args:
+            first: the stream's lowest carrier number.
+        """
         if self.in_force is None:
             return None
         loads = self.in_force.plan.loads
@@ -151,7 +165,7 @@ class BalanceSight:
 
 
 def acts(lease: Lease | None, now_ms: int) -> bool:
-    """Whether that balancer has said lately that it acts."""
+    """Returns True when the balancer renewed its lease within the last ACTS_MS."""
     return lease is not None and now_ms - lease.at_ms <= ACTS_MS
 
 

@@ -1,4 +1,4 @@
-"""What `sluice balance show` prints: what holds, what is the matter, what was ordered."""
+"""Output of `sluice balance show`: current placements, alerts and orders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STREAM_HEADS = (
 
 
 def as_values(sight: BalanceSight) -> dict[str, Any]:
-    """For JSON and YAML; what is not known is null."""
+    """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
         "region": sight.region,
@@ -41,7 +41,10 @@ def as_values(sight: BalanceSight) -> dict[str, Any]:
 
 
 def as_text(sight: BalanceSight, *, all_carriers: bool = False) -> str:
-    """For people."""
+    """Formats the status for people.
+
+    Of more than CARRIERS_SHOWN_MAX carriers only the heaviest are listed, unless `all_carriers`.
+    """
     streams = list(sight.streams())
     parts = [
         _head(sight),
@@ -58,7 +61,7 @@ def as_text(sight: BalanceSight, *, all_carriers: bool = False) -> str:
 
 
 def remarks_on(sight: BalanceSight) -> Iterator[str]:
-    """What an operator has to know beside it, for stderr."""
+    """Yields lines for stderr: problems, a missing balancer, a missing driver."""
     yield from sight.problems
     if sight.book is not None and not acts(sight.lease, sight.now_ms):
         yield f"no balancer acts: start `sluice balance --region {sight.region}`"
@@ -67,7 +70,7 @@ def remarks_on(sight: BalanceSight) -> Iterator[str]:
 
 
 def stream_label(route: str, stream: str) -> str:
-    """west>east, or west>east/orders."""
+    """Returns west>east for a default stream, west>east/orders for a named one."""
     return route if stream == "default" else f"{route}/{stream}"
 
 
@@ -185,7 +188,7 @@ def _ratio(heaviest: float | None, bound: float | None) -> float | None:
 
 
 def _carriers(streams: Sequence[StreamSight], shown_max: int | None) -> str:
-    """The heaviest of them, where they are many."""
+    """Formats the carriers as a table; of more than `shown_max` only the heaviest."""
     found: list[tuple[StreamSight, CarrierSight]] = [
         (stream, carrier) for stream in streams for carrier in stream.carriers or ()
     ]

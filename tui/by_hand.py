@@ -1,4 +1,4 @@
-"""Gives an order by hand, and listens for what a balancer answers."""
+"""Manual placement orders: writes one order, then waits for the balancer's answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui.by_hand_view import Applied
 
 
 class Ear:
-    """Hears of one order. `hear` is called in a thread of its own."""
+    """Listener for the answer to one order; the thread that tails the topic calls `hear`."""
 
     def __init__(self, order: ByHand, book: Book) -> None:
         self.book = book
@@ -27,9 +27,16 @@ class Ear:
 
 
 def ordered(desk: Desk, order: ByHand, before: Book, timeout_seconds: float) -> Applied:
-    """What became of it within that time. What is stale already is not ordered.
+    """Writes a manual order and returns its result, after `timeout_seconds` at the latest.
 
-    Raises AdminError or WriteUnknown.
+    An order whose generation is already superseded is not written.
+
+    Args:
+        before: order log that was read before the order was made.
+
+    Raises:
+        AdminError: the order was not written.
+        WriteUnknown: the order may be written.
     """
     placed = before.placed(order.route, order.stream)
     if order.generation != (placed.generation if placed else 0):

@@ -1,4 +1,4 @@
-"""What became of `sluice balance apply`, for people and programs."""
+"""Output of `sluice balance apply`: the result of a manual order, for people and programs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from tui.output import joined, table
 MOVES_SHOWN_MAX = 40
 NONE = "-"
 Moved = tuple[str, int, int | None, int]
-"""Topic, partition, and the carriers before and after."""
+"""Topic, partition, carrier before (None: there was none), carrier after."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was heard of an order by hand.
+    """Result of a manual order.
 
     Args:
-        answer: None: none came in time.
-        before, after: the stream's placements when it was ordered, and by now.
-        lease: of the balancer that acts, or acted last.
-        other: a later order that has taken its place.
-        is_written: whether the order was given at all.
+        answer: the balancer's answer; None when none came in time.
+        before, after: the stream's placement when the order was made, and at the end of the wait.
+        lease: lease of the balancer that acts or acted last.
+        now_ms: time of the result, in Unix milliseconds.
+        other: later manual order for the stream, which replaced this one.
+        is_written: False when the order was stale already and therefore not written.
     """
 
     order: ByHand
@@ -47,7 +48,7 @@ class Applied:
 
     @property
     def moved(self) -> list[Moved]:
-        """The partitions that have another carrier now."""
+        """Partitions of the placement `after` whose carrier was another one before, or none."""
         was = self.before.where if self.before else {}
         now = self.after.where if self.after else {}
         return [
@@ -58,13 +59,13 @@ class Applied:
 
     @property
     def standing(self) -> int:
-        """The generation that holds, as far as is known."""
+        """Generation of the newest known placement of the stream; 0 when there is none."""
         placed = self.after or self.before
         return placed.generation if placed else 0
 
 
 def as_values(applied: Applied) -> dict[str, Any]:
-    """For JSON and YAML."""
+    """Returns the result as plain values for JSON and YAML."""
     order, answer = applied.order, applied.answer
     is_done = applied.exit_code == ExitCode.DONE
     return {
@@ -90,7 +91,11 @@ def as_values(applied: Applied) -> dict[str, Any]:
 
 
 def as_text(applied: Applied, config: str) -> str:
-    """For people; `config` as the next command needs it."""
+    """Formats the result for people.
+
+    Args:
+        config: --config option for the command that is suggested next; may be empty.
+    """
     name = stream_label(route_name(applied.order.route), applied.order.stream)
     if applied.exit_code != ExitCode.DONE:
         return joined([f"{name}: {_why_not(applied)}", _look(applied, config)])

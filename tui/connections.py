@@ -1,4 +1,4 @@
-"""Whether every cluster of a configuration answers, and is another one than the others."""
+"""Connection check: every cluster of a configuration answers, and no two are the same."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from tui.output import table
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One cluster as it answered; cluster_id is None when it did not."""
+    """Answer of one cluster; `cluster_id` is None when the cluster did not answer."""
 
     cluster: str
     cluster_id: str | None
@@ -40,7 +40,7 @@ class Connections:
 
 
 def connected(appliance: Appliance, timeout_seconds: float) -> Connections:
-    """Asks all clusters at the same time."""
+    """Contacts all clusters at the same time and returns their answers."""
     admins = [
         Admin(f"{name} {role}", getattr(region, role), timeout_seconds)
         for name, region in sorted(appliance.regions.items())
@@ -58,7 +58,10 @@ def asked(admin: Admin) -> Connection:
 
 
 def judged(connections: Sequence[Connection]) -> tuple[Connection, ...]:
-    """Two addresses can lead to one cluster; a route between them would be a loop."""
+    """Adds a problem to each cluster whose id an earlier one has.
+
+    Two addresses can lead to one cluster; a route between them would be a loop.
+    """
     first: dict[str, str] = {}
     found = []
     for connection in connections:

@@ -1,4 +1,4 @@
-"""What one region's Redis keeps of other regions, and how old that is."""
+"""Copies of other regions' logs in one region's Redis, with their ages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from tui.output import table
 
 @dataclass(frozen=True, slots=True)
 class CopyShown:
-    """One log of one region as it is here.
+    """Copy of one region's log.
 
     Args:
-        region: whose log it is.
-        age_seconds: so long ago all that the log held is here; None: not known.
-        groups, partitions, runs: how many are here; None: it has none of that, or it is unknown.
+        region: region that the log belongs to.
+        of: content of the log: commits, runs of a route, or primary regions.
+        age_seconds: the copy has everything that the log held this long ago; None when not known.
+        groups, partitions, runs: numbers of each in the copy. None when such a copy has none of
+            the kind, or the number is not known.
     """
 
     region: str
@@ -35,7 +37,7 @@ class CopyShown:
 
 
 def copies_in(appliance: Appliance, region: str) -> list[CopyShown]:
-    """All copies in the region's Redis; raises UnknownRegion or StoreUnreachable."""
+    """Returns all copies in the region's Redis. Raises UnknownRegion or StoreUnreachable."""
     url = appliance.region(region).redis_url()
     shown: list[CopyShown] = []
     for source in sorted(appliance.regions):
@@ -70,7 +72,7 @@ def as_values(copies: Iterable[CopyShown]) -> list[dict[str, Any]]:
 
 
 def as_text(copies: Iterable[CopyShown]) -> str:
-    """An unknown age is ?; what a copy does not have is left empty."""
+    """Formats a table. An unknown value is ?; a kind that a copy does not have is left empty."""
     rows = [
         (
             copy.region,

@@ -1,4 +1,4 @@
-"""What a command about balancing is sent for: to which routes, and with what it goes there."""
+"""Command context of the balancing commands: selected routes, options, balance client."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound="Order")
 
 
 class Said(TypedDict):
-    """What every order says, whatever it is about."""
+    """Fields that orders of every kind have."""
 
     route: str
     at_ms: int
@@ -39,15 +39,17 @@ class Said(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Errand:
-    """One run of a command. Blocking.
+    """Context of one run of a balancing command. Blocking.
 
-    Nothing is read before it is needed: what is wrong with the words of a command is said before a
-    file is opened, and what is wrong with the file before a server is asked.
+    Each property is read on first use. Mistakes on the command line are therefore reported before
+    the configuration is opened, and mistakes in the configuration before a server is contacted.
 
     Args:
-        region_name, route_name: as they were given; `region` and `routes` are what they mean.
+        config: path of the configuration file.
+        region_name, route_name: as typed; `region` and `routes` are derived from them.
         timeout_seconds: for each server.
-        reason, holds_for: None: not given, or the command has no such option.
+        output: table, json or yaml.
+        reason, holds_for: None when not given, or when the command has no such option.
     """
 
     config: str
@@ -74,7 +76,7 @@ class Errand:
 
     @property
     def route(self) -> Route:
-        """The only one: of a command on one route."""
+        """Route of a command that takes exactly one."""
         (route,) = self.routes
         return route
 
@@ -86,13 +88,15 @@ class Errand:
 
     @cached_property
     def book(self) -> Book:
-        """Raises AdminError or LogUnreadable."""
+        """Order log of the region. Raises AdminError or LogUnreadable."""
         return self.desk.book()
 
     @cached_property
     def now_ms(self) -> int:
-        """When it was first asked for. Whoever needs the book reads it before: nothing in it is of
-        a later time then."""
+        """Time of the first access, in Unix milliseconds.
+
+        A command that needs the order log reads it first, so that no order is newer than this time.
+        """
         return time.time_ns() // 1_000_000
 
     @cached_property
@@ -102,7 +106,7 @@ class Errand:
         return operator()
 
     def said(self, route: Route) -> Said:
-        """Of an order for that route; each kind adds what it is about."""
+        """Returns the common fields of an order for a route; the caller adds those of its kind."""
         from tui.order_times import until_ms
 
         return Said(
@@ -114,7 +118,7 @@ class Errand:
         )
 
     def standing(self, kind: type[Kind]) -> list[Kind]:
-        """The orders of a kind that hold on its routes."""
+        """Returns the unexpired orders of a kind on the selected routes."""
         book = self.book
         return [each for route in self.routes for each in book.of(kind, route.key, self.now_ms)]
 
@@ -125,7 +129,13 @@ class Errand:
         taken_back: Iterable[AnyRecord] = (),
         nothing: str = "nothing was changed",
     ) -> int:
-        """Writes what is new and takes back what is not wanted any more; prints both."""
+        """Writes new records and removes old ones, then prints the orders among both.
+
+        Args:
+            orders: records to write.
+            taken_back: records to remove.
+            nothing: text for people when no order was written or removed.
+        """
         from replicator.placements.records import Order, key_of
         from tui.order_view import changes_text, changes_values
 
@@ -147,16 +157,16 @@ class Errand:
 
 
 OnErrand = Callable[Concatenate[Errand, ...], int]
-"""Is given its errand, and then by name what no other command takes."""
+"""Command function: takes the command context, then its own options by name."""
 
 
 def on_one_route(command: OnErrand) -> Callable[..., int]:
-    """--config, --region and a --route that is required, before the command's own options."""
+    """Adds --config, --region and a required --route before the command's own options."""
     return config_option(region_option(one_route_option(_sent(command))))
 
 
 def on_routes(command: OnErrand) -> Callable[..., int]:
-    """The same with a --route that may be left out: all routes into the region then."""
+    """Adds --config, --region and an optional --route, which defaults to all into the region."""
     return config_option(region_option(route_option(_sent(command))))
 
 
@@ -168,7 +178,7 @@ def _sent(command: OnErrand) -> Callable[..., int]:
         region: str | None,
         route_name: str | None,
         output: str,
-        # Not every command has an option for these.
+        # Commands without an option for these get the defaults.
         timeout: float = SERVER_SECONDS,
         reason: str | None = None,
         holds_for: str | None = None,

@@ -1,10 +1,10 @@
-"""How the `sluice` program ends: scripts and service managers rely on these numbers."""
+"""Exit codes of the `sluice` program; scripts and service managers rely on the numbers."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """docs/exit-codes.md explains each; a test compares the two."""
+    """Exit codes, as documented in docs/exit-codes.md; a test compares the two."""
 
     DONE = 0
     FAILED = 1
@@ -31,7 +31,7 @@ MEANINGS = {
     ExitCode.DIFFERENT: "source and target do not hold the same records",
 }
 
-# Errors that are an answer, not a surprise. By name, so that no module is imported for it.
+# Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
 ANSWERS = {
     "replicator.audit.subjects.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
@@ -70,7 +70,7 @@ ANSWERS = {
 
 
 def answer(error: BaseException) -> ExitCode | None:
-    """The exit code of an expected error; None for a surprise."""
+    """Returns the exit code of the error's nearest listed class; None for an unexpected error."""
     for kind in type(error).__mro__:
         code = ANSWERS.get(f"{kind.__module__}.{kind.__name__}")
         if code is not None:
@@ -79,5 +79,5 @@ def answer(error: BaseException) -> ExitCode | None:
 
 
 def listing() -> str:
-    """For --help."""
+    """Returns a line for each exit code and its meaning, for --help."""
     return "\n".join(f"  {code:d}  {MEANINGS[code]}" for code in ExitCode)

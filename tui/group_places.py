@@ -1,4 +1,4 @@
-"""Where groups live and where they have members, as one region's servers know it; and its text."""
+"""Primary regions and members of consumer groups, as known in one region, and their output."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ANYWHERE = "any region"
 
 @dataclass(frozen=True, slots=True)
 class GroupPlaces:
-    """What could be found out at one time.
+    """Result of one probe.
 
     Args:
-        region: whose servers were asked.
-        records: by group; None: not known.
-        active: by region, the groups with members; one that is not known about is left out.
-        silent: the regions left out there.
-        groups: all groups that were heard of, sorted.
-        problems: what could not be asked, for people.
+        region: region whose servers were asked.
+        records: record of the primary region, by group; None when not known.
+        active: groups with members, by region; a region that is not known about is left out.
+        silent: regions left out of `active`.
+        groups: names of all known groups, sorted.
+        problems: failed reads, as texts for people.
     """
 
     region: str
@@ -37,25 +37,28 @@ class GroupPlaces:
     problems: tuple[str, ...] = ()
 
     def only(self, groups: Iterable[str]) -> GroupPlaces:
-        """The same of these groups alone, whether or not anything was heard of them."""
+        """Returns the result for these groups alone; a group may be otherwise unknown."""
         return replace(self, groups=tuple(sorted(set(groups))))
 
     def active_in(self, group: str) -> tuple[str, ...]:
-        """The regions where it has members, of those that are known about."""
+        """Returns the known regions in which the group has members, sorted."""
         return tuple(sorted(region for region, some in self.active.items() if group in some))
 
     def elsewhere(self, group: str, region: str | None) -> tuple[str, ...]:
-        """The other regions where it has members; none when it may live in any (None)."""
+        """Returns the regions other than `region` in which the group has members.
+
+        The result is empty when `region` is None: the group may then have members anywhere.
+        """
         return tuple(it for it in self.active_in(group) if region is not None and it != region)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of one group.
+    """Result of `sluice groups set-primary` for one group.
 
     Args:
-        record: as it counts now; None: there is none, and none was needed.
-        is_new: it was written just now.
+        record: record that counts now; None when the group has none and needs none.
+        is_new: True when this command made the record.
     """
 
     group: str
@@ -65,14 +68,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What became of all that a command named."""
+    """Results for all groups that a command names."""
 
     decisions: tuple[Decision, ...]
     problems: tuple[str, ...] = ()
 
 
 def as_values(places: GroupPlaces) -> dict[str, Any]:
-    """For JSON and YAML."""
+    """Returns plain values for JSON and YAML; unknown values are null."""
     found = out_of_place(places.records or {}, places.active)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -93,7 +96,7 @@ def as_values(places: GroupPlaces) -> dict[str, Any]:
 
 
 def as_text(places: GroupPlaces) -> str:
-    """A table for people; then what is not known."""
+    """Formats a table for people, with what is not known below it."""
     found = out_of_place(places.records or {}, places.active)
     parts = [table(HEADS, [_row(places, group, found.get(group)) for group in places.groups])]
     if not places.groups:
@@ -104,7 +107,7 @@ def as_text(places: GroupPlaces) -> str:
 
 
 def remarks_on(places: GroupPlaces) -> Iterator[str]:
-    """What is not known, and why."""
+    """Yields a line about the silent regions, and one for each problem."""
     if places.silent:
         where = ", ".join(places.silent)
         yield f"not known: which groups have members in {where}"
@@ -113,7 +116,7 @@ def remarks_on(places: GroupPlaces) -> Iterator[str]:
 
 
 def decisions_values(decisions: Decisions) -> dict[str, Any]:
-    """For JSON and YAML."""
+    """Returns the results as plain values for JSON and YAML."""
     return {
         "schema_version": SCHEMA_VERSION,
         "offsets_moved": False,
@@ -126,7 +129,7 @@ def decisions_values(decisions: Decisions) -> dict[str, Any]:
 
 
 def decisions_text(decisions: Decisions) -> str:
-    """A table for people, and what was not done."""
+    """Formats the results as a table for people, with the problems below it."""
     rows = [
         (it.group, _region(it.record), _before(it), "recorded" if it.is_new else "as it was")
         for it in decisions.decisions

@@ -1,7 +1,7 @@
-"""Asks one region's servers which group lives where, and where groups have members.
+"""Probe for consumer groups: asks one region's servers for primary regions and for members.
 
-Of what other regions have not told it lately, those are asked themselves: a region that is lost
-costs a timeout then.
+The region's Redis has reports of other regions' members, and copies of their decisions. A region
+without a current report or a complete copy is asked directly, so a lost region costs a timeout.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OWN_PREFIX = "sluice."
 
 
 class GroupProbe:
-    """Blocking; raises nothing of a server that is away, but names it."""
+    """Probe of one region. Blocking. An unreachable server becomes a problem, not an exception."""
 
     def __init__(self, appliance: Appliance, region: str, timeout_seconds: float) -> None:
         """Raises UnknownRegion."""
@@ -38,7 +38,7 @@ class GroupProbe:
         self._problems: list[str] = []
 
     def look(self) -> GroupPlaces:
-        """All groups that the region has heard of."""
+        """Returns all groups known in the region, except Sluice's own (prefix `sluice.`)."""
         told = self._tried(self._told)
         active, copied, records = told or ({}, frozenset(), {})
         members, written = self._asked(
@@ -64,19 +64,23 @@ class GroupProbe:
     def _told(
         self,
     ) -> tuple[Mapping[str, frozenset[str]], frozenset[str], Mapping[str, PrimaryRegion]]:
-        """What Redis has: who is active in other regions, whose decisions, and all of them."""
+        """Reads the region's Redis.
+
+        Returns the groups with members by other region, the other regions whose decisions are
+        copied in full, and the record of each group.
+        """
         now_ms = time.time_ns() // 1_000_000
         copied = set()
         for region in self._appliance.regions:
             with PrimaryCopies(self._url, region, timeout_seconds=self._timeout_seconds) as copies:
                 if copies.age(now_ms) is not None:
                     copied.add(region)
-        # After the ages: no decision of those times is missing.
+        # Read after the ages, so that no decision from before those times is missing.
         with PrimaryStore(self._url, timeout_seconds=self._timeout_seconds) as store:
             records = store.all()
         with ActivityStore(self._url, timeout_seconds=self._timeout_seconds) as activity:
             active = activity.active(now_ms)
-        # Its own groups are asked for now, and its own decisions may not have been copied yet.
+        # The own region is left out, so that it is asked directly: its Redis may lag behind it.
         own = self._region
         others = {region: groups for region, groups in active.items() if region != own}
         return others, frozenset(copied - {own}), records
@@ -84,7 +88,11 @@ class GroupProbe:
     def _asked(
         self, for_members: Iterable[str], for_decisions: Iterable[str]
     ) -> tuple[dict[str, dict[str, bool]], list[dict[str, PrimaryRegion]]]:
-        """The aggregates of these regions, all at the same time."""
+        """Asks the aggregate clusters of these regions, all at the same time.
+
+        Returns, by region, whether each group has members; and the decisions of each region that
+        answered.
+        """
         with ThreadPoolExecutor(2 * len(self._appliance.regions)) as threads:
             members = {
                 region: threads.submit(self._tried, self._groups(region).members)

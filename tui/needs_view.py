@@ -1,5 +1,4 @@
-"""What `sluice balance partitions` prints: what each partition takes of its carrier, and of what
-that is made."""
+"""Output of `sluice balance partitions`: each partition's load, and what it is derived from."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ _WORDS = {
     Basis.DEFAULT: "nothing: a default",
 }
 NOBODY = "-"
-"""What stands for it; what is not known is ?."""
+"""Cell for a partition without a carrier; an unknown value is ?."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What is to be shown.
+    """Loads of one region's partitions, for output.
 
     Args:
-        topic: only its partitions; None: of all.
+        topic: topic whose partitions are shown; None for all.
     """
 
     region: str
@@ -40,11 +39,14 @@ class Needs:
     topic: str | None = None
 
     def of(self, preview: Preview) -> list[PartitionNeed]:
-        """The heaviest first."""
+        """Returns the partitions of a stream to show, heaviest first."""
         return [it for it in preview.needs if self.topic in (None, it.partition.topic)]
 
     def remarks(self) -> list[str]:
-        """Why what is shown is not acted upon, where it is not."""
+        """Returns a line for each stream whose loads are not known, with the reason.
+
+        The balancer does not act upon the loads of such a stream.
+        """
         return [
             f"{_label(each)}: loads are not known: {each.outcome.status.degraded}"
             for each in self.previews
@@ -53,7 +55,7 @@ class Needs:
 
 
 def as_values(needs: Needs) -> dict[str, Any]:
-    """For JSON and YAML; what is not known is null."""
+    """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
         "region": needs.region,
@@ -72,13 +74,16 @@ def as_values(needs: Needs) -> dict[str, Any]:
 
 
 def as_text(needs: Needs, *, all_partitions: bool = False) -> str:
-    """For people: stream by stream."""
+    """Formats the loads for people, stream by stream.
+
+    At most the SHOWN_MAX heaviest partitions of a stream are listed, unless `all_partitions`.
+    """
     shown_max = None if all_partitions else SHOWN_MAX
     return "\n\n".join(_text(each, needs.of(each), shown_max) for each in needs.previews)
 
 
 def unknown_topic(topic: str, known: Iterable[str]) -> str:
-    """What is said of a topic of which nothing is carried."""
+    """Returns the message for a topic without carried partitions, with similar names."""
     close = get_close_matches(topic, sorted(known), n=3)
     hint = f"; is it {' or '.join(close)}?" if close else ""
     return f"nothing of topic {topic!r} is carried there{hint}"

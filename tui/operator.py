@@ -1,11 +1,11 @@
-"""Who is at work, for the record of what is decided."""
+"""Name of the person who runs a command, for the records of decisions."""
 
 import getpass
 import socket
 
 
 def operator() -> str:
-    """user@host."""
+    """Returns user@host; the user is "nobody" when the account has no name."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""Whether orders make sense with what is known: of streams, of carriers, of what is carried."""
+"""Checks of orders against the known streams, carriers and carried partitions."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Pin, Str
 
 
 class UnknownStream(Exception):
-    """The route has no stream of that name. The text lists those it has."""
+    """The route has no stream of that name. The text lists its streams."""
 
 
 class NotCarried(Exception):
-    """Nothing of a topic of that name is carried. The text lists similar ones."""
+    """No partition of the named topic is carried. The text lists similar names."""
 
 
 class OrderRefused(Exception):
-    """What was ordered could not be followed. Nothing was changed; the text says why."""
+    """The order could not be followed. Nothing was changed; the text says why."""
 
 
 def known_stream(book: Book, route: str, name: str, now_ms: int) -> Stream | None:
-    """The stream; None for a route's default one. Raises UnknownStream.
+    """Returns the named stream, or None for the default stream. Raises UnknownStream.
 
     Args:
-        route: its key, as everywhere here.
+        route: key of the route (west.east), as everywhere in this module.
     """
     streams = book.streams(route, now_ms)
     if name == DEFAULT_STREAM:
@@ -40,7 +40,7 @@ def known_stream(book: Book, route: str, name: str, now_ms: int) -> Stream | Non
 
 
 def carried_on(in_force: InForce, route: str) -> set[TopicPartition]:
-    """All that the driver could carry of a route: what it carries, and what is paused."""
+    """Returns the partitions of a route that the driver carries, and the paused ones."""
     paused = dict(in_force.paused).get(route, ())
     loads = in_force.plan.loads.items()
     carried = {each for carrier, load in loads if carrier.route == route for each in load}
@@ -48,7 +48,7 @@ def carried_on(in_force: InForce, route: str) -> set[TopicPartition]:
 
 
 def carriers_of(book: Book, in_force: InForce | None, route: str, stream: str) -> tuple[int, ...]:
-    """The numbers that a stream's carriers have; none where that is not known."""
+    """Returns the carrier numbers of a stream; empty when they are not known."""
     placed = book.placed(route, stream)
     if placed:
         return placed.carriers
@@ -59,10 +59,11 @@ def carriers_of(book: Book, in_force: InForce | None, route: str, stream: str) -
 
 
 def check_pin(book: Book, in_force: InForce | None, pin: Pin, now_ms: int) -> list[str]:
-    """What has to be said of a pin. Raises OrderRefused.
+    """Checks a pin and returns remarks for the operator. Raises OrderRefused.
 
     Args:
-        in_force: None: not known, and nothing is refused for it.
+        in_force: active plan. None when not known; the check whether the partition is carried is
+            then skipped.
     """
     place = TopicPartition(pin.topic, pin.partition)
     where = pin.route.replace(".", ">", 1)
@@ -102,7 +103,7 @@ def check_pin(book: Book, in_force: InForce | None, pin: Pin, now_ms: int) -> li
 def remarks_on_exclusion(
     book: Book, in_force: InForce | None, route: str, carrier: int, now_ms: int
 ) -> Iterator[str]:
-    """What has to be said of one more carrier that is to have nothing."""
+    """Yields remarks for the operator about excluding one more carrier."""
     first = carrier // CARRIERS_MAX * CARRIERS_MAX
     firsts = {DEFAULT_STREAM: 0} | {
         each.name: each.first_carrier for each in book.streams(route, now_ms)
@@ -124,7 +125,10 @@ def remarks_on_exclusion(
 
 
 def stranded_pins(book: Book, route: str, now_ms: int) -> Iterator[str]:
-    """Pins that are not obeyed, since their topic's stream has no carriers of such numbers."""
+    """Yields a line for each pin to a carrier number outside the range of its topic's stream.
+
+    Such a pin is not obeyed.
+    """
     stream_of = book.streams_of(route, (topic for topic, _ in book.pins(route, now_ms)), now_ms)
     for (topic, number), carrier in sorted(book.pins(route, now_ms).items()):
         stream = stream_of[topic]
@@ -137,7 +141,10 @@ def stranded_pins(book: Book, route: str, now_ms: int) -> Iterator[str]:
 
 
 def topics_without(topics: Iterable[str], in_force: InForce | None, route: str) -> list[str]:
-    """Those of these topics of which the driver has nothing; none where that is not known."""
+    """Returns the topics without any carried or paused partition, sorted.
+
+    The result is empty when the active plan is not known.
+    """
     if in_force is None:
         return []
     there = {each.topic for each in carried_on(in_force, route)}

@@ -1,4 +1,4 @@
-"""How long an operator's order holds, as it stands on a command line; and instants, for people."""
+"""Durations of orders, as typed on the command line, and instants formatted for people."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from replicator.audit.window import AGO, UNITS_MS
 
 
 class BadDuration(ValueError):
-    """What was given is no length of time. The text says how one is written."""
+    """The given text is no duration. The message says how one is written."""
 
 
 def milliseconds(text: str) -> int:
-    """Of 90s, 30m, 2h or 7d; raises BadDuration."""
+    """Converts 90s, 30m, 2h or 7d to milliseconds. Raises BadDuration."""
     found = AGO.fullmatch(text)
     length = int(found["number"]) * UNITS_MS[found["unit"]] if found else 0
     if not length:
@@ -21,12 +21,15 @@ def milliseconds(text: str) -> int:
 
 
 def until_ms(holds_for: str | None, now_ms: int) -> int | None:
-    """When an order ends that holds for so long; None: it holds until it is taken back."""
+    """Returns the Unix time at which an order of this duration ends. Raises BadDuration.
+
+    None means that the order holds until it is taken back.
+    """
     return None if holds_for is None else now_ms + milliseconds(holds_for)
 
 
 def instant(at_ms: int | None) -> str | None:
-    """2026-11-22T03:00:00Z; None stays None."""
+    """Formats a Unix time as 2026-11-22T03:00:00Z; None stays None."""
     if at_ms is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Orders for people and for programs."""
+"""Output of orders, for people and for programs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ UNTIL_TAKEN_BACK = "taken back"
 
 
 def route_name(key: str) -> str:
-    """As commands take it: west>east. No region's name has a dot."""
+    """Converts a route key (west.east) to a name (west>east); region names have no dots."""
     return key.replace(".", ">", 1)
 
 
 def order_values(order: Order) -> dict[str, Any]:
-    """For JSON and YAML."""
+    """Returns an order as plain values for JSON and YAML."""
     told = order.model_dump(mode="json", exclude={"version", "at_ms", "until_ms", "who", "why"})
     kind = told.pop("kind")
     return {
@@ -44,7 +44,7 @@ def order_values(order: Order) -> dict[str, Any]:
 
 
 def orders_text(orders: Iterable[Order]) -> str:
-    """A table for people."""
+    """Formats orders as a table for people."""
     rows = [
         (
             route_name(order.route),
@@ -60,7 +60,7 @@ def orders_text(orders: Iterable[Order]) -> str:
 
 
 def words(order: Order) -> str:
-    """What it orders."""
+    """Describes an order in a few words."""
     match order:
         case Pin():
             return f"pin {order.topic}-{order.partition} to carrier {order.carrier}"
@@ -86,7 +86,7 @@ def words(order: Order) -> str:
 def changes_values(
     region: str, written: Sequence[Order], taken_back: Sequence[Order]
 ) -> dict[str, Any]:
-    """What a command has changed, for JSON and YAML."""
+    """Returns the orders that a command wrote and took back, as values for JSON and YAML."""
     return {
         "schema_version": SCHEMA_VERSION,
         "region": region,
@@ -96,7 +96,7 @@ def changes_values(
 
 
 def changes_text(written: Sequence[Order], taken_back: Sequence[Order], nothing: str) -> str:
-    """The same for people; `nothing` is said where nothing was changed."""
+    """Formats the same orders for people; returns `nothing` when there are none."""
     parts = []
     if written:
         parts.append(f"ordered:\n{orders_text(written)}")

@@ -1,4 +1,4 @@
-"""What commands print: a table for people, JSON or YAML for programs. Unknown is ? or null."""
+"""Output of commands: a table for people, JSON or YAML for programs. Unknown is ? or null."""
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -11,12 +11,12 @@ from replicator.daemon.plain_text import one_line, several_lines
 Command = TypeVar("Command", bound=Callable[..., Any])
 COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 TYPED = (COMMAND_LINE, click.core.ParameterSource.DEFAULT_MAP)
-"""Behind the command's name, or before it: behind that of its group."""
+"""Sources of a typed option: after the command's name, or before it after its group's name."""
 FORMATS = ("table", "json", "yaml")
 
 
 def output_option(command: Command) -> Command:
-    """-o table|json|yaml, given to the command as `output`."""
+    """Adds -o table|json|yaml, passed to the command as `output`."""
     return click.option(
         "-o",
         "--output",
@@ -28,7 +28,7 @@ def output_option(command: Command) -> Command:
 
 
 def config_option(command: Command) -> Command:
-    """--config FILE, given to the command as `config`."""
+    """Adds --config FILE, passed to the command as `config`."""
     return click.option(
         "--config",
         required=True,
@@ -40,8 +40,10 @@ def config_option(command: Command) -> Command:
 
 
 def config_words() -> str:
-    """What a command that is named to the operator has to repeat; empty where the environment
-    says which configuration is meant."""
+    """Returns the --config option that a command suggested to the operator has to repeat.
+
+    The result is empty when --config was not typed: the environment then names the configuration.
+    """
     context = click.get_current_context(silent=True)
     if context is None or context.get_parameter_source("config") not in TYPED:
         return ""
@@ -49,7 +51,7 @@ def config_words() -> str:
 
 
 def emit(output: str, value: Any, text: Callable[[], str]) -> None:
-    """Prints the value as asked; text() makes the table."""
+    """Prints the value in the requested format; text() makes the table."""
     if output == "json":
         import json
 
@@ -63,19 +65,19 @@ def emit(output: str, value: Any, text: Callable[[], str]) -> None:
 
 
 def say(text: str) -> None:
-    """Prints a line on stderr."""
+    """Prints a line on stderr, with the program's name before it."""
     click.echo(f"sluice: {one_line(text)}", err=True)
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Lines in which texts from Kafka may stand, below each other."""
+    """Joins lines with newlines. Unprintable characters in texts from Kafka are escaped."""
     return "\n".join(map(one_line, lines))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns as wide as their widest cell; numbers to the right, None as ?.
+    """Formats a table: columns as wide as their widest cell, numbers to the right, None as ?.
 
-    Each cell is one line, whatever Kafka's names and texts hold.
+    Each cell stays on one line: unprintable characters in texts from Kafka are escaped.
     """
     body = list(rows)
     cells = [list(heads), *([shown(cell) for cell in row] for row in body)]

@@ -1,4 +1,4 @@
-"""`apply` and `verify` of both verbs: a saved plan confirmed, carried out, and read back."""
+"""`apply` and `verify` of failover and switchover: confirms, applies and reads back a plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Returned = TypeVar("Returned")
 def apply_plan(
     config: str, name: str, confirm: str | None, timeout: float, partitions: bool, output: str
 ) -> int:
-    """Applies a saved plan once the operator has said from where to where."""
+    """Applies a saved plan once the operator has confirmed source and target region."""
     from replicator.config.topology import load
     from replicator.failover.fresh_plans import FreshPlans
 
@@ -50,7 +50,7 @@ def apply_plan(
 
 
 def advice(outcome: Outcome) -> list[str]:
-    """What to do about groups that were not moved."""
+    """Returns lines that say what to do about groups that were not moved."""
     lines = []
     if set(outcome.not_done) - set(outcome.overtaken):
         lines.append("mend what is named, then apply the plan again: it goes on where it ended")
@@ -64,7 +64,7 @@ def advice(outcome: Outcome) -> list[str]:
 
 
 def verify_plan(config: str, name: str, timeout: float, partitions: bool, output: str) -> int:
-    """Reads back what the target has of a plan."""
+    """Reads back and prints what the target has of a plan."""
     from replicator.config.topology import load
 
     appliance = load(config)
@@ -85,7 +85,10 @@ def loaded(appliance: Appliance, name: str) -> Plan:
 
 
 def confirmed(plan: Plan, confirm: str | None) -> None:
-    """Raises UsageError unless somebody has said the way."""
+    """Raises UsageError unless the operator confirms the plan with SOURCE:TARGET.
+
+    Without --confirm the operator is prompted, if stdin is a terminal.
+    """
     from tui.plan_table import counted, way
 
     if confirm is None:
@@ -102,7 +105,7 @@ def confirmed(plan: Plan, confirm: str | None) -> None:
 
 
 def application(appliance: Appliance, plan: Plan, timeout: float) -> Application:
-    """Its collaborators in the target region; Redis connects when first asked."""
+    """Builds the application with its clients of the target region; Redis connects on first use."""
     from replicator.failover.application import Application, Target
     from replicator.groups.groups import Groups
     from replicator.groups.primary_log import PrimaryLog
@@ -123,7 +126,7 @@ def application(appliance: Appliance, plan: Plan, timeout: float) -> Application
 
 
 def followed(steps: Generator[str, None, Returned]) -> Returned:
-    """Goes through all steps, and tells a person about each; returns what they return."""
+    """Runs all steps and returns their result; prints each step if stderr is a terminal."""
     is_terminal = sys.stderr.isatty()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Saved plans, and the list of them."""
+"""Saved plans and their listing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_plans(config: str, output: str) -> int:
-    """All saved plans, oldest first."""
+    """Prints all saved plans, oldest first."""
     from replicator.config.topology import load
     from replicator.planning.plan import Plan
 

@@ -1,4 +1,4 @@
-"""`plan` of both verbs: groups asked for, what is known of them, and the plan shown and saved."""
+"""`plan` of failover and switchover: selects groups, makes the plan, saves and shows it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_plan(asked: Asked) -> int:
-    """Prints and saves a plan; the exit code says whether it could be applied."""
+    """Makes, saves and prints a plan; the exit code says whether the plan can be applied."""
     from replicator.config.topology import load
     from replicator.failover.fresh_plans import FreshPlans, checked
     from replicator.failover.plan_files import PlanNotKept, new_id
@@ -49,7 +49,7 @@ def make_plan(asked: Asked) -> int:
     try:
         files_of(appliance).save(plan)
     except PlanNotKept:
-        # What was found out, perhaps by waiting for it, is worth reading all the same.
+        # The plan is shown all the same: it may have taken a long wait to make.
         show_plan(plan, asked.output, by_partition=asked.partitions, is_saved=False)
         raise
     show_plan(plan, asked.output, by_partition=asked.partitions, config=config_words())
@@ -57,7 +57,7 @@ def make_plan(asked: Asked) -> int:
 
 
 def moved_by(appliance: Appliance, asked: Asked) -> frozenset[str]:
-    """The groups that live in --from since the plan that is named, as the target knows."""
+    """Returns the groups that live in --from since plan --of-plan, as the target's Redis has it."""
     from replicator.groups.primary_store import PrimaryStore
 
     url = appliance.region(asked.target).redis_url()
@@ -71,7 +71,10 @@ def moved_by(appliance: Appliance, asked: Asked) -> frozenset[str]:
 
 
 def waited(appliance: Appliance, plans: FreshPlans, request: Request, asked: Asked) -> Check | None:
-    """A switchover waits for what is on its way; what came of it is a check of the plan."""
+    """Waits, for a switchover, until the target has all that the groups need.
+
+    Returns the result of the wait as a check of the plan; None for a failover, which does not wait.
+    """
     from replicator.failover.arrival import Arrival
     from tui.waiting import Waiting
 
@@ -97,7 +100,7 @@ def waited(appliance: Appliance, plans: FreshPlans, request: Request, asked: Ask
 
 
 def show_saved_plan(config: str, name: str, output: str, *, by_partition: bool) -> int:
-    """A saved plan as it was made, for whoever has to confirm it. Asks no server."""
+    """Prints a saved plan as it was made, for a second reader. Contacts no server."""
     from replicator.config.topology import load
 
     plan = files_of(load(config)).load(name)
@@ -108,7 +111,12 @@ def show_saved_plan(config: str, name: str, output: str, *, by_partition: bool) 
 def show_plan(
     plan: Plan, output: str, *, by_partition: bool, config: str = "", is_saved: bool = True
 ) -> None:
-    """`config` repeats what the next command has to be given."""
+    """Prints a plan.
+
+    Args:
+        config: --config option for the command that is suggested next; may be empty.
+        is_saved: False when the plan could not be saved; such a plan cannot be applied.
+    """
     from replicator.planning.plan import encode
     from tui.plan_table import plan_text
 

@@ -1,4 +1,4 @@
-"""What an operator asked of `plan`: read from the command line, and held against what is known."""
+"""Request of a `plan` command: parsed from the command line, checked against known groups."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NAMES_MAX = 5
 
 
 class NothingKnown(Exception):
-    """The target cannot say which groups have committed in the source. See the reason."""
+    """The target does not know which groups have committed in the source. See the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What stands on the command line of `plan`, as it was given."""
+    """Options of a `plan` command, as typed."""
 
     config: str
     source: str
@@ -42,19 +42,20 @@ class Asked:
     partitions: bool
     output: str
     wait_seconds: float | None = None
-    """Of a switchover; None for a failover."""
+    """Set for a switchover; None for a failover."""
 
 
 def request_of(
     asked: Asked, known: Mapping[str, str | None], moved: Collection[str] = ()
 ) -> Request:
-    """What is asked for; UsageError for what contradicts itself, and for groups nobody knows.
+    """Returns the request that the options describe.
 
     Args:
-        known: by group, the region that it lives in; None without a record.
-        moved: those that live in the source since the plan that is named.
+        known: region that each known group lives in; None for a group without a record.
+        moved: groups that live in the source since the plan named by --of-plan.
 
     Raises:
+        UsageError: options contradict each other, or name unknown groups.
         NothingKnown: no group at all is known.
     """
     from replicator.planning.knowledge import Request
@@ -109,7 +110,7 @@ def groups_of(
                 f"{asked.of_plan!r}: `sluice groups show -o json` names the plan of each"
             )
         return frozenset(moved) - set(asked.left_out)
-    # Where a group lives elsewhere, its offsets here only follow.
+    # A group that lives elsewhere is left out: its offsets in the source are only kept in step.
     allowed = {asked.source} if asked.recorded else {asked.source, None}
     groups = {group for group, region in known.items() if region in allowed}
     if not groups - set(asked.left_out):

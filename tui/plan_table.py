@@ -1,4 +1,4 @@
-"""A failover's plan, and what became of it, for people: the verdict first, details last."""
+"""Plans and their outcomes as text for people: the verdict first, details last."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ if TYPE_CHECKING:
     from replicator.planning.plan import Check, Count, GroupPlan, Move, Plan
 
 ROWS_MAX = 40
-"""A plan with more positions is shown by group unless asked otherwise."""
+"""Maximum number of positions to list by default; a plan with more is shown by group."""
 NONE = "-"
-"""There is none; what is not known is ?."""
+"""Cell for a value that does not exist; an unknown value is ?."""
 
 
 def plan_text(
     plan: Plan, now_ms: int, *, by_partition: bool, config: str = "", is_saved: bool = True
 ) -> str:
-    """Everything a person needs to decide on a plan; `config` as the next command needs it."""
+    """Formats everything a person needs to decide on a plan.
+
+    Args:
+        config: --config option for the command that is suggested next; may be empty.
+        is_saved: False when the plan could not be saved; no command is suggested then.
+    """
     rows = sum(len(each.moves) for each in plan.groups)
     parts = [head(plan, now_ms), checks_table(plan.checks)]
     if by_partition or rows <= ROWS_MAX:
@@ -60,7 +65,7 @@ def verb(plan: Plan) -> str:
 
 
 def way(plan: Plan) -> str:
-    """For --confirm."""
+    """Returns SOURCE:TARGET, the text that --confirm requires."""
     return f"{plan.source}:{plan.target}"
 
 
@@ -146,7 +151,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def total(counts: Iterable[Count | None]) -> str | None:
-    """In the words of a count; None when one of them is not known."""
+    """Returns the sum, after "at most" unless all counts are exact; None when one is unknown."""
     found = list(counts)
     known = [count for count in found if count is not None]
     if len(known) < len(found):
@@ -156,7 +161,7 @@ def total(counts: Iterable[Count | None]) -> str | None:
 
 
 def outcome_text(outcome: Outcome, *, by_partition: bool) -> str:
-    """What is done, what is not and why; then what was written."""
+    """Formats an outcome: what is done, what is not and why, then the offsets by partition."""
     parts = [outcome_head(outcome), outcome_groups(outcome.groups)]
     rows = list(positions(outcome.groups))
     if rows and (by_partition or len(rows) <= ROWS_MAX):
@@ -176,7 +181,7 @@ def outcome_head(outcome: Outcome) -> str:
 
 
 def outcome_groups(groups: Iterable[GroupOutcome]) -> str:
-    """Those that need somebody come first."""
+    """Formats the groups as a table; groups that are not done come first."""
     ordered = sorted(groups, key=lambda each: (each.standing.is_done, each.group))
     return table(
         ("GROUP", "IS", "POSITIONS", "WHY"),

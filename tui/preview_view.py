@@ -1,4 +1,4 @@
-"""What `sluice balance plan` prints: what a plan by hand would come to now, and how to do it."""
+"""Output of `sluice balance plan`: moves of a manual plan made now, and how to apply it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tui.output import joined, table
 
 MOVES_SHOWN_MAX = 40
 NONE = "-"
-"""There is none; what is not known is ?."""
+"""Cell for a value that does not exist; an unknown value is ?."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A dry run.
+    """Dry run of a manual plan, for the selected streams of a region.
 
     Args:
-        config: as the next command needs it.
+        config: --config option for the apply command; may be empty.
     """
 
     region: str
@@ -36,7 +36,7 @@ class Planned:
 
 
 def as_values(planned: Planned) -> dict[str, Any]:
-    """For JSON and YAML; what is not known is null."""
+    """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
         "region": planned.region,
@@ -46,13 +46,16 @@ def as_values(planned: Planned) -> dict[str, Any]:
 
 
 def as_text(planned: Planned, *, all_moves: bool = False) -> str:
-    """For people: stream by stream, then what to type."""
+    """Formats the plan for people: stream by stream, then the commands that apply it.
+
+    At most MOVES_SHOWN_MAX moves of a stream are listed, unless `all_moves`.
+    """
     parts = [_text(each, None if all_moves else MOVES_SHOWN_MAX) for each in planned.previews]
     return "\n\n".join([*parts, _next_step(planned)])
 
 
 def apply_command(planned: Planned, preview: Preview) -> str | None:
-    """What does it; None where there is nothing to do."""
+    """Returns the command that applies a preview; None when there is nothing to do."""
     if preview.outcome.placement is None:
         return None
     words = ["sluice", "balance", "apply", "--route", preview.route.name]
@@ -91,12 +94,15 @@ def _values(planned: Planned, preview: Preview) -> dict[str, Any]:
 
 
 def _moves(preview: Preview) -> tuple[MoveStatus, ...]:
-    """Of very many only the first."""
+    """Returns the moves of a preview; of very many, RoundStatus keeps only the first."""
     return preview.outcome.status.moves if preview.outcome.placement else ()
 
 
 def _loads(preview: Preview) -> list[tuple[int, float | None, float | None]]:
-    """By carrier, what it is predicted to carry before and after; None: not known, or none."""
+    """Returns for each carrier its number and its predicted load before and after.
+
+    A load is None when it is not known, or when the carrier does not exist at that time.
+    """
     outcome = preview.outcome
     if not outcome.known.shares or outcome.status.degraded:
         return [(carrier, None, None) for carrier in sorted(preview.before)]
@@ -149,7 +155,7 @@ def _loads_table(preview: Preview) -> str:
 
 
 def _cell(load: float | None) -> str:
-    """A carrier that is not there has none."""
+    """Formats a load; a carrier that does not exist has none."""
     return decimals(load) or NONE
 
 

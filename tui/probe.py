@@ -1,4 +1,4 @@
-"""Looks at clusters and Redis servers for a snapshot; what does not answer becomes a problem."""
+"""Probe of clusters and Redis servers for a snapshot; an unreachable one becomes a problem."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ THREADS_MAX = 16
 
 
 class Probe:
-    """One look at the given routes; each cluster is asked once for its topics."""
+    """Probe of the given routes; each cluster is asked once for its topics."""
 
     def __init__(
         self, appliance: Appliance, routes: Sequence[Route], timeout_seconds: float
@@ -31,7 +31,7 @@ class Probe:
         self._appliance = appliance
         self._routes = tuple(routes)
         self._timeout_seconds = timeout_seconds
-        # A topic's state depends on all sources that feed it, also on those not asked for.
+        # A topic's state depends on all sources that feed it, also on other routes.
         self._sources = {
             name: Admin(f"{name} regional", appliance.region(name).regional, timeout_seconds)
             for name in sorted({route.source for route in self._feeding()})
@@ -43,7 +43,11 @@ class Probe:
         self._troubles: dict[str, str] = {}
 
     def look(self) -> Snapshot:
-        """Takes about as long as the slowest cluster; raises nothing for one that is away."""
+        """Returns a snapshot of the routes.
+
+        The probe takes about as long as the slowest cluster, and raises nothing for an unreachable
+        one.
+        """
         with ThreadPoolExecutor(THREADS_MAX) as threads:
             admins = [*self._sources.values(), *self._targets.values()]
             described = dict(
@@ -61,7 +65,10 @@ class Probe:
         return self._tried(admin.name, lambda: [t for t in admin.topics() if is_mirrorable(t)])
 
     def _plan(self, target: str, described: dict[str, list[Topic] | None]) -> TopicPlan:
-        """As a daemon there would make it; without the target's word, of the sources alone."""
+        """Makes the topic plan that a daemon in the target region would make.
+
+        When the target does not answer, the plan is made from the sources alone.
+        """
         sources = {
             route: described[f"{route.source} regional"]
             for route in self._appliance.routes_into(target)
@@ -81,7 +88,7 @@ class Probe:
         if described[target.name] is not None:
             ledger = self._tried(target.name, lambda: self._ledger(route, partitions))
         reports = self._reports(route)
-        # After the entries: lag is then never shown smaller than it is.
+        # Read after the entries, so that lag is never shown smaller than it is.
         ends: dict[Place, int] | None = None
         if topics is not None:
             ends = self._tried(source.name, lambda: source.offsets(partitions, "latest"))

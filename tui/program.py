@@ -1,4 +1,4 @@
-"""The `sluice` program: finds the command, and turns how it ended into an exit code."""
+"""The `sluice` program: finds the command and turns its result into an exit code."""
 
 import sys
 import traceback
@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 
 class Commands(click.Group):
-    """Imports a command's module when the command, or the help, is asked for."""
+    """Group that imports a command's module only when the command or the help is requested."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -53,12 +53,12 @@ def program(debug: bool) -> None:
 
 
 def main() -> None:
-    """The entry point."""
+    """Runs the program with the arguments of the process, then exits."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code; everything there is to say was printed."""
+    """Runs the program and returns its exit code. All output is printed by then."""
     try:
         ended = program.main(list(arguments), prog_name="sluice", standalone_mode=False)
     except click.exceptions.Exit as ending:
@@ -75,12 +75,15 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def told(error: Exception, is_debug: bool) -> int:
-    """Says what happened in one line, the traceback only when asked for."""
+    """Prints an error, with the traceback only if `is_debug`, and returns its exit code.
+
+    An error takes one line; mistakes of a configuration take a line each.
+    """
     if is_debug:
         traceback.print_exception(error)
     code = answer(error)
     if code is not None:
-        # A configuration's mistakes are a list, and what is in it the operator's own.
+        # Only here newlines are kept: configuration mistakes are a list of the operator's texts.
         texts = str(error).split("\n") if code is ExitCode.USAGE else [str(error)]
         click.echo(f"sluice: {joined(texts)}", err=True)
         return code

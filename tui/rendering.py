@@ -1,4 +1,4 @@
-"""A snapshot as text for people, and as plain values for JSON and YAML."""
+"""Output of a snapshot: text for people, and plain values for JSON and YAML."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from tui.snapshot import RouteView, Snapshot, TopicView, custodies
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
 OPEN_TRANSACTION_SECONDS = 60.0
-"""Transactions of the source that stay open for longer are pointed out."""
+"""Records that wait longer for the end of a source transaction get a remark."""
 PARTITION_HEADS = (
     "ROUTE",
     "TOPIC",
@@ -27,7 +27,7 @@ PARTITION_HEADS = (
 
 
 def as_values(snapshot: Snapshot) -> dict[str, Any]:
-    """Everything, down to the partitions."""
+    """Returns the whole snapshot as plain values, down to the partitions."""
     return {
         "version": snapshot.version,
         "taken_at": datetime.fromtimestamp(snapshot.taken_at, UTC).isoformat(timespec="seconds"),
@@ -65,7 +65,7 @@ def topic_values(topic: TopicView) -> dict[str, Any]:
 
 
 def as_text(snapshot: Snapshot, by_partition: bool = False) -> str:
-    """Topics, or partitions, as a table; then what is parked, and notes, and problems."""
+    """Formats topics, or partitions, as a table, with the remarks below it."""
     if by_partition:
         parts = [table(PARTITION_HEADS, list(partition_rows(snapshot)))]
     else:
@@ -115,7 +115,10 @@ def partition_rows(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
 
 
 def remarks_on(snapshot: Snapshot) -> Iterator[str]:
-    """What is parked, then notes, then problems; each once, though several routes have it."""
+    """Yields parked partitions and long open transactions, then notes, then problems.
+
+    A note or problem that several routes share is yielded once.
+    """
     topics = [(route, topic) for route in snapshot.routes for topic in route.topics or ()]
     for route, topic in topics:
         for here in topic.partitions:

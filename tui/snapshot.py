@@ -1,6 +1,7 @@
-"""One look at the whole replication, as a value: what every reader (table, JSON, screen) shows.
+"""Snapshot of the whole replication, as a value that every reader (table, JSON, screen) shows.
 
-Unknown is None, never 0: a sum with an unknown part is unknown, and says how many parts are.
+Unknown is None, never 0. A sum with an unknown part is unknown; the number of partitions with
+unknown lag stands beside it.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ from replicator.topics.topic_plan import State, TopicPlan
 Number = TypeVar("Number", int, float)
 
 VERSION = 1
-# A carrier reports every second or so. What it said longer ago says nothing about now.
+# A carrier reports about once a second. An older report says nothing about now.
 REPORT_FRESH_SECONDS = 15.0
 
 Place = tuple[str, int]
@@ -26,55 +27,55 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class RouteFacts:
-    """What was found out about one route; what could not be read is None, with a problem."""
+    """Facts read about one route; a fact that could not be read is None, with a problem."""
 
     route: Route
     entries: Mapping[Place, Entry] | None
     source_ends: Mapping[Place, int] | None
-    """Ends of what can be mirrored (last stable offsets), read after the entries."""
+    """Last stable offsets of the source, where mirroring has to stop; read after the entries."""
     reports: Mapping[Place, PartitionReport] | None = None
     unreadable: Mapping[Place, str] = field(default_factory=dict)
-    """Ledger entries that are there and cannot be read."""
+    """Ledger entries that exist and cannot be decoded, with the reason."""
     is_target_known: bool = True
-    """Whether the target said which topics it has."""
+    """True when the target listed its topics."""
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """One partition of a route."""
+    """State of one partition of a route."""
 
     topic: str
     partition: int
     source_end: int | None
     mirrored_to: int | None
-    """The next source offset: everything before it is in the target."""
+    """Next source offset to mirror; every record before it is in the target."""
     lag_records: int | None
-    """In source offsets; on compacted or transactional sources not all of them are records."""
+    """Lag in source offsets; on compacted or transactional sources not all of them are records."""
     lag_seconds: float | None
     records_per_second: float | None
     bytes_per_second: float | None
     carrier: int | None
     custody: str | None
-    """virgin, held, released, parked, unreadable; None when there is no ledger entry."""
+    """virgin, held, released, parked or unreadable; None when no ledger entry is known."""
     parked: str | None
-    """Why it is stopped until an operator's word."""
+    """Reason why the partition waits for an operator; None when it does not."""
     source_high: int | None = None
-    """The source's high watermark, as its carrier saw it."""
+    """High watermark of the source, as the carrier saw it."""
     written_lag_records: int | None = None
-    """The lag against the high watermark: records of open transactions count as well."""
+    """Lag against the high watermark, so records of open transactions count as well."""
     written_lag_seconds: float | None = None
     open_transaction_seconds: float | None = None
-    """How long records have waited for the end of a transaction of the source."""
+    """Time for which records have waited for the end of a transaction of the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicView:
-    """One topic of a route with its partitions; its totals are unknown where one part is."""
+    """State of one topic of a route. A total is None when it is unknown for any partition."""
 
     topic: str
     states: tuple[str, ...]
-    """Empty when the target did not say."""
+    """States of the topic; empty when the target did not list its topics."""
     notes: tuple[str, ...]
     partitions: tuple[PartitionView, ...]
 
@@ -105,7 +106,7 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteView:
-    """One route with its topics; topics None when its source did not say which there are."""
+    """State of one route; `topics` is None when the source did not list its topics."""
 
     route: str
     target: str
@@ -116,7 +117,7 @@ class RouteView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything at one time."""
+    """State of the selected routes at one time."""
 
     taken_at: float
     """Unix seconds."""
@@ -125,12 +126,20 @@ class Snapshot:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Each once: an unreachable cluster is found out by every route that needs it."""
+        """Problems of all routes, each once.
+
+        An unreachable cluster is a problem of every route that needs it.
+        """
         return tuple(dict.fromkeys(text for route in self.routes for text in route.problems))
 
 
 def snapshot(facts: Sequence[RouteFacts], plans: Mapping[str, TopicPlan], now: float) -> Snapshot:
-    """`plans`: by target region, its topic plan."""
+    """Builds a snapshot from the facts of each route.
+
+    Args:
+        plans: topic plan of each target region.
+        now: Unix seconds.
+    """
     routes = (route_view(found, plans[found.route.target], now) for found in facts)
     return Snapshot(taken_at=now, routes=tuple(routes))
 
@@ -165,7 +174,7 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
 
 
 def places(topic: str, facts: RouteFacts) -> list[Place]:
-    """The topic's partitions that anybody knows of, in order."""
+    """Returns the topic's partitions that the source or the ledger knows, in order."""
     known: set[Place] = set()
     for found in (facts.source_ends, facts.entries, facts.unreadable):
         known |= {place for place in found or () if place[0] == topic}
@@ -207,8 +216,11 @@ def lag_seconds(
     end: int | None,
     now: float,
 ) -> float | None:
-    """The carrier's word; without one (nobody carries it, or Redis is away) the ledger's, which may
-    be too high by as long as its entry is old: a minute."""
+    """Returns the lag that the carrier reports or, without a report, the lag by the ledger entry.
+
+    A report is missing when no carrier has the partition or Redis is unreachable. The lag by the
+    ledger entry may be too high by the age of the entry, about a minute (decision 0021).
+    """
     if report is not None and report.lag_seconds is not None:
         return report.lag_seconds
     if entry is None or mirrored_to is None or end is None:
@@ -217,7 +229,10 @@ def lag_seconds(
 
 
 def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:
-    """The entry is the truth, a few seconds old; a fresh report may be further on."""
+    """Returns the next source offset to mirror; None when it is not known.
+
+    The entry is the truth but a few seconds old; a fresh report may be further on.
+    """
     known = [entry.source_offset] if entry and entry.custody is not Custody.VIRGIN else []
     if report is not None and report.mirrored_to is not None:
         known.append(report.mirrored_to)
@@ -225,7 +240,10 @@ def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:
 
 
 def parked(entry: Entry | None, report: PartitionReport | None) -> str | None:
-    """The entry's word; the carrier's own where it could not write the entry any more."""
+    """Returns the reason why a partition is parked; None when it is not.
+
+    The carrier's report is used when the carrier could no longer write the reason into the entry.
+    """
     if entry is not None and entry.parked is not None:
         return str(entry.parked)
     return (report.parked or None) if report is not None else None
@@ -240,20 +258,20 @@ def custody_of(entry: Entry | None, why: str | None, is_readable: bool) -> str |
 
 
 def total(parts: Iterable[Number | None]) -> Number | None:
-    """The sum; None when a part is unknown, or there are none."""
+    """Returns the sum; None when a part is unknown, or when there are no parts."""
     found = list(parts)
     known = [part for part in found if part is not None]
     return sum(known[1:], known[0]) if known and len(known) == len(found) else None
 
 
 def worst(parts: Iterable[float | None]) -> float | None:
-    """The largest; None when a part is unknown, or there are none."""
+    """Returns the largest part; None when a part is unknown, or when there are no parts."""
     found = list(parts)
     known = [part for part in found if part is not None]
     return max(known) if known and len(known) == len(found) else None
 
 
 def custodies(topic: TopicView) -> str:
-    """How many partitions are under whose hand: "3 held, 1 parked"."""
+    """Returns the number of partitions in each custody: "3 held, 1 parked"."""
     counts = Counter(partition.custody or "no entry" for partition in topic.partitions)
     return ", ".join(f"{count} {custody}" for custody, count in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""Options for the limits that a stream may have of its own."""
+"""Command-line options for the limits of a stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ LIMITS = {
 
 
 def limit_options(command: Command) -> Command:
-    """What a stream may have instead of its route's; deploy/appliance.toml says what each does."""
+    """Adds an option for each limit that a stream may set instead of its route's.
+
+    deploy/appliance.toml explains each limit.
+    """
     for name, (kind, text) in reversed(LIMITS.items()):
         option = f"--{name.replace('_', '-')}"
         command = click.option(option, name, type=kind, help=text)(command)

@@ -1,4 +1,4 @@
-"""What a stream may be called, which topics and limits it may have."""
+"""Rules for the name, topics and limits of a stream."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from replicator.placements.records import (
 )
 
 LIMITS = tuple(RouteBalance.model_fields)
-"""Their names: as in [balance.routes], and as a stream has them."""
+"""Names of the limits, as in [balance.routes] and in a stream."""
 Limits = Mapping[str, float | int | None]
 
 
 class BadTerms(ValueError):
-    """A stream cannot be so; the text says what is wrong."""
+    """Invalid name, topics or limits of a stream; the text says what is wrong."""
 
 
 class StreamExists(Exception):
-    """The route has a stream of that name: change it, or take another name."""
+    """The route has a stream of that name already: change it, or take another name."""
 
 
 def check_name(name: str) -> None:
-    """Raises BadTerms."""
+    """Raises BadTerms when the name is not allowed."""
     if wrong := name_flaw(name):
         raise BadTerms(wrong)
 
 
 def check_topics(patterns: Sequence[str]) -> None:
-    """Raises BadTerms."""
+    """Raises BadTerms when a pattern is invalid or given twice."""
     for pattern in patterns:
         if wrong := pattern_flaw(pattern):
             raise BadTerms(f"--topics {pattern!r}: {wrong}")
@@ -48,7 +48,7 @@ def check_topics(patterns: Sequence[str]) -> None:
 
 
 def check_limits(limits: Limits) -> None:
-    """Each by itself; None is not given. Raises BadTerms."""
+    """Checks each limit by itself; None means not given. Raises BadTerms."""
     try:
         RouteBalance.model_validate({name: it for name, it in limits.items() if it is not None})
     except ValidationError as error:
@@ -57,7 +57,10 @@ def check_limits(limits: Limits) -> None:
 
 
 def check_together(limits: Limits, settings: BalanceSettings, route_name: str) -> None:
-    """With what the route and all have for what is not given. Raises BadTerms."""
+    """Checks that carriers_min and carriers_max fit together. Raises BadTerms.
+
+    A limit that is not given has the value of the route, or else of [balance].
+    """
     of_route = settings.routes.get(route_name, RouteBalance())
     least, most = (
         next(
@@ -72,21 +75,23 @@ def check_together(limits: Limits, settings: BalanceSettings, route_name: str) -
 
 
 def option(limit: str) -> str:
-    """How the command line calls it."""
+    """Returns the command-line option of a limit."""
     return f"--{limit.replace('_', '-')}"
 
 
 def limits_of(stream: Stream) -> dict[str, float | int]:
-    """Those that it has of its own."""
+    """Returns the limits that the stream sets itself."""
     found = {name: getattr(stream, name) for name in LIMITS}
     return {name: it for name, it in found.items() if it is not None}
 
 
 def leftovers(book: Book, route: str, name: str) -> list[AnyRecord]:
-    """What is said of a stream beside what it is: its placement, and orders about it.
+    """Returns the records about a stream other than its definition.
+
+    They are its placement, its manual order, the balancer's answer and its hold.
 
     Args:
-        route: its key.
+        route: key of the route (west.east).
     """
     kinds = (Placed, ByHand, Answer, Hold)
     return [
@@ -106,7 +111,7 @@ def changed(
     who: str,
     at_ms: int,
 ) -> Stream:
-    """The stream with what is given; the rest stays."""
+    """Returns the stream with the given values set and the limits in `unset` removed."""
     update: dict[str, object] = {name: it for name, it in limits.items() if it is not None}
     update |= dict.fromkeys(unset)
     if topics:

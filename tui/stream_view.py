@@ -1,4 +1,4 @@
-"""What `sluice stream list` prints."""
+"""Output of `sluice stream list`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ HEADS = ("ROUTE", "STREAM", "TOPICS", "MATCHING", "PARTITIONS", "CARRIERS", "LIM
 
 @dataclass(frozen=True, slots=True)
 class StreamRow:
-    """One stream.
+    """Row of one stream.
 
     Args:
-        stream: None: the route's default one.
-        partitions: by topic that belongs to it now, how many; None: not known.
-        carriers: the numbers of those it has; empty where it has none, or that is not known.
+        stream: None for the route's default stream.
+        partitions: number of partitions of each topic that belongs to the stream now; None when
+            not known.
+        carriers: numbers of its carriers; empty when it has none, or they are not known.
     """
 
     route: Route
@@ -45,7 +46,10 @@ class StreamRow:
 def rows(
     routes: tuple[Route, ...], book: Book, in_force: InForce | None, now_ms: int
 ) -> Iterator[StreamRow]:
-    """In order of routes; each route's default stream last: what the others leave."""
+    """Yields a row for each stream, in the order of routes.
+
+    Each route's default stream comes last: it has the topics that match no other stream.
+    """
     for route in routes:
         carried = None if in_force is None else carried_on(in_force, route.key)
         belongs = _by_stream(book, route, carried or set(), now_ms)
@@ -60,7 +64,7 @@ def rows(
 
 
 def as_values(region: str, found: list[StreamRow]) -> dict[str, Any]:
-    """For JSON and YAML; what is not known is null."""
+    """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
         "region": region,
@@ -84,12 +88,12 @@ def as_values(region: str, found: list[StreamRow]) -> dict[str, Any]:
 
 
 def as_text(found: list[StreamRow]) -> str:
-    """A table for people."""
+    """Formats the streams as a table for people."""
     return table(HEADS, [_row(each) for each in found])
 
 
 def matching_words(partitions: Mapping[str, int]) -> str:
-    """The first topics by name, and how many more."""
+    """Returns the first TOPICS_SHOWN_MAX topics by name, and the number of further ones."""
     names = sorted(partitions)
     more = len(names) - TOPICS_SHOWN_MAX
     shown = " ".join(names[:TOPICS_SHOWN_MAX]) or NONE
@@ -128,7 +132,7 @@ def _by_stream(
 
 
 def _ranges(numbers: tuple[int, ...]) -> str:
-    """0-2 5."""
+    """Formats 0, 1, 2 and 5 as "0-2 5"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][-1] == number - 1:

@@ -1,4 +1,4 @@
-"""What a person sees while a command waits: a bar on a terminal, else a line every few seconds."""
+"""Progress display of a waiting command: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BAR_CHARACTERS = 30
 
 
 class Waiting:
-    """Writes to one stream; the first count that is shown is the whole of the bar."""
+    """Progress display on one text stream; the largest count shown is the whole of the bar."""
 
     def __init__(self, what: str, stream: TextIO) -> None:
         self._what = what
@@ -21,7 +21,13 @@ class Waiting:
         self._said_at: float | None = None
 
     def show(self, left: int, text: str, now_seconds: float) -> None:
-        """`left`: what is still missing; `text` says it in words."""
+        """Shows the progress; without a terminal at most once in LINE_SECONDS.
+
+        Args:
+            left: amount that is still missing.
+            text: the same in words.
+            now_seconds: time on a monotonic clock.
+        """
         text = one_line(text)
         self._whole = max(self._whole, left)
         if self._is_terminal:
@@ -33,7 +39,7 @@ class Waiting:
             self._write(f"{self._what}: {text}\n")
 
     def end(self) -> None:
-        """Leaves the line of the bar."""
+        """Ends the line of the bar."""
         if self._is_terminal:
             self._write("\n")
 

@@ -1,4 +1,4 @@
-"""Records, rounds and plans of one region, as commands about balancing meet them."""
+"""Sample order records, rounds and plans of one region, for tests of the balancing commands."""
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Route
@@ -21,7 +21,7 @@ def partitions(topic: str, *numbers: int) -> tuple[TopicPartition, ...]:
 
 
 def placed(generation: int = 3, stream: str = "default", first: int = 0) -> Placed:
-    """orders-0 on one carrier, orders-1 and -2 on the next."""
+    """Returns a placement: orders-0 on one carrier, orders-1 and orders-2 on the next."""
     where = zip(partitions("orders", 0, 1, 2), (first, first + 1, first + 1), strict=True)
     return Placed(
         **SAID,

@@ -1,4 +1,4 @@
-"""What an audit prints, and how the command ends."""
+"""Output and exit code of an audit."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which routes a command about balancing means."""
+"""Routes that the options of a balancing command select."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""What follows from a log, a Redis and a driver, some of which may be away."""
+"""Status from order log, Redis and driver, some of which may be unavailable."""
 
 from replicator.placements.records import Hold
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status

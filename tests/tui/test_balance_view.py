@@ -1,4 +1,4 @@
-"""`sluice balance show` for people and programs; with real servers: test_balance_commands.py."""
+"""Output of `sluice balance show`; test_balance_commands.py has the tests with real servers."""
 
 from replicator.placements.records import Pin
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status

@@ -1,4 +1,4 @@
-"""What became of an order by hand."""
+"""Output for the result of a manual order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two names of one cluster are found out by the cluster's own id."""
+"""Connection check: two names of one cluster are found by its cluster id."""
 
 from tui.connections import Connection, Connections, judged
 from tui.exit_codes import ExitCode

@@ -1,4 +1,4 @@
-"""Copies as a table; with real servers: tests/live/test_offsets_daemon.py."""
+"""Output of copies; tests/live/test_offsets_daemon.py has the tests with real servers."""
 
 from tui.copies_probe import CopyShown, as_text, as_values
 

@@ -1,4 +1,4 @@
-"""What a command about balancing is sent for, as its options say."""
+"""Command context that the options of a balancing command give."""
 
 import json
 
@@ -18,7 +18,7 @@ HOLD = Hold(**SAID)
 
 
 class PlayedDesk:
-    """Has this book, and keeps what is written."""
+    """Balance client with a fixed order log, which keeps what is written."""
 
     def __init__(self, *records):
         self.records, self.written = records, []
@@ -39,13 +39,13 @@ def config(tmp_path):
 
 @pytest.fixture
 def errand(config):
-    """`errand(reason="why")`: into region east, unless it is said otherwise."""
+    """Factory of command contexts, as in `errand(reason="why")`; the region is east by default."""
 
     def errand(desk=None, **more):
         given = {"region_name": "east", "route_name": None, "timeout_seconds": 1.0}
         given |= {"output": "json", "reason": None, "holds_for": None}
         made = Errand(**{"config": config, **given, **more})
-        # As if they had been asked for already.
+        # These cached properties count as read already.
         made.__dict__.update(desk=desk, now_ms=NOW_MS)
         return made
 
@@ -53,7 +53,7 @@ def errand(config):
 
 
 def sent(on, arguments):
-    """What a command is given of these arguments, and its help."""
+    """Returns the context and the own options that a command receives, and its help text."""
     found = []
 
     @click.command()
@@ -125,7 +125,7 @@ def test_what_stands_is_of_its_routes_and_not_over(errand):
 
 def test_what_is_given_and_taken_back_is_written_at_once_and_shown(errand, capsys):
     desk = PlayedDesk()
-    # A placement goes with the stream it is of, and is no order that anybody gave.
+    # A placement is removed along with its stream, but it is no order and is not shown.
     assert errand(desk).give([HOLD], taken_back=[PIN, placed()]) == ExitCode.DONE
     assert desk.written == [([HOLD], [key_of(PIN), key_of(placed())])]
     shown = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Exit codes are an interface: documented, and what the code says."""
+"""Exit codes are an interface: the documentation lists those of the code."""
 
 import re
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What is shown of where groups live."""
+"""Output of the primary regions and members of groups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def places(
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """By group, the cells."""
+    """Returns the cells of each group's row."""
     lines = text.split("\n\n")[0].split("\n")[1:]
     cells = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
     return {row[0]: row[1:] for row in cells}

@@ -1,4 +1,4 @@
-"""`sluice balance partitions` for people and programs."""
+"""Output of `sluice balance partitions`, for people and programs."""
 
 from balancer.demand.demand import Basis
 from balancer.demand.window import Rate
@@ -45,7 +45,7 @@ def test_the_generation_is_the_one_whose_carriers_are_shown():
     assert (stream["generation"], stream["placed_generation"]) == (2, 3)
     (line, *_) = as_text(found).splitlines()
     assert line == "west>east: 1 partitions, generation 2; the driver is yet to follow 3"
-    # It may have followed one that came after the placements were read.
+    # The driver may follow a placement that is newer than those that were read.
     (line, *_) = as_text(needs(need(), carried=4)).splitlines()
     assert line == "west>east: 1 partitions, generation 4"
 

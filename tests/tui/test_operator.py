@@ -1,4 +1,4 @@
-"""Who decided it stands in the record."""
+"""Operator name for the records of decisions."""
 
 import getpass
 import socket

@@ -1,4 +1,4 @@
-"""Orders that make no sense are refused or remarked on."""
+"""Checks of orders: refusals and remarks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Durations as they are typed, and instants as they are shown."""
+"""Durations as typed, and instants as shown."""
 
 import pytest
 

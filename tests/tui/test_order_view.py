@@ -1,4 +1,4 @@
-"""Orders as they are shown."""
+"""Output of orders."""
 
 import pytest
 

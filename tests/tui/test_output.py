@@ -1,4 +1,4 @@
-"""Tables line up; unknown is ?."""
+"""Output of commands: tables line up, and unknown is ?."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How an operator says that a plan is meant, and what may not be done without."""
+"""Confirmation of a plan by the operator, and the advice after it is applied."""
 
 import io
 import re

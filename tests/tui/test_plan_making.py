@@ -1,4 +1,4 @@
-"""A switchover's waiting as a person sees it, and plans that are shown without being asked anew."""
+"""Progress display of a switchover's wait, and saved plans shown without contacting servers."""
 
 from __future__ import annotations
 

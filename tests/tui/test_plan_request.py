@@ -1,4 +1,4 @@
-"""What may be asked of a plan, and how a mistake is named."""
+"""Requests of `plan` commands, and the messages about mistakes in them."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a person reads of a plan and of its outcome."""
+"""Plans and outcomes as text for people."""
 
 from dataclasses import replace
 

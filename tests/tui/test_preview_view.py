@@ -1,4 +1,4 @@
-"""`sluice balance plan` for people and programs."""
+"""Output of `sluice balance plan`, for people and programs."""
 
 from dataclasses import replace
 

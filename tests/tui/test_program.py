@@ -1,4 +1,4 @@
-"""The program: quick to start, every command in --help, no bare tracebacks."""
+"""The `sluice` program: starts quickly, lists all commands, prints no unasked tracebacks."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""How a snapshot reads, for people and for programs."""
+"""Output of a snapshot, for people and programs."""
 
 import json
 

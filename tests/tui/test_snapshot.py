@@ -1,4 +1,4 @@
-"""A snapshot says what is known; what is unknown stays unknown in every sum."""
+"""Snapshots: an unknown value stays unknown in every sum."""
 
 from dataclasses import replace
 

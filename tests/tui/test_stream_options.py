@@ -1,4 +1,4 @@
-"""The options for a stream's limits."""
+"""Command-line options for a stream's limits."""
 
 from replicator.config.balance_settings import RouteBalance
 from tui.stream_options import LIMITS

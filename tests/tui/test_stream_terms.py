@@ -1,4 +1,4 @@
-"""What a stream may be called, and which topics and limits it may have."""
+"""Rules for the name, topics and limits of a stream."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`sluice stream list` for people and programs."""
+"""Output of `sluice stream list`, for people and programs."""
 
 from tests.tui.balance_records import NOW_MS, ROUTE, book_of, in_force, placed, stream
 from tui.stream_view import as_text, as_values, matching_words, rows

@@ -1,4 +1,4 @@
-"""Waiting is shown to a person as a bar, and in a log as a line now and then."""
+"""Progress display: a bar on a terminal, a line every few seconds elsewhere."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""One file for each command of the `sluice` program.
+"""Commands of the `sluice` program, one file each.
 
-Their modules import nothing heavy at the top: every start of the program pays for it.
+Modules import nothing heavy at the top, because every start of the program would pay for it.
 """

@@ -1,4 +1,4 @@
-"""sluice accept-loss: what is parked, and the operator's word that it goes on."""
+"""sluice accept-loss: shows parked partitions, and lets them go on behind an accepted loss."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

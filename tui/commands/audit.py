@@ -1,4 +1,4 @@
-"""sluice audit: whether source and target hold the same records of a window of time."""
+"""sluice audit: compares the records of source and target in a window of time."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _audited(appliance: Appliance, asked: Asked, timeout: float) -> Audited:
 
     def show(done: int, whole: int) -> None:
         now = time.monotonic()
-        # A timer's run that is soon over has nothing to say.
+        # A short run without a terminal, such as a timer's, prints no progress.
         if sys.stderr.isatty() or now - began >= LINE_SECONDS:
             waiting.show(whole - done, f"{done} of {whole} source offsets", now)
 

@@ -1,4 +1,4 @@
-"""sluice balance: the daemon that decides which carrier carries what, and what it has decided."""
+"""sluice balance: the daemon that assigns partitions to carriers, and its commands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
     it within seconds. docs/balance.md is its page.
     """
     if ctx.invoked_subcommand is not None:
-        # What stands before the command's name counts for it as well.
+        # Options before the subcommand's name count for the subcommand as well.
         typed = ctx.get_parameter_source("config") is COMMAND_LINE
         both = {"config": config if typed else None, "region": region}
         given = {name: it for name, it in both.items() if it}
@@ -185,7 +185,10 @@ for command in (pause, resume, pin, unpin, exclude, include):
 def _of_stream(
     found: list[Preview], routes: tuple[Route, ...], stream: str | None
 ) -> list[Preview]:
-    """Those of these routes, or of the one stream of theirs that is named."""
+    """Returns the previews of these routes, or of the named stream on them.
+
+    Raises UnknownStream when none of these routes has the stream.
+    """
     from tui.order_checks import UnknownStream
 
     of_routes = [each for each in found if each.route in routes]

@@ -1,4 +1,4 @@
-"""sluice balance pause, pin, exclude, and what takes them back: orders to the balancer."""
+"""sluice balance pause, pin, exclude, and their opposites: orders to the balancer."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def include(errand: Errand, carrier: int) -> int:
 
 
 def _streams(errand: Errand, stream: str | None) -> list[tuple[Route, str]]:
-    """All of the routes' streams; or that of one name, on the routes that have it."""
+    """Returns all streams of the routes, or the named one on the routes that have it.
+
+    Raises UnknownStream when no route has the named stream.
+    """
     from replicator.placements.records import DEFAULT_STREAM
     from tui.order_checks import UnknownStream
 

@@ -1,4 +1,4 @@
-"""sluice config check: is the configuration sound, and does it lead to the right clusters?"""
+"""sluice config check: checks the configuration and, on request, the clusters that it names."""
 
 from typing import TYPE_CHECKING, Any
 

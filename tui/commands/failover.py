@@ -1,4 +1,4 @@
-"""sluice failover: groups of a region that is lost go on in another one."""
+"""sluice failover: moves consumer groups out of a lost region into another one."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ confirm_option = click.option(
 
 
 def plan_options(command: Command) -> Command:
-    """What `plan` of both verbs is asked with."""
+    """Adds the options of `plan`, for failover and switchover."""
     for option in reversed(
         [
             config_option,
@@ -93,14 +93,14 @@ def plan_options(command: Command) -> Command:
 
 
 def apply_options(command: Command) -> Command:
-    """What `apply` of both verbs is asked with."""
+    """Adds the options of `apply`, for failover and switchover."""
     for option in (output_option, partitions_option, timeout_option, confirm_option):
         command = option(command)
     return click.argument("plan", metavar="PLAN")(config_option(command))
 
 
 def verify_options(command: Command) -> Command:
-    """What `verify` of both verbs is asked with."""
+    """Adds the options of `verify`, for failover and switchover."""
     for option in (output_option, partitions_option, timeout_option):
         command = option(command)
     return click.argument("plan", metavar="PLAN")(config_option(command))

@@ -1,4 +1,4 @@
-"""sluice groups: which region each consumer group lives in, and where it has members."""
+"""sluice groups: the primary region of each consumer group, and where it has members."""
 
 import time
 from collections.abc import Sequence
@@ -118,9 +118,16 @@ def set_primary(
 def decide(
     appliance: "Appliance", places: "GroupPlaces", to: str | None, reason: str, timeout: float
 ) -> "Decisions":
-    """Records it where it lasts, then in the region's Redis, which would hear of it anyway.
+    """Records the groups' primary region in the region's log, then in the region's Redis.
 
-    What is so already is not decided again, so that the same command finishes what was broken off.
+    The log is durable, and `sluice offsets` copies it to Redis anyway. A group that already lives
+    there gets no new record, so that repeating an interrupted command completes it.
+
+    Args:
+        to: primary region of the groups; None for any region.
+
+    Raises Unreachable when earlier records are not known, and AdminError or WriteUnknown when the
+    log cannot be written.
     """
     from replicator.groups.decisions import RegionDecisions
     from replicator.groups.primary_log import PrimaryLog

@@ -1,4 +1,4 @@
-"""sluice offsets: the daemon for consumer groups of one region, and its maps and copies by hand."""
+"""sluice offsets: the consumer-group daemon of a region, and commands for its maps and copies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def offsets(ctx: click.Context, config: str | None, region: str | None) -> int:
     it within seconds.
     """
     if ctx.invoked_subcommand is not None:
-        # What stands before the command's name counts for it as well.
+        # Options before the subcommand's name count for the subcommand as well.
         given = {name: it for name, it in (("config", config), ("region", region)) if it}
         ctx.default_map = dict.fromkeys(offsets.commands, given)
         return ExitCode.DONE
@@ -124,7 +124,7 @@ def _read_back(region: Region, route: Route, timeout_seconds: float) -> ReadBack
     try:
         return read_back(region, route, show, timeout_seconds=timeout_seconds)
     except RunsTopicMissing as missing:
-        # The others may well be there.
+        # The runs topics of the other routes may exist.
         return ReadBack(route.name, 0, 0, 0, str(missing))
     finally:
         waiting.end()

@@ -6,7 +6,7 @@ from tui.output import config_option
 
 
 def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """KEY=VALUE, any number of times."""
+    """Parses a repeated KEY=VALUE option. Raises BadParameter."""
     found = dict(value.partition("=")[::2] for value in values)
     if not all(key and setting for key, setting in found.items()):
         raise click.BadParameter("a setting is KEY=VALUE", param=option)
@@ -46,7 +46,7 @@ def replicate(
     """
     from replicator.config.topology import load
 
-    # pyspark takes a second to import: mistakes are told before.
+    # pyspark takes a second to import, so configuration mistakes are reported before that.
     load(config).region(region)
     from replicator.driver import daemon
 

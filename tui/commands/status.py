@@ -1,4 +1,4 @@
-"""sluice status: how far every route, topic and partition is."""
+"""sluice status: the progress of every route, topic and partition."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""sluice stream: topics of a route that have carriers and limits of their own, or rest."""
+"""sluice stream: gives topics of a route carriers and limits of their own, or pauses them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def create(errand: Errand, name: str, topics: Sequence[str], **limits: float | i
         first_carrier=first_carrier(streams),
         **{limit: it for limit, it in limits.items() if it is not None},
     )
-    # Of a stream of that name that was deleted while a balancer was about to place it.
+    # A deleted stream of that name leaves a record if a balancer placed it at the same time.
     return _replace(errand, order, leftovers(book, route.key, name))
 
 
@@ -168,7 +168,11 @@ def _set_paused(errand: Errand, name: str, is_paused: bool) -> int:
 
 
 def _replace(errand: Errand, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
-    """Writes the stream as it is from now on, and says what follows for topics and pins."""
+    """Writes a stream, and warns about pins that no longer hold and a stream without topics.
+
+    Args:
+        gone: records to remove along with the write.
+    """
     from replicator.placements.records import key_of
     from tui.order_checks import carried_on, stranded_pins
 

@@ -1,4 +1,4 @@
-"""sluice switchover: groups that have stopped move while both regions live."""
+"""sluice switchover: moves stopped consumer groups while both regions are alive."""
 
 from typing import Any
 

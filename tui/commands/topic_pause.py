@@ -1,4 +1,4 @@
-"""sluice stream pause-topic, resume-topic: single topics and partitions that are not carried."""
+"""sluice stream pause-topic, resume-topic: stop and resume carrying a topic or a partition."""
 
 from __future__ import annotations
 

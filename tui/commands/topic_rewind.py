@@ -1,4 +1,4 @@
-"""sluice stream rewind-topic: records of a paused topic are mirrored once more."""
+"""sluice stream rewind-topic: mirrors records of a paused topic once more."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def rewind_topic(
 
 
 def started(to: str) -> Start:
-    """Where --to means; raises BadWindow on what is none of its forms."""
+    """Parses --to: an offset, `earliest`, an instant or how long ago. Raises BadWindow."""
     from replicator.audit.window import instant
     from replicator.carrier.rewind import EARLIEST
 

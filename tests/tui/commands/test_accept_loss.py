@@ -1,4 +1,4 @@
-"""Claims about `sluice accept-loss` that need no cluster: what it refuses, prints and waits for."""
+"""`sluice accept-loss` without a cluster: refusals, output and timeouts."""
 
 import asyncio
 import json
@@ -20,21 +20,21 @@ ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 1)
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a server that takes connections and never says anything."""
+    """Address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
 @pytest.fixture
 def config(tmp_path, silent) -> str:
-    """The target is silent, the source is not there at all."""
+    """Configuration whose target never answers and whose source does not exist."""
     file = tmp_path / "appliance.toml"
     file.write_text(CONFIG.replace("127.0.0.1:4", silent))
     return str(file)
 
 
 class PretendAcceptance:
-    """Two partitions are parked, of which one has no leader when it is to be accepted."""
+    """Acceptance with two parked partitions; one has no leader when it is to be accepted."""
 
     trouble = ""
     bytes_read = 0

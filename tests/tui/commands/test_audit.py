@@ -1,4 +1,4 @@
-"""sluice audit, as far as no server is asked."""
+"""`sluice audit` without servers: tests that end before one is contacted."""
 
 from pathlib import Path
 

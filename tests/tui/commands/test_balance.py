@@ -1,4 +1,4 @@
-"""sluice balance, as far as no server is asked."""
+"""`sluice balance` without servers: tests that end before one is contacted."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def no_configuration(monkeypatch):
 
 @pytest.fixture
 def config(tmp_path) -> str:
-    """Of servers that are nowhere: whoever asked them would end with another code."""
+    """Configuration of servers that do not exist: contacting one gives another exit code."""
     file = tmp_path / "appliance.toml"
     file.write_text(CONFIG)
     return str(file)
@@ -46,7 +46,7 @@ def config(tmp_path) -> str:
     ],
 )
 def test_a_mistake_is_named_before_anybody_is_asked(config, capsys, arguments, said):
-    """What stands before a command's name counts for it as well."""
+    """Options before a subcommand's name count for the subcommand as well."""
     assert run(["balance", "--config", config, *arguments]) == ExitCode.USAGE
     assert said in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Orders to the balancer, as far as no server is asked."""
+"""Orders to the balancer, without servers: tests that end before one is contacted."""
 
 import pytest
 

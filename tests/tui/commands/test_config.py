@@ -1,4 +1,4 @@
-"""sluice config check: mistakes with their paths, a summary otherwise."""
+"""`sluice config check`: prints mistakes with their paths, and a summary if there are none."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Claims about `sluice groups` that need no server: what it refuses before it asks anybody."""
+"""`sluice groups` without servers: refusals before a server is contacted."""
 
 from __future__ import annotations
 

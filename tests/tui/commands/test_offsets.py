@@ -1,4 +1,4 @@
-"""sluice offsets, as far as no server is asked."""
+"""`sluice offsets` without servers: tests that end before one is contacted."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Claims about `sluice replicate` that need neither Spark nor servers: mistakes are told first."""
+"""`sluice replicate` without Spark and servers: mistakes are reported before anything starts."""
 
 import logging
 import os

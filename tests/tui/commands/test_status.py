@@ -1,4 +1,4 @@
-"""sluice status, as far as no server is asked."""
+"""`sluice status` without servers: tests that end before one is contacted."""
 
 from pathlib import Path
 

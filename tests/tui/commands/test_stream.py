@@ -1,4 +1,4 @@
-"""sluice stream, as far as no server is asked."""
+"""`sluice stream` without servers: tests that end before one is contacted."""
 
 import pytest
 

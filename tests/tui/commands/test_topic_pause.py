@@ -1,4 +1,4 @@
-"""sluice stream pause-topic and resume-topic, as far as no server is asked."""
+"""`sluice stream pause-topic` and `resume-topic`, without servers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where to rewind to is understood in each of its forms, before anything is asked of a cluster."""
+"""`sluice stream rewind-topic`: --to is parsed in each of its forms, without a cluster."""
 
 import pytest
 
