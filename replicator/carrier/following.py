@@ -69,7 +69,7 @@ class Following:
 
     @property
     def free_id(self) -> str:
-        """Transactional id that released entries name while no carrier is known for them."""
+        """Transactional id that released entries name while their next carrier is not known."""
         return f"{self._writer.transactional_id}.free"
 
     @property

@@ -128,7 +128,7 @@ class Sender:
             else:
                 self._send(self._connection, ready)
 
-    # -- what is sent
+    # -- sending
 
     def _ready(self) -> list[Lane]:
         ready = []
@@ -189,7 +189,7 @@ class Sender:
                 self._requests.discard(task)
                 task.result()
 
-    # -- what is answered
+    # -- answers
 
     async def _answered(self, answer: Awaitable[Any], shipment: Shipment) -> None:
         try:
@@ -263,7 +263,7 @@ class Sender:
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
         await self._park(lane, found.loss or unseen)
 
-    # -- what went wrong
+    # -- recovery
 
     def _lost(self, error: BaseException) -> None:
         self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"

@@ -373,7 +373,7 @@ class Stint:
     def _target_trouble(self, text: str) -> None:
         log.warning("event=target-trouble route=%s carrier=%d: %s", *self._book.who, text)
 
-    # -- what the parts ask of each other
+    # -- callbacks of the parts
 
     def _taken(self) -> None:
         self._reader.changed.set()
