@@ -45,11 +45,11 @@ class Unit:
     parcel: Parcel
     was_sent: bool = False
     base_offset: int | None = None
-    """Target offset of its first record; -1: the broker no longer knows. None: not acknowledged."""
+    """Target offset of the first record; None until acknowledged, -1 if the broker forgot it."""
     readable_ms: int | None = None
-    """Unix milliseconds at which it became readable at the source; None: unknown, or counted."""
+    """Unix milliseconds at which the batch became readable; None if unknown or already counted."""
     is_in_doubt: bool = False
-    """True if it was sent and may have landed: sent again, it may be a duplicate."""
+    """True if the batch was sent and may have landed: sent again, it may be a duplicate."""
     refusal: Refusal | None = None
     """Answer of a target that does not take the batch as it is."""
 
@@ -85,8 +85,7 @@ class Lane:
         self.position = entry.source_offset
         """Source offset to fetch next."""
         self.source_end: int | None = None
-        """Last stable offset of the source, the end of readable records; None before the first
-        fetch."""
+        """Last stable offset of the source, which limits reading; None before the first fetch."""
         self.source_high = -1
         """High watermark of the source, reported with the last stable offset."""
         self.heard_at = 0.0
@@ -107,8 +106,7 @@ class Lane:
         self.source_leader = -1
         """Leader epoch of the source under which the position was last checked; -1: not checked."""
         self.target_leader = -1
-        """Leader epoch of the target under which the mark was last found in place; -1: not
-        checked."""
+        """Leader epoch of the target under which the mark was last verified; -1: not checked."""
         self.sender: int | None = None
         """Target broker to which batches are in flight."""
         self.refused_bytes = inf

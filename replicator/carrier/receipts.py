@@ -20,9 +20,9 @@ STATES: tuple[State, ...] = ("released", "unreleased", "parked")
 class Receipt:
     """Figures of one partition of one route under one carrier, for one epoch.
 
-    Offset ranges are half open. `source_begin` is the first source offset that was read,
-    `source_end` the next to read; both are None if the carrier never held the partition. Target
-    offsets are None if nothing was shipped. Times are unix seconds.
+    Offset ranges are half open. `source_begin` is where the carrier began, `source_end` the next
+    source offset to carry; both are None if the carrier never held the partition. Target offsets
+    are None if nothing was shipped. Times are unix seconds.
     """
 
     route: str
