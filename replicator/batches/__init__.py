@@ -1,1 +1,1 @@
-"""Record batches as bytes: what they say, and how they are opened, packed and sent on."""
+"""Record batches as bytes: reading headers, opening, packing and stamping them."""

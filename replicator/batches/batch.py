@@ -1,7 +1,7 @@
-"""Record batches of format v2 as bytes: where they lie, what they say, how they ride on.
+"""Record batches of format v2 as bytes: layout, header fields, and stamping for the target.
 
-A batch is a 61-byte header and a payload of (usually compressed) records. Carrying it unopened
-means one copy, a few header fields rewritten and a new CRC-32C; the payload is never looked into.
+A batch is a 61-byte header and a payload of (usually compressed) records. Forwarding a batch
+unopened costs one copy, a few rewritten header fields and a new CRC-32C; the payload is never read.
 Layout and meaning of the fields: org.apache.kafka.common.record.DefaultRecordBatch.
 """
 
@@ -24,8 +24,8 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
-# The fields before the CRC (base offset, length, leader epoch, magic, CRC itself) are not covered
-# by it: brokers rewrite the first three.
+# The CRC covers the bytes from the attributes on. It does not cover base offset, length, leader
+# epoch, magic and the CRC itself: brokers rewrite the first three.
 CRC_AT = 17
 CRC_FROM = 21
 _ATTRIBUTES = struct.Struct(">h")
@@ -37,7 +37,10 @@ LENGTH_MIN = HEADER_BYTES - _BEFORE_LENGTH_BYTES
 
 
 class BrokenBatch(Exception):
-    """The source's bytes are not a record batch. Fetch again; if it stays, park the partition."""
+    """Bytes of the source that are not a readable record batch.
+
+    Fetch them again; if the error stays, park the partition.
+    """
 
     def __init__(self, first_offset: int, last_offset: int, what: str) -> None:
         super().__init__(
@@ -50,7 +53,10 @@ class BrokenBatch(Exception):
 
 
 class OldFormat(Exception):
-    """A message of format v0 or v1, not a batch: old_format.modernised comes first."""
+    """A message of format v0 or v1 where a record batch was expected.
+
+    Pass the bytes through `old_format.modernised` first.
+    """
 
     def __init__(self, offset: int, magic: int) -> None:
         super().__init__(
@@ -62,16 +68,19 @@ class OldFormat(Exception):
 
 
 class ControlKind(IntEnum):
-    """What a control batch says of its producer's transaction."""
+    """Outcome of the producer's transaction that a control batch states."""
 
     ABORT = 0
     COMMIT = 1
     OTHER = 2
-    """Nothing that concerns a reader of records; left out like every control batch."""
+    """Any other control record, which does not concern readers of records."""
 
 
 class Header(NamedTuple):
-    """The 61 bytes before the records. `length` counts what follows it; times in ms."""
+    """Fields of the 61-byte batch header.
+
+    `length` counts the bytes behind the length field. Timestamps are in milliseconds.
+    """
 
     base_offset: int
     length: int
@@ -89,12 +98,12 @@ class Header(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch."""
+        """Size of the whole batch in bytes."""
         return self.length + _BEFORE_LENGTH_BYTES
 
     @property
     def next_offset(self) -> int:
-        """The source offset behind the batch, also where compaction removed its last records."""
+        """Source offset behind the batch, even if compaction removed its last records."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -119,33 +128,36 @@ class Header(NamedTuple):
 
     @property
     def is_gapless(self) -> bool:
-        """All offsets from first to last are there: compaction took nothing out."""
+        """True if the batch has a record at every offset: compaction removed none."""
         return self.count == self.last_offset_delta + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the whole batches of one fetch lie, checked as far as `stopped` says."""
+    """Positions of the whole batches of one fetch, checked up to `stopped`."""
 
     starts: list[int]
-    # Where the last whole batch ends.
     end: int
-    # Bytes of the batch which the fetch's limit cut off at the end; 0 = none, or not even its
-    # length is there.
+    """Position behind the last whole batch."""
     cut_bytes: int
-    # What stopped the scan; the batches in `starts` are right.
+    """Full size of the batch that the fetch limit cut off at the end.
+
+    0 if none was cut off, or if fewer than 21 bytes of it arrived.
+    """
     stopped: BrokenBatch | OldFormat | None
+    """Error that ended the scan early; the batches in `starts` are valid."""
 
 
 def header_at(buffer: bytes | bytearray | memoryview, start: int = 0) -> Header:
-    """The header of the batch which begins at `start`."""
+    """Returns the header of the batch that begins at `start`."""
     return Header._make(HEADER.unpack_from(buffer, start))
 
 
 def layout(buffer: bytes | memoryview) -> Layout:
-    """Where the whole batches lie, every CRC verified: restamping makes a new one, hiding damage.
+    """Finds the whole batches of a fetch and verifies each CRC.
 
-    0.3 to 0.5 microseconds a batch plus the CRC's 0.1 nanoseconds a byte (bench/batch_codec.py).
+    Stamping a batch writes a new CRC, so damage must be detected here. Takes 0.3 to 0.5
+    microseconds per batch plus 0.1 nanoseconds per byte for the CRC (bench/batch_codec.py).
     """
     view, end = memoryview(buffer), len(buffer)
     unpack, checksum = struct.Struct(">8xi4xbI").unpack_from, crc32c
@@ -167,10 +179,13 @@ def layout(buffer: bytes | memoryview) -> Layout:
 
 
 def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
-    """Each whole batch as a slice (no copy) and its header; a cut last one is left out.
+    """Yields each whole batch as a slice (no copy) and its header; a cut last batch is left out.
 
-    CRCs are not checked. Raises BrokenBatch on an impossible length, OldFormat on formats v0 and
-    v1. About one microsecond a batch.
+    CRCs are not checked. Takes about one microsecond per batch.
+
+    Raises:
+        BrokenBatch: a length or magic is impossible.
+        OldFormat: a message has format v0 or v1.
     """
     view, end = memoryview(buffer), len(buffer)
     at = 0
@@ -186,7 +201,7 @@ def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
 
 
 def crc_is_right(view: memoryview | bytes) -> bool:
-    """Whether the CRC-32C of one whole batch is the one its header names."""
+    """Returns True when the CRC-32C of one whole batch equals the one in its header."""
     stated = int.from_bytes(view[CRC_AT:CRC_FROM], "big")
     return crc32c(view[CRC_FROM:]) == stated
 
@@ -194,11 +209,11 @@ def crc_is_right(view: memoryview | bytes) -> bool:
 def stamp(
     data: bytearray | memoryview, *, producer_id: int, producer_epoch: int, base_sequence: int
 ) -> None:
-    """Makes a batch ours in place: base offset 0, our ids, a new CRC; not transactional any more.
+    """Rewrites a batch in place for producing: base offset 0, the given producer fields, a new CRC.
 
-    Safe to repeat. The delete-horizon bit goes too; the base timestamp stays although a delete
-    horizon may have been kept in it: the records' own times are relative to it. The largest
-    timestamp is the records' in either case.
+    Clears the transactional bit and the delete-horizon bit. The base timestamp stays even if it
+    holds a delete horizon, because the timestamps of the records are relative to it. The largest
+    timestamp is that of the records in either case. Stamping can be repeated.
     """
     attributes = _ATTRIBUTES.unpack_from(data, _ATTRIBUTES_AT)[0] & ~(
         TRANSACTIONAL | DELETE_HORIZON
@@ -212,7 +227,11 @@ def stamp(
 def restamp(
     view: memoryview | bytes, *, producer_id: int, producer_epoch: int, base_sequence: int
 ) -> bytearray:
-    """A copy of a whole batch under our ids. Raises ValueError where it must be opened instead."""
+    """Returns a stamped copy of a whole batch.
+
+    Raises:
+        ValueError: the batch has offset gaps and must be opened instead.
+    """
     header = header_at(view)
     if not header.is_gapless:
         raise ValueError(
@@ -227,7 +246,11 @@ def restamp(
 def sealed(
     payload: bytes | memoryview, *, codec: int, count: int, base_timestamp: int, max_timestamp: int
 ) -> bytearray:
-    """A batch around compressed records with offsets 0..count-1; `stamp` makes it ready to send."""
+    """Returns a batch with offsets 0..count-1 around a payload; `stamp` makes it ready to send.
+
+    Args:
+        payload: the encoded records, compressed with `codec`.
+    """
     header = HEADER.pack(
         0,
         LENGTH_MIN + len(payload),
@@ -247,8 +270,9 @@ def sealed(
 
 
 def control_kind(view: memoryview | bytes) -> ControlKind:
-    """What a control batch says: its one record's key holds two int16, version and kind."""
-    # Record: length, attributes (a byte each), timestamp delta, offset delta, key length, key.
+    """Returns the kind of a control batch, the second int16 in the key of its one record."""
+    # Record layout: length (varint), attributes (one byte), timestamp delta (varint), offset delta,
+    # key length, key.
     at = HEADER_BYTES + 2
     while at < len(view) and view[at] & 0x80:
         at += 1
@@ -265,7 +289,10 @@ def _not_a_batch(view: memoryview, length: int, magic: int) -> BrokenBatch | Old
 
 
 def _broken(view: memoryview, what: str) -> BrokenBatch:
-    """The range is what the header says, if it can be believed and is there as a whole."""
+    """Returns a BrokenBatch with the offset range that the header states.
+
+    The range is the base offset alone if the header is incomplete or states a lower last offset.
+    """
     offset = last = int.from_bytes(view[:8], "big", signed=True)
     if len(view) >= HEADER_BYTES:
         last = max(offset, header_at(view).next_offset - 1)

@@ -1,4 +1,4 @@
-"""Kafka's compression codecs: payloads in and out, in the framing every client reads."""
+"""Compression codecs of Kafka: payloads in and out, in the framing that every client reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiokafka.codec import snappy_decode, snappy_encode
 
 
 class Codec(IntEnum):
-    """Bits 0 to 2 of a batch's attributes."""
+    """Compression codec, as in bits 0 to 2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -22,30 +22,39 @@ class Codec(IntEnum):
 
 
 class BrokenPayload(Exception):
-    """A payload that its own producer wrote broken, as its CRC is right. Park the partition."""
+    """A payload that cannot be decompressed although its CRC is right.
+
+    The producer itself wrote it like this: park the partition.
+    """
 
 
 class UnfoldsTooFar(BrokenPayload):
-    """Payloads that unfold to more than UNFOLDED_BYTES_MAX."""
+    """Payloads that decompress to more than UNFOLDED_BYTES_MAX."""
 
 
 UNFOLDED_BYTES_MAX = 100 << 20
-"""Brokers take no more in one request (socket.request.max.bytes): a producer that does not compress
-cannot send a larger batch. A megabyte of zstd may unfold to thirty gigabytes."""
+"""Limit of decompressed bytes. Brokers accept no larger request (socket.request.max.bytes), so a
+producer without compression cannot send a larger batch. One megabyte of zstd can decompress to
+thirty gigabytes."""
 UNFOLDED_BYTES_LIKELY = 64 << 10
+"""Smallest buffer of the first decompression attempt."""
 RATIO_LIKELY = 8
-"""Payloads that unfold to more are decompressed once more: fresh memory of the largest size costs
-small ones more than that."""
+"""Expected decompression ratio, which sizes the buffer of the first attempt. Payloads that need
+more are decompressed a second time. Allocating the largest buffer for every small payload would
+cost more than that."""
 
-# Speed before size: gzip at 6 costs 10 microseconds for a record of 200 bytes, at 1 a fifth of
-# that; lz4 from 3 on is the slow LZ4 HC; zstd's 3 is Kafka's own default.
+# Speed matters more than size. gzip level 6 costs 10 microseconds for a record of 200 bytes, level
+# 1 a fifth of that. lz4 from level 3 on is the slow LZ4 HC. zstd level 3 is Kafka's own default.
 GZIP_LEVEL = 1
 LZ4_LEVEL = 1
 ZSTD_LEVEL = 3
 
 
 def compressed(codec: int, payload: bytes | memoryview) -> bytes:
-    """The payload as Kafka's clients expect it: gzip, xerial snappy, lz4 frame or zstd frame."""
+    """Returns the payload in the framing of Kafka's clients.
+
+    The framing is gzip, xerial snappy, an lz4 frame or a zstd frame.
+    """
     match codec:
         case Codec.NONE:
             return bytes(payload)
@@ -54,7 +63,8 @@ def compressed(codec: int, payload: bytes | memoryview) -> bytes:
         case Codec.SNAPPY:
             return bytes(snappy_encode(payload))
         case Codec.LZ4:
-            # Java reads independent blocks only, which cramjam.lz4.compress does not write.
+            # The Java client reads independent blocks only, and cramjam.lz4.compress writes linked
+            # ones.
             frame = cramjam.lz4.Compressor(
                 level=LZ4_LEVEL, content_checksum=False, block_linked=False
             )
@@ -66,11 +76,14 @@ def compressed(codec: int, payload: bytes | memoryview) -> bytes:
 
 
 def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
-    """The payloads' contents one behind the other. Raises BrokenPayload; UnfoldsTooFar before more
-    than UNFOLDED_BYTES_MAX are in memory.
+    """Returns the decompressed payloads, concatenated.
 
-    gzip members, lz4 frames and zstd frames may follow each other in one stream: for 200-byte
-    payloads one call for all of them takes 0.1 microseconds each, one call for each of them 7.
+    gzip members, lz4 frames and zstd frames can be concatenated into one stream. For payloads of
+    200 bytes, one call for all takes 0.1 microseconds per payload; one call for each takes 7.
+
+    Raises:
+        BrokenPayload: a payload cannot be decompressed, or the codec is unknown.
+        UnfoldsTooFar: the payloads exceed UNFOLDED_BYTES_MAX; raised before more is in memory.
     """
     try:
         match codec:
@@ -101,7 +114,7 @@ def _unfolded(into: Callable[[bytes, Any], int], payloads: Sequence[memoryview])
     packed = b"".join(payloads)
     likely = max(UNFOLDED_BYTES_LIKELY, RATIO_LIKELY * len(packed))
     for room in (min(likely, UNFOLDED_BYTES_MAX), UNFOLDED_BYTES_MAX):
-        # Pages that are never written take no memory.
+        # Pages that are never written take no physical memory.
         memory = np.empty(room, dtype=np.uint8)
         try:
             return bytes(memory[: into(packed, memory)])
@@ -116,7 +129,7 @@ _XERIAL_BYTES = 16
 
 
 def _snappy_bytes(payload: memoryview) -> int:
-    """How many bytes it says that it unfolds to."""
+    """Returns the decompressed size that a snappy payload states."""
     if len(payload) <= _XERIAL_BYTES or payload[: len(_XERIAL)] != _XERIAL:
         return int(cramjam.snappy.decompress_raw_len(payload))
     total, at = 0, _XERIAL_BYTES

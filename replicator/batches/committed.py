@@ -1,7 +1,7 @@
-"""Which batches of a read_committed fetch hold data, rather than markers or aborted records.
+"""Filter of a read_committed fetch: leaves out transaction markers and aborted batches.
 
-Kafka's consumer does the same (org.apache.kafka.clients.consumer.internals.CompletedFetch): the
-broker lists the aborted transactions that touch the fetch, the reader leaves their batches out
+Kafka's consumer does the same (org.apache.kafka.clients.consumer.internals.CompletedFetch). The
+broker lists the aborted transactions that touch the fetch. The reader leaves out their batches
 until it meets the abort marker.
 """
 
@@ -14,23 +14,23 @@ from replicator.batches.batch import ControlKind, Header, control_kind
 
 
 class Committed:
-    """Tells for the batches of one fetch, asked in their order, which of them to carry."""
+    """Selects the batches of one fetch that are to be carried; must be called in batch order."""
 
     __slots__ = ("_aborted", "_ahead")
 
     def __init__(self, aborted_transactions: Iterable[tuple[int, int]] | None) -> None:
-        """Takes the fetch response's list of (producer id, first source offset)."""
+        """Takes the aborted transactions of the fetch response as (producer id, first offset)."""
         by_offset = sorted(aborted_transactions or (), key=lambda aborted: aborted[1])
         self._ahead = deque(by_offset)
         self._aborted: set[int] = set()
 
     @property
     def is_trivial(self) -> bool:
-        """Nothing in this fetch was aborted; markers are left out all the same."""
+        """True if no aborted transaction touches the rest of the fetch; it may hold markers."""
         return not self._ahead and not self._aborted
 
     def carries(self, header: Header, view: memoryview | bytes) -> bool:
-        """Whether this batch holds records that a read_committed consumer would see."""
+        """Returns True when the batch holds records that a read_committed consumer would see."""
         while self._ahead and self._ahead[0][1] < header.next_offset:
             self._aborted.add(self._ahead.popleft()[0])
         if header.is_control:

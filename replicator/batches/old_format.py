@@ -1,6 +1,6 @@
-"""Messages of formats v0 and v1, from before Kafka 0.11, rewritten as record batches.
+"""Conversion of message formats v0 and v1, from before Kafka 0.11, to record batches.
 
-Sources that were upgraded may still hold them; a target of today refuses them.
+Sources that were upgraded may still hold such messages; current brokers refuse them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from replicator.batches.batch import CODEC_BITS, BrokenBatch
 
-# What a consumer is told of a v0 message, which has no time.
+# Timestamp that a consumer sees on a v0 message, which has none.
 NO_TIMESTAMP = -1
 _ATTRIBUTES_AT = 17
 _PREFIX_BYTES = 17
 
 
 def modernised(fetched: bytes) -> tuple[bytes, BrokenBatch | None]:
-    """The same fetch with every old message as a v2 batch at its source offsets.
+    """Returns the fetch with every old message rewritten as a v2 batch at its source offsets.
 
-    Batches of format v2 stay as they are. A batch cut off at the end is left out. It ends before an
-    old message that is broken, which comes second.
+    Batches of format v2 stay as they are. A batch that is cut off at the end is left out. If an old
+    message is broken, the result ends before it and the error is the second value.
     """
     entries: list[bytes] = []
     for start, end, magic in _entries(fetched):
@@ -35,7 +35,7 @@ def modernised(fetched: bytes) -> tuple[bytes, BrokenBatch | None]:
 
 
 def _entries(fetched: bytes) -> Iterable[tuple[int, int, int]]:
-    """(start, end, magic) of each whole entry; offset and length lie alike in all formats."""
+    """Yields (start, end, magic) of each whole entry; all formats begin with offset and length."""
     at = 0
     while len(fetched) - at >= _PREFIX_BYTES:
         length, magic = struct.unpack_from(">8xi4xb", fetched, at)
@@ -47,7 +47,7 @@ def _entries(fetched: bytes) -> Iterable[tuple[int, int, int]]:
 
 
 def _rewritten(message: bytes) -> bytes:
-    """One old message, which may be a compressed wrapper around many, as one batch."""
+    """Returns one old message as a batch. The message may be a compressed wrapper around many."""
     old = MemoryRecords(message).next_batch()
     offset = int.from_bytes(message[:8], "big")
     if old is None or not old.validate_crc():
@@ -67,6 +67,6 @@ def _rewritten(message: bytes) -> bytes:
             headers=[],
         )
     modern = builder.build()
-    # Not covered by the CRC.
+    # The CRC does not cover the base offset.
     struct.pack_into(">q", modern, 0, base)
     return bytes(modern)

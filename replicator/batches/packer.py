@@ -1,4 +1,4 @@
-"""What one fetch of one source partition becomes: parcels for the target, in order."""
+"""Packing of one fetch of a source partition into outgoing batches, in order."""
 
 from __future__ import annotations
 
@@ -29,44 +29,52 @@ from replicator.batches.records import headers_at, opened, rebatch, why_open
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingRule:
-    """What the target takes, and which batches are so small that they are merged.
+    """Limits of the target, and the sizes below which small batches are merged.
 
-    Measured with bench/batch_codec.py, lz4, records of 200 bytes: an unopened batch costs 7
-    microseconds here and its part of a request, about 10 where many partitions share one and 200
-    where it travels alone, besides the target's own work. Opening and merging costs 2 microseconds
-    for a batch of one record, 7 for 5 records, 24 for 20, 110 for 100 (one microsecond a record and
-    1 to 1.5 nanoseconds a byte), and 300 on top however few they are. A batch at the limits below
-    costs about 40, the geometric middle of 10 and 200; from eight batches on the 300 come back.
-    Many small batches side by side also mean a backlog, which five batches in flight would not work
-    off: one batch of a partition fits into a request.
+    Costs measured with bench/batch_codec.py, lz4, records of 200 bytes, without the target's own
+    work:
+
+    - An unopened batch costs 7 microseconds here and its part of a request: about 10 microseconds
+      where many partitions share the request, 200 where the batch travels alone.
+    - Opening and merging costs 2 microseconds for a batch of 1 record, 7 for 5, 24 for 20 and 110
+      for 100. This is one microsecond per record and 1 to 1.5 nanoseconds per byte.
+    - Each merge costs another 300 microseconds, however few its batches are.
+
+    A batch at the limits below costs about 40 microseconds to merge, the geometric mean of 10 and
+    200. From eight batches on, merging saves more than the 300 microseconds. Many adjacent small
+    batches also mean a backlog. Five batches in flight would not work it off, because a request
+    takes only one batch of a partition.
     """
 
     max_bytes: int
-    """The target topic's max.message.bytes."""
+    """max.message.bytes of the target topic."""
     merge_below_records: int = 32
-    """Batches of fewer records are merged with their neighbours; 0 = never."""
+    """Batches with fewer records are merged with their neighbors; 0 turns merging off."""
     merge_below_bytes: int = 8192
-    """... unless they are larger than this."""
+    """Batches of at least this size are not merged for being small."""
     merge_batches_min: int = 8
-    """... and unless fewer of them than this lie side by side."""
+    """Fewer adjacent small batches than this are not merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The outcome of one fetch. Of a `trouble`, all before it is packed and nothing behind it."""
+    """Result of packing one fetch.
+
+    If there is a `trouble`, everything before it is packed, and nothing behind it.
+    """
 
     parcels: list[Parcel]
     next_offset: int
-    """Where to fetch from next; behind left-out batches too."""
+    """Source offset to fetch from next; lies behind batches that were left out, too."""
     cut_bytes: int
-    """Size of the batch that the fetch's limit cut off: with no progress, fetch that much."""
+    """Size of the batch that the fetch limit cut off. If there was no progress, fetch that much."""
     batches_unopened: int
     batches_left_out: int
-    """Markers and aborted data."""
+    """Number of control batches and aborted batches."""
     opened: Counter[Reason]
-    """How many batches were opened, and why. (Those of old formats were rewritten before.)"""
+    """Number of opened batches by reason; messages of old formats count as rewritten v2 batches."""
     leader_epoch: int = -1
-    """Of the last batch before next_offset, left out or not; -1 when there is none."""
+    """Leader epoch of the last batch before `next_offset`, left out or not; -1 if there is none."""
     trouble: BrokenBatch | RecordTooLarge | None = None
 
     @property
@@ -81,11 +89,15 @@ def pack(
     aborted: Iterable[tuple[int, int]] | None,
     rule: PackingRule,
 ) -> Packed:
-    """Parcels for what a read_committed consumer would see from source offset `position` on.
+    """Packs the records that a read_committed consumer would see from a source offset on.
 
-    `fetched` is what the broker answered for the partition: unopened parcels stay in it, and are
-    stamped there. `aborted` are its aborted transactions as (producer id, first offset). Damage is
-    an outcome, not an exception.
+    Damaged data is reported in the result and not raised.
+
+    Args:
+        fetched: the broker's answer for the partition. Unopened outgoing batches are slices of it
+            and are stamped in place; a read-only buffer is copied first.
+        position: first source offset to carry.
+        aborted: aborted transactions of the answer, as (producer id, first offset).
     """
     view, found, broken = _laid_out(memoryview(fetched))
     packing = _Packing(view, position, Committed(aborted), rule)
@@ -109,7 +121,8 @@ def pack(
 
 
 def _laid_out(fetched: memoryview) -> tuple[memoryview, Layout, BrokenBatch | None]:
-    """The fetch in format v2, to be written to; where its batches lie; what is broken behind."""
+    """Returns the fetch as writable v2 batches, their layout, and the broken batch if there is
+    one."""
     found = layout(fetched)
     broken = None
     if isinstance(found.stopped, OldFormat):
@@ -122,18 +135,18 @@ def _laid_out(fetched: memoryview) -> tuple[memoryview, Layout, BrokenBatch | No
 
 
 def is_small(count: Any, length: Any, rule: PackingRule) -> Any:
-    """Whether batches are worth merging, by themselves; for one batch or for columns of them."""
+    """Returns True where a batch alone is small enough to merge; takes scalars or columns."""
     return (count < rule.merge_below_records) & (length < rule.merge_below_bytes)
 
 
-# Below this many batches asking each for itself is quicker than asking all at once.
+# Below this many batches, a check per batch is faster than one check over columns.
 _AT_ONCE_MIN = 16
 
 
 def _tiny(
     fetched: memoryview, starts: list[int], position: int, rule: PackingRule
 ) -> npt.NDArray[np.bool_]:
-    """Which batches are small and need no further question; the others are asked one by one."""
+    """Marks the batches that are small and need no further check; `add` examines all others."""
     if len(starts) < _AT_ONCE_MIN:
         return np.zeros(len(starts), dtype=np.bool_)
     headers = headers_at(fetched, starts)
@@ -147,7 +160,7 @@ def _tiny(
 
 
 def _stretches(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bool]]:
-    """(first, last + 1, flag) of each stretch of equal flags."""
+    """Yields (first, last + 1, flag) of each segment of equal flags."""
     edges = [0, *(np.flatnonzero(flags[1:] != flags[:-1]) + 1).tolist(), len(flags)]
     for first, last in pairwise(edges):
         if first < last:
@@ -155,7 +168,7 @@ def _stretches(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bool]]:
 
 
 class _Packing:
-    """One fetch while it is being packed; `waiting` are adjacent batches to be opened together."""
+    """State of packing one fetch; `_waiting` holds adjacent batches to be opened together."""
 
     __slots__ = (
         "_committed",
@@ -190,14 +203,14 @@ class _Packing:
         self.trouble: BrokenBatch | RecordTooLarge | None = None
 
     def add_small(self, starts: list[int]) -> None:
-        """Adjacent small batches without any peculiarity."""
+        """Adds adjacent small batches that need no further check."""
         if self.trouble is None:
             self._wait(starts, Reason.SMALL)
             last = header_at(self._fetched, starts[-1])
             self.next_offset, self.leader_epoch = last.next_offset, last.leader_epoch
 
     def add(self, start: int) -> None:
-        """The next batch, whatever it is."""
+        """Adds the next batch of any kind."""
         header = header_at(self._fetched, start)
         if self.trouble is not None or header.next_offset <= self._position:
             return
@@ -225,7 +238,7 @@ class _Packing:
         self._reasons[reason] += len(starts)
 
     def open_waiting(self) -> None:
-        """Opens and merges what waits; too few small ones ride unopened after all."""
+        """Opens and merges the waiting batches; too few small ones are forwarded unopened."""
         waiting, reasons = self._waiting, self._reasons
         if self.trouble is not None or not waiting:
             return

@@ -1,4 +1,4 @@
-"""A record batch packed for the target, and the source offsets that travel in it."""
+"""Outgoing batch: a record batch packed for the target, with the source offsets it contains."""
 
 from __future__ import annotations
 
@@ -7,48 +7,49 @@ from enum import Enum
 
 from replicator.batches import batch
 
-# A ledger entry lists the gaps of what it lets through in its metadata, 4096 bytes at most.
+# A ledger entry lists the source gaps that it covers in at most 4096 bytes of metadata, so the
+# number of spans per batch is bounded.
 SPANS_MAX = 150
 
 
 class Reason(Enum):
-    """Why a source batch cannot, or should not, ride unopened."""
+    """Reason why a source batch cannot, or should not, be forwarded unopened."""
 
     THINNED = "thinned"
-    """Compaction took records out: sequence numbers have no gaps, offsets do."""
+    """Compaction removed records. Sequence numbers cannot have gaps, source offsets can."""
     CUT = "cut"
-    """The position to go on from lies inside the batch."""
+    """The position to continue from lies inside the batch."""
     LOG_APPEND_TIME = "log append time"
-    """The target would take it, and set other timestamps."""
+    """The source broker set the timestamps; the target would accept the batch and replace them."""
     TOO_LARGE = "too large"
-    """Larger than the target's max.message.bytes: it travels in pieces."""
+    """The batch exceeds max.message.bytes of the target topic and is split."""
     SMALL = "small"
-    """One request for so few records costs more than merging it with its neighbours."""
+    """A request for so few records costs more than merging them with their neighbors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """One record batch for the target; `stamp` gives its bytes the writer's numbers."""
+    """A record batch for the target; `stamp` writes the producer fields into its bytes."""
 
     data: bytearray | memoryview
     count: int
-    # (source offset, count) of the contiguous stretches in it, ascending.
     spans: tuple[tuple[int, int], ...]
+    """(source offset, count) of each contiguous range of records, ascending."""
     opened: bool
 
     @property
     def first_offset(self) -> int:
-        """Source offset of its first record."""
+        """Source offset of the first record."""
         return self.spans[0][0]
 
     @property
     def next_offset(self) -> int:
-        """Source offset behind its last record."""
+        """Source offset behind the last record."""
         offset, count = self.spans[-1]
         return offset + count
 
     def stamp(self, *, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
-        """Makes `data` ready to be produced, in place; again when one of the numbers changes."""
+        """Writes the producer fields into `data`, in place; may be repeated with other numbers."""
         batch.stamp(
             self.data,
             producer_id=producer_id,
@@ -59,7 +60,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class RecordTooLarge:
-    """A record that the target does not take even alone: an operator must decide."""
+    """A record that the target refuses even in a batch of its own. An operator must decide."""
 
     offset: int
     size_bytes: int

@@ -1,11 +1,13 @@
-"""Opening batches: their records side by side in columns, and packed into new batches.
+"""Opening of batches: records as columns, and their packing into new batches.
 
-Records are moved as bytes. Only their first bytes change (length, timestamp delta, offset delta);
-key, value and headers are copied as they stand, so null or empty, repeated headers and header names
-that are not UTF-8 survive. Half to one microsecond a record with compression (bench/batch_codec.py;
-aiokafka's compiled classes take 0.7 to 1.2, and 9 for each lz4 batch of one record). All work per
-record is done by numpy and Arrow at once for all records, but for finding where each begins. Record
-layout: org.apache.kafka.common.record.DefaultRecord.
+Records are moved as bytes. Only their first bytes change: length, timestamp delta and offset delta.
+Key, value and headers are copied unchanged. Null or empty values, repeated headers and header names
+that are not UTF-8 survive.
+
+numpy and Arrow process all records at once; only the search for the begin of each record is a loop.
+This takes half to one microsecond per record with compression (bench/batch_codec.py). aiokafka's
+compiled classes take 0.7 to 1.2, and 9 for each lz4 batch of one record. Record layout:
+org.apache.kafka.common.record.DefaultRecord.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ from replicator.batches.parcel import SPANS_MAX, Parcel, Reason, RecordTooLarge
 Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
 
-# Uncompressed bytes of records in one new batch, as far as the target takes that much.
+# Limit of uncompressed record bytes in one new batch; the target's limit may be lower.
 PARCEL_BYTES = 1 << 20
-# Arrow counts the bytes of a binary column in 32 bits.
+# Arrow's offsets into a binary column are 32-bit integers.
 ARROW_BYTES_MAX = (1 << 31) - 1
 _NOTHING = pa.scalar(b"")
-# Length, attributes, timestamp delta and offset delta of a record at their longest.
+# Largest sizes of a record's length, attributes, timestamp delta and offset delta.
 _FRONT_BYTES_MAX = 5 + 1 + 10 + 5
 
 HEADERS = np.dtype(
@@ -64,21 +66,24 @@ HEADERS = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records in columns, by source offset; key, value and headers are data[tail:end] of each."""
+    """Records as columns, ordered by source offset.
+
+    `data[tail:end]` holds key, value and headers of each record.
+    """
 
     data: bytes | memoryview
     offset: Ints
     timestamp: Ints
     tail: Ints
     end: Ints
-    # The codec that most of their batches had.
     codec: int
+    """The most frequent codec of the source batches."""
 
     def __len__(self) -> int:
         return len(self.offset)
 
     def since(self, position: int) -> Records:
-        """Those at this source offset and behind it."""
+        """Returns the records from this source offset on."""
         first = int(np.searchsorted(self.offset, position))
         return replace(
             self,
@@ -90,7 +95,12 @@ class Records:
 
 
 def why_open(header: Header, *, position: int, max_bytes: int) -> Reason | None:
-    """Why the batch cannot ride unopened to a target that takes `max_bytes`; None = it can."""
+    """Returns the reason why the batch cannot be forwarded unopened; None if it can.
+
+    Args:
+        position: first source offset to carry.
+        max_bytes: largest batch that the target accepts.
+    """
     if not header.is_gapless:
         return Reason.THINNED
     if header.base_offset < position:
@@ -103,7 +113,7 @@ def why_open(header: Header, *, position: int, max_bytes: int) -> Reason | None:
 
 
 def headers_at(buffer: bytes | memoryview, starts: Sequence[int]) -> npt.NDArray[np.void]:
-    """The headers of the batches that begin at `starts`, in columns."""
+    """Returns the headers of the batches that begin at `starts`, as columns."""
     octets = np.frombuffer(buffer, dtype=np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view(octets, HEADER_BYTES)
     columns: npt.NDArray[np.void] = windows[np.asarray(starts)].view(HEADERS)[:, 0]
@@ -111,7 +121,11 @@ def headers_at(buffer: bytes | memoryview, starts: Sequence[int]) -> npt.NDArray
 
 
 def opened(buffer: bytes | memoryview, starts: Sequence[int]) -> Records:
-    """The records of the batches that begin at `starts`. Raises BrokenBatch with their range."""
+    """Returns the records of the batches that begin at `starts`.
+
+    Raises:
+        BrokenBatch: the records cannot be read; names the offset range of all these batches.
+    """
     headers = headers_at(buffer, starts)
     try:
         return _records(_sections(buffer, starts, headers), headers)
@@ -123,7 +137,7 @@ def opened(buffer: bytes | memoryview, starts: Sequence[int]) -> Records:
 
 @dataclass(frozen=True, slots=True)
 class _Sections:
-    """Stretches of records without a byte between them: data[begin:end] holds `count` of them."""
+    """Contiguous ranges of encoded records: data[begin:end] holds `count` of them."""
 
     data: bytes | memoryview
     begin: Ints
@@ -134,7 +148,10 @@ class _Sections:
 def _sections(
     buffer: bytes | memoryview, starts: Sequence[int], headers: npt.NDArray[np.void]
 ) -> _Sections:
-    """Where the records lie: uncompressed ones in the fetch itself, others where they unfold."""
+    """Returns the ranges of encoded records.
+
+    They point into the fetch buffer if no batch is compressed, otherwise into a decompressed copy.
+    """
     begin = np.asarray(starts) + HEADER_BYTES
     end = begin + (headers["length"] - LENGTH_MIN)
     count = headers["count"].astype(np.int64)
@@ -161,7 +178,7 @@ def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
     timestamp_delta, after = zigzag.read(octets, body + 1)
     offset_delta, tail = zigzag.read(octets, after)
     end = body + length
-    # Slices of memory follow from these numbers: none may point anywhere else.
+    # Memory is sliced by these numbers, so none of them may point outside its record.
     next_begin = np.append(begin[1:], 0)
     next_begin[np.cumsum(sections.count)[sections.count > 0] - 1] = sections.end[sections.count > 0]
     if (end != next_begin).any() or (tail > end).any():
@@ -180,7 +197,7 @@ def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
 
 
 def _record_begins(sections: _Sections) -> Ints:
-    """Where each record begins: the only walk through the bytes, 0.2 microseconds a record."""
+    """Returns the position of each record: the only loop over records, 0.2 microseconds each."""
     if (sections.count == 1).all():
         return sections.begin
     data = sections.data
@@ -212,9 +229,14 @@ def _long_record_bytes(data: bytes | memoryview, at: int) -> int:
 def rebatch(
     records: Records, *, max_bytes: int, codec: int | None = None
 ) -> tuple[list[Parcel], RecordTooLarge | None]:
-    """The records in few batches, in order; or those before a record too large for the target.
+    """Packs the records into few outgoing batches, in order.
 
-    They are compressed with the codec that most of them came in, if none is given.
+    A batch that compression does not make smaller stays uncompressed. If a record is too large for
+    the target, the result ends before it and names it.
+
+    Args:
+        max_bytes: largest batch that the target accepts.
+        codec: of the new batches; by default the most frequent one of the source batches.
     """
     codec = records.codec if codec is None else codec
     if not len(records):
@@ -254,7 +276,10 @@ def rebatch(
 
 
 def _bounds(records: Records, limit: int) -> Ints:
-    """Where new batches begin, and where the last ends: by bytes and spans. Large ones alone."""
+    """Returns the indexes where new batches begin, and the end of the last one.
+
+    Batches are limited in bytes and in spans. A record over the byte limit gets a batch of its own.
+    """
     upto = np.cumsum(records.end - records.tail + _FRONT_BYTES_MAX)
     breaks = np.flatnonzero(np.diff(records.offset) != 1) + 1
     bounds = [0]
@@ -278,7 +303,7 @@ def _spans(offset: Ints) -> tuple[tuple[int, int], ...]:
 def _written(
     records: Records, timestamp_delta: Ints, offset_delta: Ints
 ) -> tuple[memoryview, Ints]:
-    """The records' bytes under new deltas, one behind the other, and where each ends."""
+    """Returns the encoded records with new deltas, concatenated, and the end of each."""
     timestamp = zigzag.signed_to_unsigned(timestamp_delta)
     offset = zigzag.signed_to_unsigned(offset_delta)
     timestamp_size, offset_size = zigzag.sizes(timestamp), zigzag.sizes(offset)
@@ -287,7 +312,7 @@ def _written(
     )
     length_size = zigzag.sizes(length)
     front_end = np.cumsum(length_size + 1 + timestamp_size + offset_size)
-    # The attributes byte is zero: no version of Kafka has used it.
+    # The attributes byte stays zero: no version of Kafka has used it.
     front = np.zeros(int(front_end[-1]), dtype=np.uint8)
     offset_at = front_end - offset_size
     timestamp_at = offset_at - timestamp_size
@@ -298,7 +323,7 @@ def _written(
 
 
 def _joined(front: Octets, front_end: Ints, records: Records) -> tuple[memoryview, Ints]:
-    """front, tail, front, tail ...: Arrow does it in a third of the time that bytes.join takes."""
+    """Interleaves fronts and tails. Arrow takes a third of the time of bytes.join."""
     count = len(records)
     fronts = _binary(np.concatenate(([0], front_end)), front)
     # Every other slice between these limits is a tail.
@@ -311,7 +336,7 @@ def _joined(front: Octets, front_end: Ints, records: Records) -> tuple[memoryvie
 
 
 def _binary(limits: Ints, data: Octets | bytes | memoryview) -> pa.BinaryArray:
-    """data[limits[0]:limits[1]], data[limits[1]:limits[2]] ... as an Arrow column, not copied."""
+    """Returns data[limits[0]:limits[1]], data[limits[1]:limits[2]] ... as a column, not copied."""
     offsets = pa.py_buffer(limits.astype(np.int32))
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(limits) - 1, [None, offsets, pa.py_buffer(data)]

@@ -1,4 +1,4 @@
-"""Parcels in other batches: the same records in the same order, taken apart or joined."""
+"""Splitting and joining of outgoing batches: the same records in the same order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ NO_LIMIT_BYTES = 1 << 30
 
 
 def apart(parcel: Parcel, bounds: Sequence[int], *, codec: int | None = None) -> list[Parcel]:
-    """Parcels that begin at the first record and at each of these indexes.
+    """Splits an outgoing batch before the records at these indexes.
 
     Args:
-        codec: of the new batches; that of the parcel if none is given.
+        bounds: ascending indexes of records within the batch.
+        codec: of the new batches; by default that of the given batch.
     Raises:
-        BrokenBatch.
+        BrokenBatch: the records cannot be read.
     """
     records = _records(parcel)
     limits = [0, *bounds, parcel.count]
@@ -35,7 +36,10 @@ def apart(parcel: Parcel, bounds: Sequence[int], *, codec: int | None = None) ->
 
 
 def joined(first: Parcel, second: Parcel) -> Parcel | None:
-    """A parcel with the records of both; None where they cannot be read or are too many."""
+    """Returns one outgoing batch with the records of both.
+
+    Returns None if the records cannot be read or do not fit into one batch.
+    """
     try:
         records = _both(_records(first), _records(second))
     except BrokenBatch:
@@ -45,7 +49,11 @@ def joined(first: Parcel, second: Parcel) -> Parcel | None:
 
 
 def sizes_alone(parcel: Parcel) -> Iterator[int]:
-    """Bytes that each record takes in a batch of its own. Raises BrokenBatch."""
+    """Yields the size in bytes that each record takes in a batch of its own.
+
+    Raises:
+        BrokenBatch: the records cannot be read.
+    """
     if parcel.count == 1:
         yield len(parcel.data)
         return
@@ -56,7 +64,8 @@ def sizes_alone(parcel: Parcel) -> Iterator[int]:
 
 
 def _records(parcel: Parcel) -> Records:
-    """Records by source offset; the parcel's own bytes may have been stamped with others."""
+    """Returns the records with their source offsets; stamping may have overwritten the batch's
+    own."""
     records = opened(memoryview(parcel.data), [0])
     offsets = [np.arange(offset, offset + count) for offset, count in parcel.spans]
     return replace(records, offset=np.concatenate(offsets))

@@ -1,4 +1,4 @@
-"""Signed whole numbers as Kafka's records keep them (zigzag varints), many at a time."""
+"""Zigzag varints: signed integers as Kafka's records encode them, processed as arrays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ BYTES_MAX = 10
 
 
 class BrokenNumber(ValueError):
-    """A number runs past the end of the bytes or past 64 bits."""
+    """A number that runs past the end of the bytes, or is longer than ten bytes."""
 
 
 def read(data: Octets, at: Ints) -> tuple[Ints, Ints]:
-    """The numbers that begin at each position, and where they end. Raises BrokenNumber."""
+    """Reads the number at each position; returns the numbers and the positions behind them.
+
+    Raises:
+        BrokenNumber: a number does not end within the data or within ten bytes.
+    """
     value = np.zeros(len(at), dtype=np.uint64)
     more: npt.NDArray[Any] = np.ones(len(at), dtype=np.bool_)
     try:
@@ -36,7 +40,7 @@ def read(data: Octets, at: Ints) -> tuple[Ints, Ints]:
 
 
 def sizes(value: Unsigned) -> Ints:
-    """How many bytes each takes."""
+    """Returns the encoded size of each number in bytes."""
     size = np.ones(len(value), dtype=np.int64)
     rest = value >> np.uint64(7)
     while rest.any():
@@ -46,7 +50,7 @@ def sizes(value: Unsigned) -> Ints:
 
 
 def write(data: Octets, at: Ints, value: Unsigned, size: Ints) -> None:
-    """Puts each number, `size` bytes long, at its position."""
+    """Writes each number, `size` bytes long, at its position."""
     last = size - 1
     for place in range(int(size.max(initial=0))):
         septet = (value >> np.uint64(7 * place)).astype(np.uint8) & 0x7F
@@ -59,7 +63,7 @@ def write(data: Octets, at: Ints, value: Unsigned, size: Ints) -> None:
 
 
 def signed_to_unsigned(value: Ints) -> Unsigned:
-    """0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
+    """Maps 0, -1, 1, -2 ... to 0, 1, 2, 3 ..."""
     return ((value << 1) ^ (value >> 63)).view(np.uint64)
 
 

@@ -1,1 +1,1 @@
-"""Carries one bin of a route's partitions: from the source, through lanes, to the target."""
+"""Carrier: mirrors a set of a route's partitions from the source cluster to the target."""

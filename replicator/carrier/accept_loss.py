@@ -1,8 +1,9 @@
-"""An operator's word that a loss is a loss: the partition goes on behind it.
+"""Acceptance of losses: an operator lets a parked partition continue behind its loss.
 
-Nothing is skipped without a name: what is accepted is what parked the partition, and what is found
-on both ends while it is taken over. It is taken under custody like by any carrier, whether one is
-running or not, and released; a running carrier of the route takes it up within seconds.
+No record is skipped without being named. The accepted losses are the one that parked the partition,
+and those that the takeover finds at the source or the target. The partition is acquired under
+custody as by any carrier, whether or not one is running, and then released. A running carrier of
+the route acquires it within seconds.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ STOP_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A partition that waits for a word.
+    """A partition that waits for an operator's decision.
 
     Args:
-        entry: None when the ledger has lost it, or cannot read it; then only the operator knows
-            where to go on.
+        entry: None if the ledger has none, or it cannot be read; then only the operator can say
+            where to continue.
     """
 
     partition: TopicPartition
@@ -52,11 +53,11 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A partition that goes on.
+    """A partition that continues.
 
     Args:
-        losses: what was accepted, in words with its ranges.
-        source_offset: where the source is read on.
+        losses: texts of the accepted losses, with their ranges.
+        source_offset: where reading of the source continues.
     """
 
     partition: TopicPartition
@@ -65,15 +66,15 @@ class Accepted:
 
 
 class Acceptance:
-    """Finds what is parked on a route, and lets it go on.
+    """Finds the parked partitions of a route, and lets them continue.
 
-    The target is all that is asked what is parked; the source, once something is accepted.
+    Only the target is asked for parked partitions. The source is needed once a loss is accepted.
     """
 
     def __init__(self, appliance: Appliance, route: Route):
         settings = appliance.replicator
         self.left: dict[TopicPartition, str] = {}
-        """What could not be had when it was to be accepted, and why: it is as it was."""
+        """Partitions that could not be acquired, with the reason; their entries are unchanged."""
         self._route = route
         self._timeout_ms = settings.transaction_timeout_ms
         self._start = appliance.topics.start
@@ -87,13 +88,17 @@ class Acceptance:
             target.bootstrap, route.key, target.security.aiokafka_options()
         )
         region = appliance.region(route.target)
-        # Reports are kept by carrier; this one never writes any.
+        # Reports are stored by carrier number; this feed never writes any.
         self._feed = OffsetFeed(region.redis_url(), route.key, -1)
         self._writer = Writer(self._target, f"sluice.{route.key}.operator", self._timeout_ms)
         self._takeover: Takeover | None = None
 
     async def open(self, topics: Collection[str]) -> None:
-        """Raises Unreachable."""
+        """Connects to the target and reads the topics' metadata.
+
+        Raises:
+            Unreachable: no broker answers.
+        """
         await self._target.open(topics)
 
     async def close(self) -> None:
@@ -101,22 +106,22 @@ class Acceptance:
 
     @property
     def trouble(self) -> str:
-        """What does not answer just now."""
+        """Problems of the clusters that do not answer at present."""
         found = (self._target.trouble, self._source.trouble)
         return "; ".join(filter(None, found)) or f"{self._asked.name}: no answer yet"
 
     @property
     def bytes_read(self) -> int:
-        """Bytes read of the target's logs: it grows while a long tail is read."""
+        """Bytes read of the target's logs; it grows while a long tail is read."""
         return self._takeover.bytes_read if self._takeover else 0
 
     async def unknown(self, topics: Collection[str]) -> list[str]:
-        """Those that the target has not got and that were never mirrored on this route."""
+        """Returns the topics that the target lacks and that this route never mirrored."""
         missing = [name for name in sorted(topics) if self._target.topic(name) is None]
         return [name for name in missing if not await self._ledger.witnessed(name)]
 
     async def parked(self, topics: Collection[str]) -> list[Parked]:
-        """What is parked of these topics, or adopted and without an entry."""
+        """Returns the partitions of these topics that are parked, or adopted without an entry."""
         found: list[Parked] = []
         for name in sorted(topics):
             adopted = await self._ledger.witnessed(name)
@@ -132,14 +137,16 @@ class Acceptance:
         return found
 
     async def accept(self, parked: Collection[Parked], restart_at: int | None) -> list[Accepted]:
-        """Let partitions go on; `left` has those that could not be had.
+        """Lets partitions continue; `left` then holds those that could not be acquired.
 
         Args:
-            restart_at: source offset for those without an entry, and for those whose source
-                cannot be read from an offset on; needed when there are any. Refused records and
-                the like are carried from there on, instead of behind the loss.
+            restart_at: source offset to continue from. Required for partitions without an entry,
+                and where the source cannot be read from some offset on. For refused records and
+                similar losses, records are carried from this offset instead of from the end of the
+                loss.
         Raises:
-            ValueError: restart_at is missing, or is not where the source can be read again.
+            ValueError: restart_at is missing, or is not where the source can be read again. Also
+                raised if a missing entry exists by now.
             Unreachable, Fenced, StartOver, Forbidden, Answered.
         """
         lost = [one.partition for one in parked if one.entry is None]
@@ -162,7 +169,7 @@ class Acceptance:
     async def _check_restart(
         self, place: TopicPartition, loss: Loss, restart_at: int | None
     ) -> None:
-        """Raises ValueError where the operator gave no offset, or one that cannot be meant."""
+        """Raises ValueError if restart_at is missing where it is needed, or is invalid."""
         if restart_at is None:
             if is_endless(loss):
                 raise ValueError(
@@ -207,7 +214,7 @@ class Acceptance:
             taken = await self._take_all(takeover, set(losses), lanes, scribe)
         finally:
             for stop in (self._publisher.stop, self._feed.stop):
-                # A cluster that is away shall not hold up the end either.
+                # An unreachable cluster must not hold up the end.
                 with suppress(TimeoutError, KafkaError, OSError):
                     async with asyncio.timeout(STOP_SECONDS):
                         await stop()
@@ -223,7 +230,7 @@ class Acceptance:
         lanes: dict[TopicPartition, Lane],
         scribe: Scribe,
     ) -> dict[TopicPartition, Taken]:
-        """Acquire and release; again as long as an attempt comes further in a long tail."""
+        """Acquires and releases partitions; repeats while attempts get further in a long tail."""
         taken: dict[TopicPartition, Taken] = {}
         parked: dict[TopicPartition, str] = {}
         while True:
@@ -232,7 +239,7 @@ class Acceptance:
             taken |= acquired.taken
             parked |= acquired.parked
             lanes.update({p: Lane(p, one.entry) for p, one in acquired.taken.items()})
-            # A running carrier that asked again meanwhile holds them by now, and has fenced us.
+            # A running carrier may have acquired them meanwhile, and has then fenced us.
             with suppress(Answered):
                 await scribe.release(f"{self._writer.transactional_id}.free")
             lanes.clear()
@@ -242,7 +249,7 @@ class Acceptance:
                 return taken
 
     async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
-        """A new entry where the ledger has none."""
+        """Writes a new entry where the ledger has none."""
         holder = await Writer(self._target, free_id(self._route), self._timeout_ms).open()
         there = (await self._ledger.read_as_holder(holder, [place])).get(place)
         if there and not _is_unreadable(there):
@@ -258,8 +265,8 @@ class Acceptance:
             transactional_id=free_id(self._route),
             source_topic=source.id if source else None,
             target_topic=target.id if target else None,
-            # How many losses were accepted before was lost with the entry; runs told from now on
-            # must overrule all of them.
+            # The number of earlier accepted losses is gone with the entry. Runs published from now
+            # on must overrule all earlier ones.
             losses=int(time.time()),
         )
         await self._ledger.replace(holder, {place: there} if there else {}, {place: entry})

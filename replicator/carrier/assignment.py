@@ -1,4 +1,4 @@
-"""What one carrier of one route has to do in one epoch: the part of a plan that travels to it."""
+"""Assignment: the part of a plan that is sent to one carrier."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from replicator.ledger.word import Term
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one carrier of one route has to do in one epoch.
+    """Work of one carrier of one route in one epoch.
 
     Args:
-        number: of the carrier, within the route.
-        term: of the driver whose plan this is.
-        deadline: unix seconds; the epoch ends then at the latest.
-        max_message_bytes: by topic, what the target takes; Kafka's default for the others.
+        number: of the carrier, unique within the route.
+        term: of the driver that made the plan.
+        deadline: latest end of the epoch, in unix seconds.
+        max_message_bytes: max.message.bytes by target topic; other topics have Kafka's default.
     """
 
     route: Route

@@ -1,7 +1,7 @@
-"""A carrier: carries its partitions of one route to the epoch's end, in one stint or several.
+"""Carrier: mirrors its partitions of one route until the epoch ends, in one or more sessions.
 
-What fails one partition parks it; what fails the writer ends a stint, and the next one begins from
-the ledger.
+An error of one partition parks that partition. An error of the producer ends the carrier session;
+the next session begins from the ledger.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from replicator.kafka.cluster import Answered, Fenced, StartOver
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = (0.05, 5.0)
+"""Shortest and longest pause between two sessions; it doubles while sessions end early."""
 
 
 async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
-    """Carry until the deadline, a newer epoch or the driver's stop; then drain and release.
+    """Carries until the deadline, a newer epoch or the driver's stop; then drains and releases.
 
-    Returns: a receipt per partition.
+    Returns a receipt per partition.
+
     Raises:
-        OtherTerm: another driver acts for the region; nothing was carried under it.
+        OtherTerm: another driver is active for the region; the last session held no partition.
     """
     book = ReceiptBook(assignment)
     pause = PAUSE_SECONDS[0]
@@ -45,8 +47,8 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
             log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
-        # What fails every stint within moments, such as a missing right, is not to be met again and
-        # again at once: each stint fences what the one before it held.
+        # An error that ends every session within moments, such as a missing ACL, must not be
+        # retried at once: each session fences the one before it.
         has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
         pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
         book.tally.restarted()

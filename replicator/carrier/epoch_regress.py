@@ -1,9 +1,9 @@
-"""Source partitions whose leader epoch is older than one that was read.
+"""Detection of source partitions whose leader epoch is older than one already read.
 
-Kafka's leader epochs only grow. A broker that is cut off from its quorum goes on telling an old
-one, and hears of the newer one when it is back: until then nothing is read from it. A cluster that
-was restored together with its metadata tells an old one for good, and its records may be others
-than those that were mirrored. Every broker of a restored cluster tells the older epoch; this
+Kafka's leader epochs only grow. A broker that is cut off from its quorum keeps reporting an old
+epoch, and learns of the newer one when it is back. Until then nothing is read from it. A cluster
+that was restored together with its metadata reports an old epoch for good, and its records may
+differ from the mirrored ones. Every broker of a restored cluster reports the older epoch; this
 distinguishes it from a broker that is cut off.
 """
 
@@ -24,12 +24,12 @@ from replicator.ledger.loss import went_back
 log = logging.getLogger(__name__)
 
 LASTING_SECONDS = 5.0
-"""Every broker has to tell the older epoch for so long. A broker that wakes hears of its successor
-sooner."""
+"""Time for which every broker must report the older epoch. A broker that wakes up learns of its
+successor sooner."""
 
 
 BETWEEN_SECONDS = 1.0
-"""Every look at a partition asks every broker of its source."""
+"""Pause between two checks of a partition; each check asks every broker of the source."""
 
 
 class Told(Enum):
@@ -41,7 +41,7 @@ class Told(Enum):
 
 
 class EpochRegress:
-    """Watches lanes whose source partition tells an older leader epoch than was read."""
+    """Watches pipelines whose source partition reports an older leader epoch than was read."""
 
     def __init__(self, source: Cluster) -> None:
         self._source = source
@@ -51,14 +51,15 @@ class EpochRegress:
         self._asked_at: dict[TopicPartition, float] = {}
 
     async def holds_up(self, lane: Lane) -> bool:
-        """Holds reading up for now; sets `stopping` of a lane whose source went back.
+        """Returns True when reading must wait; stops a pipeline whose source went back.
 
-        Once every broker has told an older epoch for LASTING_SECONDS, that one is believed. A lane
-        that has read nothing of a newer epoch goes on: the next check compares its log.
+        Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
+        pipeline that has read nothing of a newer epoch continues: the next check compares its log.
+        For any other, `stopping` is set.
         """
         topic = self._source.topic(lane.partition.topic)
         if topic and topic.id != lane.entry.source_topic:
-            return False  # made anew: its epochs begin again, and the check of its log says so
+            return False  # recreated: its epochs begin again, and the check of its log reports it
         told = self._source.told_leader(*lane.partition)
         if told is None or told.epoch >= self._newest(lane):
             self._forget(lane.partition)
@@ -119,8 +120,8 @@ def told_together(answers: Sequence[Leader | None], newest: int) -> Told:
     """Combines the answers of all brokers.
 
     Args:
-        answers: of each broker; None: it gave none.
-        newest: the newest leader epoch that was read or known.
+        answers: by each broker; None if it gave none.
+        newest: newest leader epoch that was read or known.
     """
     if any(leader and leader.epoch >= newest for leader in answers):
         return Told.NEWER

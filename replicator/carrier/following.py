@@ -1,4 +1,4 @@
-"""Following: what a carrier has under the plan of now, which may change while its epoch runs."""
+"""Reassignment: a carrier hands over and acquires partitions while its epoch runs."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ log = logging.getLogger(__name__)
 LEAVING_TICK_SECONDS = 0.005
 TICK_SECONDS = 0.05
 REFUSED_SECONDS = 0.5
-"""Then what the target did not let go of is left once more."""
+"""Pause before a partition that the target did not release is tried again."""
 
 
 class Following:
-    """Leaves and receives partitions as the driver's word has it.
+    """Hands over and acquires partitions as the driver command says (decision 0014).
 
     Args:
-        ends: both clusters, which are to know the topics that are received.
-        limits: by topic, the largest batch that the target takes; added to.
-        nothing_left: called once the carrier has no partition any more: it will get none in this
-            epoch, and its Spark task is not to stay for it.
+        ends: source and target; they must know the topics of acquired partitions.
+        limits: largest batch that the target accepts, by topic; updated here.
+        nothing_left: called once the carrier has no partition. It gets none in this epoch any more,
+            so its Spark task can end.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Following:
         nothing_left: Callable[[], None],
     ):
         self.own = frozenset(assignment.partitions)
-        """The carrier's partitions now, whether or not it has come to hold them."""
+        """Partitions that the carrier has under the current plan, held or not."""
         self._assignment = assignment
         self._writer = writer
         self._ends = ends
@@ -69,17 +69,24 @@ class Following:
 
     @property
     def free_id(self) -> str:
-        """The transactional id under which what was released waits for its next carrier."""
+        """Transactional id that released entries name while their next carrier is not known."""
         return f"{self._writer.transactional_id}.free"
 
     @property
     def topics(self) -> set[str]:
-        """Also of what is only to be released, if a stint before this one still holds it."""
+        """Topics of all partitions that are, or may have been, this carrier's in this epoch.
+
+        An earlier session may still hold partitions that moved away; they must be released.
+        """
         return {partition.topic for partition in self.own | self._once_own}
 
     def begin(self) -> None:
-        """Everything is wanted; what has been others' since the plan may still be, and is awaited.
-        What is to be left, and a stint before this one still holds, is taken to be released."""
+        """Requests all partitions of the carrier.
+
+        A partition that changed carriers since the plan may still be held by another one, so its
+        release is awaited. A partition that moved away is reclaimed if an earlier session of this
+        carrier still holds it, in order to be released.
+        """
         for end in self._ends:
             end.watch(self.topics)
         self._taking.want(self.own - self._moved.keys())
@@ -87,16 +94,16 @@ class Following:
         self._taking.reclaim(self._once_own - self.own)
 
     def heed(self, word: Word) -> None:
-        """A word of our driver about a plan that goes on in this epoch."""
+        """Applies a driver command of our own term that does not end the epoch."""
         if word.plan_version <= self._plan_version:
-            return  # what we began with is later, or this was heard already
+            return  # older than our plan, or applied already
         self._plan_version = word.plan_version
         moved = self._moved = word.course.of_route(self._assignment.route.key)
         kept = set(self._assignment.partitions) - moved.keys()
         own = kept | {each for each, at in moved.items() if at == self._assignment.number}
         left, received = self.own - own, own - self.own
         self.own = frozenset(own)
-        # What went and came back is neither left nor received, and may have another limit by now.
+        # A partition that moved away and back is in neither set, but its limit may have changed.
         self._limits.update(word.course.limits)
         if not left and not received:
             return
@@ -110,17 +117,20 @@ class Following:
         for end in self._ends:
             end.watch({each.topic for each in received})
         self._taking.forget(left)
-        # An entry may have been committed without an answer: then it is ours, and no lane knows.
+        # An entry may have been committed without an answer: then it is held, but has no pipeline.
         self._taking.reclaim(each for each in left if each not in self._lanes)
-        # What settles here is taken again once it is left.
+        # A partition that settles here is acquired again after its release.
         self._taking.await_release(each for each in received if each not in self._lanes)
 
     async def park(self, lane: Lane, loss: Loss) -> None:
-        """Stops a lane for good. Who has its partition by now says so, and asks for it again; where
-        that is nobody, we say it."""
+        """Parks one pipeline.
+
+        If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
+        owns the partition, this carrier reports it.
+        """
         self._book.note([lane], {}, {})
         if not await self._scribe.park(lane, loss):
-            return  # it was no longer ours to stop
+            return  # the carrier no longer has the partition
         self._book.tally.lost([lane.partition])
         if lane.partition in self.own:
             self._taking.stop(lane.partition, str(loss))
@@ -130,18 +140,25 @@ class Following:
             self._taking.say_parked(lane.partition, str(loss))
 
     def stop(self) -> None:
-        """Nothing more is left by itself: everything is released together. What is just being
-        released may not be cut short: it would be released once more, over its next carrier."""
+        """Ends the hand-over of single partitions: the session's end releases all at once.
+
+        A release that has begun continues, because repeating it could overwrite the entry of the
+        next carrier.
+        """
         self._is_over = True
 
     async def run(self) -> None:
-        """Until cancelled: leaves what another carrier has by now, each partition as soon as all
-        of it that may have landed is acknowledged; the others go on meanwhile."""
+        """Hands over reassigned partitions until cancelled.
+
+        Each is released once all its batches that may have landed are acknowledged; the others
+        continue meanwhile.
+        """
         while True:
             if self._is_over:
                 await asyncio.sleep(TICK_SECONDS)
                 continue
-            # One that is to come back while it settles is left first, and then taken again.
+            # A partition that comes back while it settles is released first, and then acquired
+            # again.
             leaving = [
                 lane
                 for lane in self._lanes.values()
@@ -161,16 +178,16 @@ class Following:
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
 
     def _clear(self, leaving: Iterable[Lane], now: float) -> set[TopicPartition]:
-        """Those of which nothing is under way any more."""
+        """Returns the partitions with nothing under way, except those tried a moment ago."""
         empty = {lane.partition for lane in leaving if lane.is_empty}
         return {each for each in empty if now >= self._not_before.get(each, now)}
 
     @property
     def _once_own(self) -> frozenset[TopicPartition]:
-        """All that may have been this carrier's since the epoch began, whoever has it now."""
+        """All partitions that may have been this carrier's since the epoch began."""
         return frozenset(self._assignment.partitions) | self._moved.keys()
 
     def _id_for(self, partition: TopicPartition) -> str:
-        """Under which it waits for the carrier that has it now, or for whoever will."""
+        """Returns the transactional id that a released entry names for its next carrier."""
         carrier = self._moved.get(partition)
         return self.free_id if carrier is None else handed_id(self._assignment.route, carrier)

@@ -1,4 +1,4 @@
-"""For how long a mirror is behind its source, also where the source is never quiet."""
+"""Lag clock: for how long a mirror has been behind its source, even if the source never pauses."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SIGHTINGS_MAX = 64
 
 
 class LagClock:
-    """A partition's sightings of its source's ends, and the lag that follows from them.
+    """Sightings of one source partition's ends, and the lag that follows from them.
 
-    It begins with the sightings that the carrier before it left in the ledger. Of a long lag it
-    remembers less and less: without useful timestamps the answer may then be too high, by an
-    eighth at most.
+    The clock begins with the sightings that the previous carrier left in the ledger. It thins out
+    the sightings of a long lag. If record timestamps are not usable, the lag may then be too high
+    by up to an eighth.
 
-    Times are in unix seconds, of the clock of the host that calls.
+    All times are unix seconds of the calling host's clock.
 
     Args:
-        sightings: of the carrier before this one; ascending.
+        sightings: of the previous carrier; ascending.
     """
 
     def __init__(self, sightings: Iterable[Sighting] = ()) -> None:
@@ -38,14 +38,16 @@ class LagClock:
 
     @property
     def sightings(self) -> Sightings:
-        """All that is remembered, for the ledger."""
+        """All remembered sightings, for the ledger."""
         return tuple(self._seen)
 
     def see(self, at: float, stable: int, high: int) -> None:
-        """The source ends there.
+        """Adds a sighting of the source's ends.
 
         Args:
-            at: when that was told.
+            at: time at which the source reported the ends.
+            stable: last stable offset.
+            high: high watermark.
         """
         self._stable = None
         at_ms, high = round(at * 1000), max(high, stable)
@@ -59,7 +61,7 @@ class LagClock:
             del self._seen[least_missed(self._seen, at_ms)]
 
     def forget(self, mirrored_to: int) -> None:
-        """Drops the sightings before the newest one whose high watermark is at or below this."""
+        """Drops sightings before the newest one whose high watermark `mirrored_to` has reached."""
         self._stable = None
         passed = 0
         while passed + 1 < len(self._seen) and self._seen[passed + 1].high <= mirrored_to:
@@ -69,41 +71,55 @@ class LagClock:
     def lag_seconds(
         self, now: float, mirrored_to: int, written_ms: int | None = None
     ) -> float | None:
-        """How long the record at this offset could have been read; None: not known.
+        """Returns for how long the record at `mirrored_to` has been readable; None if unknown.
 
         Args:
-            written_ms: its timestamp.
+            mirrored_to: next source offset to mirror.
+            written_ms: timestamp of that record.
         """
         return lag_seconds(self._stable_ends(), mirrored_to, round(now * 1000), written_ms)
 
     def written_lag_seconds(
         self, now: float, mirrored_to: int, written_ms: int | None = None
     ) -> float | None:
-        """The same, also while the record belongs to an open transaction or lies behind one."""
+        """Returns the lag against the high watermark instead of the last stable offset.
+
+        It also counts records that an open transaction holds back.
+        """
         return lag_seconds(high_ends(self._seen), mirrored_to, round(now * 1000), written_ms)
 
     def open_transaction_seconds(self, now: float) -> float | None:
-        """How long the record at the last stable offset has waited for a transaction's end.
+        """Returns for how long the record at the last stable offset has waited for a marker.
 
-        None where nobody has looked lately: a source that is away holds no transaction open.
+        Returns None if the ends were not seen lately: the source may be unreachable, which says
+        nothing about transactions.
         """
         if not self._seen or round(now * 1000) - self._seen[-1].last_ms > FRESH_MS:
             return None
         return self.written_lag_seconds(now, self._seen[-1].stable)
 
     def readable_ms(self, fetched_at: float, offset: int, written_ms: int) -> int:
-        """When a record that was fetched at a time could be read first."""
+        """Returns when a fetched record became readable at the source, in unix milliseconds.
+
+        Args:
+            fetched_at: time of the fetch, in seconds.
+            offset: source offset of the record.
+            written_ms: timestamp of the record.
+        """
         return arrived_ms(self._stable_ends(), offset, round(fetched_at * 1000), written_ms)
 
     def _stable_ends(self) -> list[Ends]:
-        # Asked for every batch, and the same from one look to the next.
+        # Cached: needed for every batch, and constant between two sightings.
         if self._stable is None:
             self._stable = stable_ends(self._seen)
         return self._stable
 
     def _follow_back(self, at_ms: int, stable: int, high: int) -> None:
-        """Lowers earlier sightings when the clock or the log's end goes back: the clock of another
-        host may be ahead, a log may be cut, a new leader may know a lower end for a moment."""
+        """Lowers earlier sightings when the clock or an end goes back.
+
+        The previous host's clock may be ahead, a log may be truncated, or a new leader may report a
+        lower end for a moment.
+        """
         if self._seen and (
             self._seen[-1].last_ms > at_ms
             or self._seen[-1].stable > stable

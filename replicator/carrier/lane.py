@@ -1,7 +1,7 @@
-"""One partition on its way: what was queued, sent and acknowledged, and what the ledger shall say.
+"""Partition pipeline: queued, sent and acknowledged batches of one partition, and its ledger entry.
 
-A lane does no I/O. A reader queues parcels at its back, a sender takes them from its front, and
-the entry it writes is true at any moment between the two.
+A pipeline does no I/O. The reader appends outgoing batches, a sender takes them from the front. The
+entry that follows from the acknowledged batches is valid at every moment in between.
 
     fetched -> queue -> in flight -> acknowledged -> (source offset, target offset) of the entry
 """
@@ -34,24 +34,24 @@ HALF_CIRCLE = 1 << 30
 
 
 class AcknowledgedTooLow(Exception):
-    """The target put a batch where acknowledged records stood: it has lost some."""
+    """The target appended a batch below acknowledged records: it has lost some of them."""
 
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """A parcel with its place in the sequence; resent, it is the same bytes."""
+    """An outgoing batch with its first sequence; sent again, it has the same bytes."""
 
     sequence: int
     parcel: Parcel
     was_sent: bool = False
     base_offset: int | None = None
-    """Where it landed in the target; -1 when the broker no longer knows. None: not acknowledged."""
+    """Target offset of the first record; None until acknowledged, -1 if the broker forgot it."""
     readable_ms: int | None = None
-    """When it could first be read at the source, in unix time; None: not known, or counted."""
+    """Unix milliseconds at which the batch became readable; None if unknown or already counted."""
     is_in_doubt: bool = False
-    """It was sent and may have landed: sent again, it may be a duplicate."""
+    """True if the batch was sent and may have landed: sent again, it may be a duplicate."""
     refusal: Refusal | None = None
-    """The target does not take it as it is."""
+    """Answer of a target that does not take the batch as it is."""
 
     @property
     def next_sequence(self) -> int:
@@ -60,7 +60,12 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An entry to be committed, and what may be sent once it is."""
+    """An entry to be committed.
+
+    Args:
+        covered_to: sequence; every gap before it is covered once the entry is committed.
+        was_idle: True if the pipeline had nothing under way.
+    """
 
     entry: Entry
     covered_to: int
@@ -68,11 +73,11 @@ class Statement:
 
 
 class Lane:
-    """The state of one partition of a route inside one carrier.
+    """State of one partition of a route inside one carrier.
 
     Args:
-        partition: of the source; the same in the target.
-        entry: held by this carrier's writer and committed.
+        partition: of the source; the target partition has the same name and number.
+        entry: committed, and held by this carrier.
     """
 
     def __init__(self, partition: TopicPartition, entry: Entry):
@@ -80,36 +85,37 @@ class Lane:
         self.position = entry.source_offset
         """Source offset to fetch next."""
         self.source_end: int | None = None
-        """The source's last stable offset, once a fetch told it: what can be carried ends there."""
+        """Last stable offset of the source, which limits reading; None before the first fetch."""
         self.source_high = -1
-        """The source's high watermark, told with its last stable offset."""
+        """High watermark of the source, reported with the last stable offset."""
         self.heard_at = 0.0
-        """When the two were told, in unix seconds; or told not to have changed."""
+        """Unix seconds at which a fetch response last reported or confirmed the two offsets."""
         self.clock = LagClock(entry.seen)
         self.source_epoch = entry.source_epoch
         self.gathering = Gathering(entry.source_offset)
         self.is_settling = False
-        """Nothing more is fetched: the lane is to be released."""
+        """True once fetching has ended because the pipeline is to be released."""
         self.stopping: Loss | None = None
-        """Nothing more is fetched: once what was queued is acknowledged, the lane is parked."""
+        """Loss that ended fetching; the pipeline is parked once its queue is acknowledged."""
         self.broken_at = -1
-        """Source offset of a batch that came broken; broken again there, it is so in the log."""
+        """Position at which the last broken batch was found. A second one at the same position
+        proves that the log itself is damaged."""
         self.is_alone = True
-        """A broker without producer state takes ANY first sequence, so until one batch is
-        acknowledged the next one waits."""
+        """True until a batch is acknowledged; until then only one is in flight. A broker without
+        producer state accepts any first sequence, so it would accept a later batch first."""
         self.source_leader = -1
-        """Leader epoch of the source under which the position was last checked."""
+        """Leader epoch of the source under which the position was last checked; -1: not checked."""
         self.target_leader = -1
-        """Leader epoch of the target under which the mark was last seen in its place."""
+        """Leader epoch of the target under which the mark was last verified; -1: not checked."""
         self.sender: int | None = None
-        """The target broker to which batches are in flight."""
+        """Target broker to which batches are in flight."""
         self.refused_bytes = inf
-        """The smallest batch that the target refused for its size."""
+        """Size of the smallest batch that the target refused for its size."""
         self.fetch_bytes = 0
-        """A batch larger than one fetch takes: how much to ask for."""
+        """Fetch size that the next batch needs, if it exceeds the configured one; else 0."""
         self.queued_bytes = 0
         self.records = self.bytes = self.unopened = self.opened = 0
-        """Carried since the lane began, for the receipt."""
+        """Totals since the pipeline began, for the receipt."""
         self.began = entry
         self.first_target_offset: int | None = None
         self.last_stated: Entry | None = None
@@ -118,7 +124,8 @@ class Lane:
         self._flight: deque[Unit] = deque()
         self._queued_to = entry.source_offset
         self._sequence = entry.sequence
-        self._gaps: deque[tuple[int, int]] = deque()  # (sequence behind it, offsets skipped)
+        # (first sequence behind the gap, source offsets skipped)
+        self._gaps: deque[tuple[int, int]] = deque()
         self._covered_to = entry.sequence
 
     # -- the reader's side
@@ -130,12 +137,12 @@ class Lane:
         source_epoch: int,
         fetched_at: float | None = None,
     ) -> None:
-        """Queue what a fetch brought, stamped with the writer's numbers.
+        """Queues the batches of a fetch, stamped with producer id, epoch and sequences.
 
         Args:
-            position: where to fetch next; behind left-out batches too.
-            source_epoch: leader epoch of the last batch read (-1: none was).
-            fetched_at: when it came, in unix seconds.
+            position: source offset to fetch next; lies behind batches that were left out, too.
+            source_epoch: leader epoch of the last batch read; -1 if none was read.
+            fetched_at: time of the fetch, in unix seconds.
         """
         for parcel in parcels:
             sequence = self._sequence
@@ -162,10 +169,10 @@ class Lane:
             self.source_epoch = source_epoch
 
     def settle(self) -> None:
-        """Drop what was never sent; only what may have landed is still waited for."""
+        """Ends fetching and drops batches that were never sent; those that may have landed stay."""
         self.is_settling = True
         while self._queue and not self._queue[-1].was_sent:
-            # What stops the lane lies behind what is dropped: whoever reads that again finds it.
+            # The loss lies behind the dropped batches: the next carrier reads them and finds it.
             self.stopping = None
             unit = self._queue.pop()
             self._sequence = unit.sequence
@@ -189,29 +196,31 @@ class Lane:
 
     @property
     def waits_for_cover(self) -> bool:
-        """Its next batch lies behind a gap that no committed entry covers."""
+        """True if the next batch lies behind a gap that no committed entry covers."""
         return bool(self._queue) and not self._is_covered
 
     def is_ready(self, window: int) -> bool:
-        """Whether a batch may be sent now, with at most `window` in flight."""
+        """Returns True when a batch may be sent now, with at most `window` in flight."""
         limit = 1 if self.is_alone else window
         return bool(self._queue) and len(self._flight) < limit and self._is_covered
 
     @property
     def next_bytes(self) -> int:
-        """Size of the batch that `take` would give."""
+        """Size in bytes of the batch that `take` would return."""
         return len(self._queue[0].parcel.data)
 
     def take(self) -> Unit:
-        """The next batch, now in flight."""
+        """Returns the next batch, now in flight."""
         unit = self._queue.popleft()
         unit.was_sent = True
         self._flight.append(unit)
         return unit
 
     def rewind(self) -> None:
-        """What is in flight goes back to the front: the same bytes, in the same order. Also what
-        was acknowledged behind a batch that was not: it is acknowledged once more."""
+        """Puts the batches in flight back to the front: the same bytes, in the same order.
+
+        A batch that was acknowledged behind an unacknowledged one is sent and acknowledged again.
+        """
         if self._flight:
             for unit in self._flight:
                 unit.base_offset = None
@@ -220,14 +229,14 @@ class Lane:
         self.is_alone = True
 
     def queued(self) -> Sequence[Unit]:
-        """Queued batches, in order."""
+        """Returns the queued batches, in order."""
         return tuple(self._queue)
 
     def repack(self, replaced: int, parcels: Iterable[Parcel]) -> None:
-        """The first `replaced` queued batches become these, with the same records in order.
+        """Replaces the first `replaced` queued batches by others with the same records in order.
 
-        Only while none of the replaced may have landed: a writer's sequences never name other
-        records than before, but a duplicate is told by the bounds of its batch.
+        Allowed only while none of the replaced batches may have landed. Every record keeps its
+        sequence, but the broker detects a duplicate by the first and last sequence of a batch.
         """
         old = [self._queue.popleft() for _ in range(replaced)]
         sequence, units = old[0].sequence, []
@@ -244,42 +253,45 @@ class Lane:
         self.queued_bytes -= sum(len(unit.parcel.data) for unit in old)
 
     def rest(self) -> None:
-        """A long silence: the broker may have forgotten the producer, so a batch goes alone."""
+        """Notes a long silence: the broker may have forgotten the producer, so a batch goes
+        alone."""
         if not self._flight:
             self.is_alone = True
 
     @property
     def flight_ends_at(self) -> int:
-        """Source offset behind what is in flight."""
+        """Source offset behind the batches in flight."""
         last = self._flight[-1].parcel if self._flight else None
         return last.next_offset if last else self._entry.source_offset
 
     @property
     def newest_in_doubt_ms(self) -> float:
-        """Of the oldest batch in flight that may have landed, the newest timestamp; else inf."""
+        """Smallest max_timestamp of the in-flight batches that may have landed; inf without any."""
         doubtful = (unit for unit in self._flight if unit.is_in_doubt)
         return min((header_at(unit.parcel.data, 0).max_timestamp for unit in doubtful), default=inf)
 
     @property
     def oldest_written_ms(self) -> int | None:
-        """Timestamp of the oldest batch that is not acknowledged; None: nothing is under way."""
+        """max_timestamp of the oldest unacknowledged batch; None if nothing is under way."""
         oldest = self._flight or self._queue
         return header_at(oldest[0].parcel.data, 0).max_timestamp if oldest else None
 
     def is_head(self, unit: Unit) -> bool:
-        """Whether everything before this batch was acknowledged."""
+        """Returns True when every batch before this one is acknowledged."""
         return bool(self._flight) and self._flight[0] is unit
 
     def acknowledge(self, unit: Unit, base_offset: int) -> None:
-        """Note where a batch landed (-1: landed, the broker no longer knows where).
+        """Notes where a batch landed, and advances the entry over the acknowledged front.
 
+        Args:
+            base_offset: target offset of the first record; -1 if it landed at an unknown offset.
         Raises:
             AcknowledgedTooLow: the target has lost acknowledged records.
         """
         if 0 <= base_offset < self._entry.target_offset:
             raise AcknowledgedTooLow(f"{base_offset} < {self._entry.target_offset}")
         unit.base_offset = base_offset
-        # A batch before it may still be rewound, and this one is sent again with it.
+        # A rewind for an earlier batch would send this one again.
         unit.is_in_doubt = True
         while self._flight and self._flight[0].base_offset is not None:
             done = self._flight.popleft()
@@ -316,21 +328,25 @@ class Lane:
 
     @property
     def entry(self) -> Entry:
-        """What is acknowledged: source and target offset, sequence, mark."""
+        """Acknowledged state: source and target offset, sequence, mark."""
         return self._entry
 
     @property
     def checkable(self) -> Entry:
-        """The entry with the leader epoch of the last batch read, to check the source with."""
+        """Entry with the leader epoch of the last batch read, for the check of the source's log."""
         return self._complete(self._entry)
 
     # -- the ledger's side
 
     def statement(self) -> Statement:
-        """The entry of this moment, HELD: what is acknowledged, and the gaps read ahead."""
+        """Returns the current entry, HELD: the acknowledged state, and the gaps read ahead.
+
+        As many gaps are listed as fit into the metadata of an entry.
+        """
         is_idle = self.is_empty and not self.is_settling
         if is_idle:
-            # Nothing is under way: what lies between the last record and the position held none.
+            # Nothing is under way: there are no records between the last one carried and the
+            # position.
             self.gathering.pass_over(self.position)
             entry = replace(self._entry, source_offset=self.position, gaps=())
             return Statement(self._complete(entry), self._sequence, True)
@@ -347,22 +363,25 @@ class Lane:
         return Statement(self._complete(replace(self._entry, gaps=tuple(gaps))), covered_to, False)
 
     def released(self, transactional_id: str) -> Entry:
-        """The entry of a clean end; only true when the lane is empty."""
+        """Returns the RELEASED entry; valid only while the pipeline is empty."""
         entry = replace(
             self._entry, custody=Custody.RELEASED, transactional_id=transactional_id, gaps=()
         )
         return self._complete(entry)
 
     def committed(self, statement: Statement) -> None:
-        """The statement is in the ledger: what it covers may be sent."""
+        """Notes that the statement is in the ledger: batches behind its gaps may be sent."""
         self._covered_to = statement.covered_to
         if statement.was_idle and self.is_empty and self._sequence == statement.covered_to:
-            # Nothing came in between: the gap it stepped over is behind.
+            # Nothing was queued in between: the entry has stepped over the gap before the position.
             self._queued_to = statement.entry.source_offset
             self._entry = replace(self._entry, source_offset=statement.entry.source_offset)
 
     def moved_up(self, target_offset: int) -> None:
-        """Others appended while nothing of ours was under way: what follows lies behind that."""
+        """Raises the target offset of an empty pipeline to the target's log end.
+
+        Others appended there meanwhile; our next records land behind that.
+        """
         if self.is_empty and target_offset > self._entry.target_offset:
             self._entry = replace(self._entry, target_offset=target_offset)
 
@@ -371,7 +390,7 @@ class Lane:
 
     @property
     def _is_covered(self) -> bool:
-        """Every gap not yet acknowledged that stands before the next batch's end is covered."""
+        """True if no uncovered gap lies before the end of the next batch."""
         end = self._queue[0].next_sequence
         for sequence, _ in reversed(self._gaps):
             if _is_before(sequence, self._covered_to):
@@ -382,5 +401,5 @@ class Lane:
 
 
 def _is_before(sequence: int, other: int) -> bool:
-    """sequence < other, in a circle of 2^31."""
+    """Returns True when `sequence` precedes `other` on the circle of 2^31 sequences."""
     return 0 < ((other - sequence) & SEQUENCE_MASK) < HALF_CIRCLE

@@ -1,4 +1,4 @@
-"""All lanes of one carrier, and those among them that have something to send."""
+"""Pipelines of one carrier, and those among them that have batches to send."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from replicator.carrier.lane import Lane
 
 
 class Lanes(dict[TopicPartition, Lane]):
-    """By partition. `busy` spares the senders to look at every lane at every turn."""
+    """Pipelines by partition. `busy` saves the senders a scan of all pipelines in each round."""
 
     def __init__(self) -> None:
         super().__init__()
         self._busy: dict[TopicPartition, Lane] = {}
 
     def stir(self, lanes: Iterable[Lane]) -> None:
-        """These have something queued now."""
+        """Marks pipelines that have queued batches now."""
         for lane in lanes:
             self._busy[lane.partition] = lane
 
     def busy(self) -> list[Lane]:
-        """Lanes with something queued."""
+        """Returns the pipelines with queued batches."""
         for partition, lane in list(self._busy.items()):
             if not lane.has_queued or self.get(partition) is not lane:
                 del self._busy[partition]

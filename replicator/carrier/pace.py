@@ -1,4 +1,4 @@
-"""How fast a carrier goes, and how far behind its partitions are, for people and for metrics."""
+"""Pace of a carrier: rates and lag of its partitions, for operators and metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class _Seen:
 
 
 class Pace:
-    """Counts what is acknowledged; rates fade with HALF_LIFE_SECONDS."""
+    """Computes the rates and the lag of a carrier's partitions.
+
+    Rates are moving averages with a half-life of HALF_LIFE_SECONDS.
+    """
 
     def __init__(self, route: str, carrier: int, tally: Tally | None = None):
         self.bytes_since_commit = 0
@@ -35,7 +38,10 @@ class Pace:
         self._seen: dict[TopicPartition, _Seen] = {}
 
     def shipped(self, unit: Unit, now: float) -> None:
-        """A batch was acknowledged. Sent once more, it is acknowledged twice and counted once."""
+        """Counts an acknowledged batch; `now` in unix seconds.
+
+        A batch that is sent again may be acknowledged twice; its latency is counted only once.
+        """
         self.bytes_since_commit += len(unit.parcel.data)
         if unit.readable_ms is not None:
             self._tally.landed(unit.parcel.count, now - unit.readable_ms / 1000)
@@ -44,8 +50,8 @@ class Pace:
     def reports(
         self, lanes: Iterable[Lane], parked: Mapping[TopicPartition, Loss], now: float
     ) -> list[PartitionReport]:
-        """One report per partition; `now` in unix seconds."""
-        # Only what is carried now: a lane that was parked shall not be held in memory.
+        """Returns one report per partition, carried or parked; `now` in unix seconds."""
+        # Keeps current pipelines only, so that a parked one is not held in memory.
         self._seen = {lane.partition: self._seen_of(lane, now) for lane in lanes}
         found = [self._report(seen, now) for seen in self._seen.values()]
         for partition, loss in parked.items():
@@ -68,7 +74,7 @@ class Pace:
         return found
 
     def _seen_of(self, lane: Lane, now: float) -> _Seen:
-        """What was seen of it before; a partition taken again has another lane and starts over."""
+        """Returns the previous figures of a pipeline; a new pipeline starts over."""
         seen = self._seen.get(lane.partition)
         return seen if seen and seen.lane is lane else _Seen(lane, now, lane.records, lane.bytes)
 

@@ -1,4 +1,4 @@
-"""The source side of a carrier: fetches, one request at a time per source broker, into lanes."""
+"""Source side of a carrier: fetches into pipelines, one request at a time per source broker."""
 
 from __future__ import annotations
 
@@ -36,25 +36,27 @@ LANE_BYTES_MAX = 4 << 20
 CARRIER_BYTES_MAX = 192 << 20
 RESPONSE_BYTES_MAX = 8 << 20
 RESPONSES_BYTES_MAX = 64 << 20
-"""Of all brokers together, which are asked at the same time: they come on top of a full carrier."""
+"""Limit of the responses of all brokers together. Requests to all brokers run at the same time, and
+their responses add to CARRIER_BYTES_MAX."""
 WAIT_MS = 100
 SHORT_WAIT_MS = 5
-"""While some lane has no room: its room may come before records do."""
+"""Wait of a fetch while some pipeline is full: it may have room again before records arrive."""
 PAUSE_SECONDS = 0.01
 RETRY_SECONDS = 0.2
 LOOK_SECONDS = 0.1
 LATE_SECONDS = 1.0
-"""An answer that is read later after its question was written while this process stood still: it
-says how the source was then, not now."""
+"""Longest time after a request at which its response counts as current. A response that is read
+later waited while this process was stopped, and describes the source as it was then."""
 
 
 class Reader:
-    """Keeps the lanes filled.
+    """Keeps the pipelines filled.
 
     Args:
-        lanes: read anew in every round; others add and remove them meanwhile.
-        rule_of: by topic, what the target takes.
-        filled: called with the lanes that got something.
+        lanes: read again in every round; other parts add and remove pipelines meanwhile.
+        rule_of: returns the packing rule of a topic.
+        fetch_bytes: fetch size per partition.
+        filled: called with the pipelines that received records.
     """
 
     def __init__(
@@ -75,10 +77,14 @@ class Reader:
         self._brokers: dict[int, asyncio.Task[None]] = {}
         self._checks: dict[TopicPartition, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
-        """Set when lanes were added: they are not to wait for the next look."""
+        """Set when pipelines were added, so that they do not wait for the next round."""
 
     async def run(self) -> None:
-        """Until cancelled; raises Forbidden, and else only what is a bug."""
+        """Fetches until cancelled.
+
+        Raises:
+            Forbidden: the user lacks a right on the source. Any other exception is a bug.
+        """
         try:
             while True:
                 self._check_where_needed()
@@ -105,7 +111,7 @@ class Reader:
     # -- one broker
 
     async def _fetch_from(self, node: int) -> None:
-        """While the broker leads anything that we carry."""
+        """Fetches from one broker while it leads a carried partition."""
         session = FetchSession()
         has_failed = False
         while node in self._nodes():
@@ -151,7 +157,10 @@ class Reader:
         self._source.trouble = f"{self._source.name}: Fetch: {trouble}"
 
     def _wanted(self, node: int) -> tuple[dict[Place, Lane], bool]:
-        """Lanes with room whose leader is this broker, and checked; and whether those are all."""
+        """Returns the pipelines to fetch from this broker: checked under its epoch, and with room.
+
+        The second value is False if pipelines were skipped for lack of room.
+        """
         wanted: dict[Place, Lane] = {}
         is_all = True
         room = CARRIER_BYTES_MAX - sum(lane.queued_bytes for lane in self._lanes.values())
@@ -181,7 +190,10 @@ class Reader:
     def _take(
         self, response: Any, wanted: Mapping[Place, Lane], session: FetchSession, told_at: float
     ) -> bool:
-        """Whether something was odd, so that the metadata should be read again."""
+        """Queues the records of a fetch response.
+
+        Returns True when a partition was answered with an error, so that metadata needs a refresh.
+        """
         is_odd = False
         filled = []
         unheard: set[Lane] = set()
@@ -201,7 +213,7 @@ class Reader:
                         self._fill(lane, records, aborted, told_at)
                 else:
                     unheard.add(lane)
-        # A throttled answer names no partition and says nothing about any.
+        # A throttled response lists no partitions and confirms nothing about any.
         if not response.throttle_time_ms:
             self._note_heard(wanted.values(), unheard, told_at)
         if filled:
@@ -209,13 +221,17 @@ class Reader:
         return is_odd
 
     def _note_heard(self, lanes: Iterable[Lane], unheard: Container[Lane], told_at: float) -> None:
-        """The answer leaves out partitions whose ends have not changed: those were told as well."""
+        """Notes the time at which the source's ends were reported or confirmed.
+
+        A response of a fetch session leaves out partitions whose ends have not changed.
+        """
         for lane in lanes:
             if lane.source_end is not None and lane not in unheard:
                 lane.heard_at = told_at
 
     def _is_current(self, lane: Lane, asked: FetchPosition | None) -> bool:
-        """Not the late answer of a former leader, whose records the present one may not have."""
+        """Returns False for a late response of a former leader: the new one may lack its
+        records."""
         return asked is not None and (asked.offset, asked.leader_epoch) == (
             lane.position,
             lane.source_leader,
@@ -248,7 +264,7 @@ class Reader:
             lane.broken_at = lane.position
 
     def _answered_oddly(self, lane: Lane, code: int) -> None:
-        """The position is checked against the leader's log before anything more is read."""
+        """Handles a partition's error; the leader's log is checked before the next fetch."""
         self._source.trouble = f"{self._source.name}: Fetch {lane.partition}: {named(code)}"
         lane.source_leader = -1
         if verdict(code) is Verdict.FORBIDDEN:
@@ -260,7 +276,7 @@ class Reader:
     # -- leaders
 
     def _check_where_needed(self) -> None:
-        """Lanes whose source has another leader, or none, than when it was last checked."""
+        """Starts a check of each pipeline whose source leader differs from the one last checked."""
         for partition, task in list(self._checks.items()):
             if task.done():
                 task.result()
@@ -272,7 +288,7 @@ class Reader:
                 self._checks[partition] = asyncio.create_task(self._check(lane))
 
     def _is_gone(self, topic: str) -> bool:
-        """Deleted, and not just unknown to a broker that starts."""
+        """Returns True when the topic was deleted, and is not just unknown to a starting broker."""
         return self._source.missing_seconds(topic) >= MISSING_SECONDS_MAX
 
     async def _check(self, lane: Lane) -> None:
@@ -294,9 +310,9 @@ class Reader:
         except Answered as answer:
             if UNKNOWN_TOPIC not in answer.codes:
                 raise
-            return  # deleted just now: the metadata will tell
+            return  # just deleted: the metadata will show it
         if lane.position != position:
-            return  # what came meanwhile was not checked
+            return  # the position has moved, and the new one is not checked
         if found.loss and found.loss.kind is LossKind.SOURCE_DELETED and not self._is_gone(topic):
             await asyncio.sleep(RETRY_SECONDS)
             return

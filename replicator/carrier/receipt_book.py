@@ -1,4 +1,4 @@
-"""What a carrier shipped in an epoch, added up over its stints, as receipts in the end."""
+"""Receipt book: adds up what a carrier ships in an epoch, over all of its sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replicator.ledger.loss import Loss
 
 @dataclass(slots=True)
 class _Page:
-    """One partition's figures so far; a stint's lane is counted once, when it ends."""
+    """Figures of one partition so far; a pipeline is added once, when it ends."""
 
     source_begin: int | None = None
     source_end: int | None = None
@@ -52,7 +52,7 @@ class ReceiptBook:
         parked: Mapping[TopicPartition, Loss],
         waiting: Mapping[TopicPartition, str],
     ) -> None:
-        """A stint's lanes at its end, counted once however often they are noted."""
+        """Adds pipelines that have ended, each only once, and the reasons of other partitions."""
         for lane in lanes:
             if lane not in self._counted:
                 self._counted.add(lane)
@@ -63,37 +63,39 @@ class ReceiptBook:
             self._page(partition).reason = reason
 
     def parked(self, partition: TopicPartition, reason: str) -> None:
+        """Marks a partition as parked."""
         page = self._page(partition)
         page.state, page.reason = "parked", reason
 
     def resumed(self, partition: TopicPartition) -> None:
-        """It goes on, after an operator's word."""
+        """Marks a partition as no longer parked, after an operator's decision."""
         if partition in self._pages:
             self._pages[partition].state, self._pages[partition].reason = "unreleased", ""
 
     def left(self, partitions: Iterable[TopicPartition]) -> None:
-        """Whether they are still parked, their next carriers say."""
+        """Marks parked partitions as unreleased: their next carriers report the park."""
         for partition in partitions:
             if partition in self._pages and self._pages[partition].state == "parked":
                 self._pages[partition].state = "unreleased"
 
     def released(self, partitions: Iterable[TopicPartition]) -> None:
+        """Marks partitions as released."""
         for partition in partitions:
             page = self._page(partition)
             page.state, page.reason = "released", ""
 
     def receipts(self, now: float) -> list[Receipt]:
-        """One per partition assigned, or received since; `now` in unix seconds."""
+        """Returns one receipt per partition assigned or acquired since; `now` in unix seconds."""
         return [
             self._receipt(partition, self._page(partition), now)
             for partition in dict.fromkeys((*self._assignment.partitions, *self._pages))
         ]
 
     def carried(self, lanes: Iterable[Lane]) -> dict[TopicPartition, tuple[int, int]]:
-        """Records and bytes by partition, of all stints so far.
+        """Returns records and bytes by partition, over all sessions so far.
 
         Args:
-            lanes: of the stint that runs; those that ended are counted once all the same.
+            lanes: of the running session; those already added are not counted again.
         """
         found = {place: (page.records, page.bytes) for place, page in self._pages.items()}
         for lane in lanes:

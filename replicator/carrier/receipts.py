@@ -1,6 +1,6 @@
-"""Receipts: what one carrier shipped of one partition in one epoch, as values and as Arrow.
+"""Receipts: the amount that one carrier shipped of one partition in one epoch.
 
-They are the rows of the stream. Progress never depends on them: it is in the ledger.
+Receipts are the rows of the Spark stream. Progress never depends on them: it is in the ledger.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ STATES: tuple[State, ...] = ("released", "unreleased", "parked")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """One partition of one route under one carrier, from the epoch's begin to its end.
+    """Figures of one partition of one route under one carrier, for one epoch.
 
-    Offsets are half open: `source_begin` is the first one looked at, `source_end` the next one;
-    None when the carrier never held the partition. Target offsets are None when nothing was
-    shipped. Times are unix seconds.
+    Offset ranges are half open. `source_begin` is where the carrier began, `source_end` the next
+    source offset to carry; both are None if the carrier never held the partition. Target offsets
+    are None if nothing was shipped. Times are unix seconds.
     """
 
     route: str
-    """The route's name, as in west>east."""
+    """Name of the route, as in west>east."""
     topic: str
     partition: int
     carrier: int
@@ -37,19 +37,19 @@ class Receipt:
     target_end: int | None
     records: int
     bytes: int
-    """Of record batches as they stand in the target's log."""
+    """Size of the record batches as they stand in the target's log."""
     batches_unopened: int
     batches_opened: int
     state: State
-    """released: all is acked, the next carrier goes straight on. unreleased: the next one takes
-    over. parked: stopped with `reason` until an operator's word."""
+    """released: all batches are acknowledged, and the next carrier continues at once. unreleased:
+    the next carrier must take over. parked: stopped for `reason` until an operator decides."""
     reason: str
-    """Why it is parked, or why it was not to be had; else empty."""
+    """Reason why the partition is or was parked, or could not be acquired; empty otherwise."""
     began_at: float
     ended_at: float
 
     def __str__(self) -> str:
-        """For a log line."""
+        """Returns the text for a log line."""
         shipped = "never held"
         if self.source_end is not None:
             shipped = f"[{self.source_begin}, {self.source_end}) {self.records} records"
@@ -88,17 +88,17 @@ SPARK_TYPES = {
 
 
 def spark_schema() -> str:
-    """The same columns as Spark spells them."""
+    """Returns the columns of SCHEMA as a Spark DDL string."""
     return ", ".join(f"`{column.name}` {SPARK_TYPES[column.type]}" for column in SCHEMA)
 
 
 def to_arrow(receipts: Iterable[Receipt]) -> pa.RecordBatch:
-    """One row per receipt; the type of every column as SCHEMA has it."""
+    """Returns one row per receipt, with the column types of SCHEMA."""
     return pa.RecordBatch.from_pylist([_row(receipt) for receipt in receipts], schema=SCHEMA)
 
 
 def from_arrow(rows: pa.RecordBatch | pa.Table) -> list[Receipt]:
-    """The receipts that `to_arrow` wrote."""
+    """Returns the receipts that `to_arrow` wrote."""
     return [_receipt(row) for row in rows.to_pylist()]
 
 

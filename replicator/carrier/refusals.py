@@ -1,7 +1,8 @@
-"""Refusals of the target: which of a batch's records it will never take.
+"""Refusals of the target: finds the records of a batch that it will never accept.
 
-A broker takes a batch as a whole or not at all. The refused batch is packed anew, so that the
-records before the first refused one travel alone and arrive; then the refused ones are named.
+A broker accepts a batch as a whole or not at all. The refused batch is repacked, so that the
+records before the first refused one are sent alone and arrive. The refused records are then named
+(decision 0019).
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ BY_SIZE = (Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The answer to a batch that the target does not take.
+    """Answer to a batch that the target does not accept.
 
     Args:
-        records: indexes of the refused records, where the broker names them.
-        message: the broker's words.
+        records: indexes of the refused records, if the broker names them.
+        message: error text of the broker.
     """
 
     code: int
@@ -33,26 +34,28 @@ class Refusal:
     message: str = ""
 
     def loss(self, begin: int, end: int) -> Loss:
-        """Source offsets begin..end-1 are refused, each record of them."""
+        """Returns the loss of the source offsets begin..end-1, all of them refused."""
         detail = f"{named(self.code)}: {self.message}" if self.message else named(self.code)
         return Loss(LossKind.RECORDS_REFUSED, begin, end, detail)
 
 
 @dataclass(frozen=True, slots=True)
 class Repacked:
-    """The first `replaced` parcels of a lane become `parcels`: the same records in order."""
+    """Replacement of the first `replaced` batches of a pipeline: the same records in order."""
 
     replaced: int
     parcels: tuple[Parcel, ...]
 
 
 def next_step(parcels: Sequence[Parcel], refusal: Refusal, refused_bytes: float) -> Repacked | Loss:
-    """Returns the parcels to send instead; or the loss, once the first record is known to be
-    refused and how many of those behind it are.
+    """Returns the batches to send instead, or the loss.
+
+    The loss is returned once the first record is known to be refused, with the refused records
+    right behind it as far as known.
 
     Args:
-        parcels: of one partition, in order; the first was refused, and none of them appended.
-        refused_bytes: the smallest batch that the target refused for its size.
+        parcels: of one partition, in order; the first was refused, and none was appended.
+        refused_bytes: size of the smallest batch that the target refused for its size.
     """
     first = parcels[0]
     refused = sorted(index for index in set(refusal.records) if 0 <= index < first.count)
@@ -61,7 +64,7 @@ def next_step(parcels: Sequence[Parcel], refusal: Refusal, refused_bytes: float)
             return _by_names(parcels, refusal, refused, refused_bytes)
         return _by_trial(parcels, refusal)
     except BrokenBatch:
-        # Its CRC is right and its records cannot be read: nobody can take it apart.
+        # Its CRC is right but its records cannot be read, so it cannot be split.
         return refusal.loss(first.first_offset, first.next_offset)
 
 
@@ -76,8 +79,8 @@ def _by_names(
         len(refused) - 1,
     )
     if run == first.count and len(parcels) > 1:
-        # A batch with a refused record in it is never appended: sent with the records behind it,
-        # it says how far the refused ones reach, and one word of the operator is enough.
+        # A batch with a refused record is never appended. Sent together with the records behind it,
+        # its answer shows how far the refused records reach, so that one acceptance covers them.
         both = joined(first, parcels[1])
         if both and len(both.data) < refused_bytes:
             return Repacked(2, (both,))
@@ -85,7 +88,7 @@ def _by_names(
 
 
 def _by_trial(parcels: Sequence[Parcel], refusal: Refusal) -> Repacked | Loss:
-    """No record is named: halves of the batch are sent, and halves of those."""
+    """Halves the batch until single records are left: the broker names none."""
     first = parcels[0]
     if refusal.code == Code.UNSUPPORTED_COMPRESSION_TYPE and _codec(first):
         return Repacked(1, tuple(apart(first, (), codec=0)))
@@ -96,7 +99,7 @@ def _by_trial(parcels: Sequence[Parcel], refusal: Refusal) -> Repacked | Loss:
     parts = apart(first, (first.count // 2,))
     if not by_size:
         return Repacked(1, tuple(parts))
-    # All that is about as large: else each of them would be refused before it is halved.
+    # Batches behind it of similar size are halved too: each would be refused before it is halved.
     half = len(first.data) // 2
     for parcel in parcels[1:]:
         parts += _halves(parcel) if len(parcel.data) > half else (parcel,)
@@ -104,12 +107,12 @@ def _by_trial(parcels: Sequence[Parcel], refusal: Refusal) -> Repacked | Loss:
 
 
 def _end_of_large(parcels: Sequence[Parcel]) -> int:
-    """Source offset behind the first record and those behind it that are no smaller."""
+    """Returns the source offset behind the first record and later ones that are no smaller."""
     limit = len(parcels[0].data)
     end = parcels[0].next_offset
     for parcel in parcels[1:]:
         if len(parcel.data) < limit:
-            return end  # it may be taken as it is, however large its records are alone
+            return end  # the target may accept it as a batch, however large its records are alone
         try:
             for index, size in enumerate(sizes_alone(parcel)):
                 if size < limit:
@@ -134,7 +137,7 @@ def _codec(parcel: Parcel) -> int:
 
 
 def _offset(parcel: Parcel, index: int) -> int:
-    """Source offset of one of its records."""
+    """Returns the source offset of a record by its index."""
     for offset, count in parcel.spans:
         if index < count:
             return offset + index

@@ -1,4 +1,4 @@
-"""Releases: what a stint shall not take before whoever holds it has let go of it."""
+"""Releases: partitions that a carrier session may not acquire until their holders release them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from replicator.ledger.writer import base_id
 
 
 class Releases:
-    """Partitions that only certain entries allow to be acquired. It knows no clock and no ledger.
+    """Decides which partitions may be acquired, from their entries. It has no clock and no ledger.
 
     Args:
-        own_id: of the writer. What is held under it nobody else will release.
-        promise_seconds: so long it is waited for what another carrier was told to leave. Longer
-            than a living one takes for a batch that the target does not acknowledge.
+        own_id: returns our transactional id. Nobody else releases what is held under it.
+        promise_seconds: longest wait for another carrier's release. It exceeds the time that a live
+            carrier waits for an unacknowledged batch.
     """
 
     def __init__(self, own_id: Callable[[], str], promise_seconds: float) -> None:
@@ -25,30 +25,30 @@ class Releases:
         self._promised: dict[TopicPartition, float] = {}
         self._reclaimed: set[TopicPartition] = set()
         self._seen: dict[TopicPartition, float] = {}
-        """By partition that another holds, since when we know."""
+        """Time since when a partition is known to be held by another carrier."""
         self._heard = -inf
 
     @property
     def is_awaiting(self) -> bool:
-        """Whether something may soon be taken that may not be now."""
+        """True if a partition that cannot be acquired now may be soon."""
         return bool(self._promised) or any(at >= self._heard for at in self._seen.values())
 
     def heard(self, asked_at: float) -> None:
-        """The driver's word, as it was at that time or later, has been followed."""
+        """Notes that a driver command read at `asked_at` or later has been applied."""
         self._heard = asked_at
 
     def promise(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """Another carrier was told to leave them: theirs until then, or until its time is over."""
+        """Leaves partitions to carriers that must release them, for promise_seconds at most."""
         for partition in partitions:
             self._promised[partition] = now + self._promise_seconds
             self._reclaimed.discard(partition)
 
     def reclaim(self, partitions: Iterable[TopicPartition]) -> None:
-        """Ours only as long as they are held under our own id, by a writer before this one."""
+        """Allows acquiring partitions only while they are held under our own id."""
         self._reclaimed |= set(partitions)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """They have been taken, or nobody wants them any more."""
+        """Drops all rules for partitions that were acquired or are not wanted any more."""
         for partition in partitions:
             self._promised.pop(partition, None)
             self._reclaimed.discard(partition)
@@ -57,10 +57,10 @@ class Releases:
     def spared(
         self, entries: Mapping[TopicPartition, Entry | None], now: float
     ) -> set[TopicPartition]:
-        """Those that have not been left yet, and those that there is nothing to reclaim of.
+        """Returns the partitions that may not be acquired: not released yet, or nothing to reclaim.
 
-        Nor is anything taken by force upon a word that is older than the sight of who holds it: by
-        now it may be the holder's.
+        A holder that was first seen since the last applied driver command was read is never fenced:
+        a later command may have given it the partition.
         """
         for partition in [each for each, until in self._promised.items() if until < now]:
             del self._promised[partition]
@@ -76,7 +76,7 @@ class Releases:
         return partition in self._promised or seen >= self._heard
 
     def lost(self, spared: Collection[TopicPartition]) -> set[TopicPartition]:
-        """Those of them that were to be reclaimed: they have been released, or taken from us."""
+        """Returns the spared partitions that were to be reclaimed: this carrier has lost them."""
         return self._reclaimed & set(spared)
 
     def _is_held(self, entry: Entry | None, *, by_us: bool) -> bool:

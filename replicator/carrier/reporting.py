@@ -1,4 +1,4 @@
-"""Reports what a carrier does: rates, lag and counts, to Redis, for people and for the balancer."""
+"""Reporting of a carrier to Redis: rates, lag and counts, for operators and the balancer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from replicator.offsets.offset_feed import OffsetFeed
 
 
 class Reporting:
-    """One stint's.
+    """Reporter of one carrier session.
 
     Args:
-        book: has the counts of the stints before this one.
+        book: holds the counts of earlier sessions as well.
     """
 
     def __init__(
@@ -28,12 +28,12 @@ class Reporting:
         self._feed = feed
 
     async def report(self) -> None:
-        """All partitions as they are now."""
+        """Reports all partitions as they are now, and the counts."""
         lanes = self._lanes.values()
         self._feed.report(self._pace.reports(lanes, self._scribe.parked, time.time()))
         self.count()
 
     def count(self) -> None:
-        """All that was counted so far; also once the stint has ended."""
+        """Reports the counts so far; also called when the session has ended."""
         tally = self._book.tally
         self._feed.count(tally.id, tally.totals(self._book.carried(self._lanes.values())))

@@ -1,7 +1,7 @@
-"""An operator's word that records of a partition are mirrored once more, from an earlier offset on.
+"""Rewind: an operator has records of a partition mirrored again, from an earlier offset on.
 
-Nothing else in Sluice makes duplicates; here somebody asked for them. The partition has to be
-paused: its entry must be one that waits for its next carrier.
+Nothing else in Sluice makes duplicates; here an operator asks for them. The partition must be
+paused: its entry has to be released and waiting for its next carrier.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class CannotRewind(Exception):
 
 
 class PartlyRewound(Exception):
-    """Some partitions were rewound, and then one could not be; the text says which."""
+    """Some partitions were rewound and then one failed; the text names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """One partition's.
+    """Rewind of one partition.
 
     Args:
-        was_at, goes_on_at: source offsets: what lies between is mirrored again.
+        was_at, goes_on_at: source offsets; the records between them are mirrored again.
     """
 
     partition: TopicPartition
@@ -44,7 +44,7 @@ class Rewound:
 
 
 class Rewind:
-    """Looks where partitions would go on, and has them go on there."""
+    """Finds the offsets at which partitions would continue, and makes them continue there."""
 
     def __init__(self, appliance: Appliance, route: Route):
         self._timeout_ms = appliance.replicator.transaction_timeout_ms
@@ -53,7 +53,11 @@ class Rewind:
         self._ledger = Ledger(self._target, route)
 
     async def open(self, topic: str) -> None:
-        """Raises Unreachable."""
+        """Connects to both clusters.
+
+        Raises:
+            Unreachable: no broker of a cluster answers.
+        """
         await asyncio.gather(self._source.open([topic]), self._target.open([topic]))
 
     async def close(self) -> None:
@@ -61,14 +65,15 @@ class Rewind:
 
     @property
     def trouble(self) -> str:
-        """What does not answer just now."""
+        """Problems of the clusters that do not answer at present."""
         found = filter(None, (self._source.trouble, self._target.trouble))
         return "; ".join(found) or "no answer yet"
 
     async def partitions(self, topic: str, numbers: Collection[int]) -> list[TopicPartition]:
-        """Those of the topic that were ever mirrored, or of them these.
+        """Returns the partitions with these numbers; without numbers, all that were ever mirrored.
 
-        Raises CannotRewind where one of these, or all, never were.
+        Raises:
+            CannotRewind: one of them, or the whole topic, was never mirrored.
         """
         adopted = await self._ledger.witnessed(topic)
         unknown = [str(number) for number in numbers if number >= adopted]
@@ -78,18 +83,21 @@ class Rewind:
         return [TopicPartition(topic, number) for number in sorted(numbers) or range(adopted)]
 
     async def look(self, partitions: Collection[TopicPartition], to: Start) -> list[Rewound]:
-        """What would be mirrored again.
+        """Returns the rewinds without doing them.
 
-        Raises CannotRewind where a partition is not paused, or would not go back.
+        Raises:
+            CannotRewind: a partition is not paused, or would not go back.
         """
         entries = await self._ledger.read(partitions)
         return [await self._rewound(each, entries.get(each), to) for each in partitions]
 
     async def rewind(self, partitions: Collection[TopicPartition], to: Start) -> list[Rewound]:
-        """They go on there as soon as they are carried again.
+        """Rewinds the partitions; they continue at the new offset once they are carried again.
 
-        Raises CannotRewind or Fenced, a carrier has just taken it: nothing was changed; or
-        PartlyRewound: those before it in order are rewound, and no others.
+        Raises:
+            CannotRewind: a partition cannot be rewound; nothing was changed.
+            Fenced: a carrier has just acquired the partition; nothing was changed.
+            PartlyRewound: the partitions before the failing one are rewound, and no others.
         """
         await self.look(partitions, to)
         done: list[Rewound] = []
@@ -112,16 +120,19 @@ class Rewind:
             target_offset=await self._target.log_end(*partition),
             source_epoch=-1,
             gaps=(),
-            # Where a record landed last is what the offset map says from now on.
+            # The later runs, of the rewound records, must overrule the earlier ones in the offset
+            # map.
             losses=entry.losses + 1,
         )
         await self._ledger.replace(holder, {partition: entry}, {partition: earlier})
         return rewound
 
     async def _held(self, partition: TopicPartition) -> tuple[Writer, Entry]:
-        """The entry, and a writer of the transactional id that it names: no other writer can
-        replace it. A carrier that takes and releases the entry before the id is opened leaves
-        another id in it; that one is opened next."""
+        """Returns the entry, and a fenced committer of the transactional id that it names.
+
+        No other committer can replace the entry. If a carrier acquires and releases it before the
+        id is opened, the entry names another id, which is opened next.
+        """
         entry = self._checked(partition, (await self._ledger.read([partition])).get(partition))
         while True:
             name = entry.transactional_id
@@ -153,7 +164,11 @@ class Rewind:
         return Rewound(partition, entry.source_offset, offset)
 
     def _checked(self, partition: TopicPartition, entry: Entry | None) -> Entry:
-        """The entry. Raises CannotRewind where it does not wait for its next carrier."""
+        """Returns the entry.
+
+        Raises:
+            CannotRewind: the entry does not wait for its next carrier.
+        """
         if entry is None:
             raise CannotRewind(f"{_shown(partition)}: the ledger has no entry; see accept-loss")
         if entry.parked:

@@ -1,7 +1,7 @@
-"""Keeps the ledger and the runs of one carrier's lanes: what is told, committed, parked, released.
+"""Progress committer of one carrier: publishes runs; commits, parks and releases ledger entries.
 
-Order matters: runs are on disk before an entry passes them, an entry is committed before anything
-behind a gap is sent.
+The order matters. Runs are on disk before an entry that passes them is committed. An entry that
+covers a gap is committed before any batch behind the gap is sent.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ RETRY_SECONDS = 0.5
 
 
 class Scribe:
-    """Writes down what a carrier did.
+    """Commits the progress of a carrier.
 
     Args:
-        lanes: of the carrier; parked ones are taken out of it here.
+        lanes: of the carrier; parked and released pipelines are removed from it here.
     """
 
     def __init__(
@@ -49,9 +49,10 @@ class Scribe:
         feed: OffsetFeed,
     ):
         self.parked: dict[TopicPartition, Loss] = {}
-        """What was parked while it was carried, and why; who takes it again takes it out."""
+        """Partitions that were parked while carried, with the loss; an acquisition removes them
+        again."""
         self.publishing: asyncio.Future[None] | None = None
-        """The publisher's start, awaited before the first runs are told."""
+        """Start of the publisher, awaited before the first runs are published."""
         self._ledger = ledger
         self._writer = writer
         self._target = target
@@ -60,23 +61,25 @@ class Scribe:
         self._feed = feed
         self._lock = asyncio.Lock()
         self._is_torn = False
-        """Partitions were being handed over and it is not known whether they were: released once
-        more, they would be so over their next carrier's entries."""
+        """True if the outcome of a hand-over is unknown. Releasing its partitions again could
+        overwrite the entries of their next carriers."""
         self._telling = asyncio.Lock()
 
     def shown_parked(self) -> dict[TopicPartition, str]:
-        """What was parked while it was carried, and why."""
+        """Returns the partitions that were parked while carried, with the reason as text."""
         return {partition: str(loss) for partition, loss in self.parked.items()}
 
     # -- runs
 
     async def tell(self) -> None:
-        """Put the runs gathered so far on disk, then hand them to Redis. Also those that another
-        call is just putting there: when this one returns, all of them are."""
+        """Publishes all buffered runs to the runs topic, then hands them to Redis.
+
+        On return, runs that a concurrent call was publishing are on disk as well.
+        """
         await self._tell(list(self._lanes.values()))
 
     async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, Stretch]]) -> None:
-        """Runs that a takeover found."""
+        """Publishes the runs that a takeover found in the target's log."""
         async with self._telling:
             await self._publish(
                 [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
@@ -111,9 +114,15 @@ class Scribe:
     # -- entries
 
     async def commit(self, lanes: Iterable[Lane], *, even_unchanged: bool = False) -> bool:
-        """Commit the entries of lanes as they are now; raises Fenced.
+        """Commits the current entries of pipelines, after their runs.
 
-        Returns: whether any was committed.
+        Skips pipelines that are no longer carried. Unless `even_unchanged`, also skips unchanged
+        entries and settling pipelines.
+
+        Returns True when entries were committed.
+
+        Raises:
+            Fenced: another producer has taken over the transactional id.
         """
         async with self._lock:
             statements = {
@@ -136,16 +145,18 @@ class Scribe:
             return bool(done)
 
     async def park(self, lane: Lane, loss: Loss) -> bool:
-        """Stop a lane for good; the others go on. What is in flight may still land: the entry
-        stays HELD, so whoever goes on reads the tail.
+        """Parks one pipeline; the others continue.
 
-        Returns: whether it was ours to stop.
+        Batches in flight may still land, so the entry stays HELD and the next carrier reads the
+        tail.
+
+        Returns False if the carrier no longer had the partition.
         """
         async with self._lock:
-            # Released meanwhile, it is no longer ours to write of.
+            # A partition released meanwhile has an entry that is no longer ours to write.
             if self._lanes.get(lane.partition) is not lane:
                 return False
-            # First: what lands while runs are told is left to whoever reads the tail.
+            # Taken before the runs are published: the next carrier finds later records in the tail.
             entry = lane.statement().entry
             await self._tell([lane])
             del self._lanes[lane.partition]
@@ -155,10 +166,12 @@ class Scribe:
             return True
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
-        """Release the lanes that are empty, all in one transaction; the others stay HELD.
+        """Releases the empty pipelines in one transaction; the others stay HELD.
+
+        Returns the partitions that are known to be released.
 
         Args:
-            transactional_id: under which they wait for their next carrier.
+            transactional_id: id that the released entries name; their next carrier opens it.
         """
         async with self._lock:
             if self._is_torn:
@@ -166,12 +179,16 @@ class Scribe:
             return await self._release(dict.fromkeys(self._lanes, transactional_id)) or set()
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
-        """The same with only some of them, each under an id that its next carrier opens. What the
-        target does not show any more stays.
+        """Releases the empty ones among these pipelines in one transaction.
 
+        Partitions that the target's metadata no longer shows are left out. Returns the released
+        partitions.
+
+        Args:
+            ids: by partition, the transactional id that its next carrier opens.
         Raises:
-            StartOver: they may have been released, or some of them: other carriers may have them
-                already, so it may not be tried again.
+            StartOver: all or some of them may have been released. Other carriers may hold them
+                already, so the release must not be retried.
         """
         async with self._lock:
             shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
@@ -186,8 +203,9 @@ class Scribe:
             return done
 
     async def _release(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition] | None:
-        """What was released; None: perhaps some of it."""
-        # First: a lane that becomes empty while runs are told has landed some that were not.
+        """Returns the released partitions; None if an unknown part of them was released."""
+        # Selected before the runs are published: a pipeline that becomes empty meanwhile has landed
+        # records whose runs are not published.
         lanes = [self._lanes[place] for place in ids if self._may_be_released(place)]
         entries = {lane.partition: lane.released(ids[lane.partition]) for lane in lanes}
         await self.tell()
@@ -207,8 +225,11 @@ class Scribe:
         entries: Mapping[TopicPartition, Entry],
         write: Callable[[Writer, Mapping[TopicPartition, Entry]], Awaitable[None]],
     ) -> set[TopicPartition] | None:
-        """Gives what was committed; None: perhaps some of it. One deleted topic of the target must
-        not hold up all other entries, so what the metadata no longer shows is left out."""
+        """Commits the entries of topics that the target's metadata shows.
+
+        A deleted target topic must not hold up the entries of all others. Returns the committed
+        partitions; None if an unknown part of them was committed.
+        """
         known = {p: entry for p, entry in entries.items() if self._target.topic(p.topic)}
         if known:
             try:

@@ -1,7 +1,7 @@
-"""The target side of a carrier, towards one broker: produce requests, a few of them in flight.
+"""Target side of a carrier for one broker: produce requests, a few of them in flight.
 
-A request that fails is never patched up alone: the window is drained, and everything not
-acknowledged goes again, the same bytes in the same order.
+A failed request is never repeated alone. The window is drained first; then all unacknowledged
+batches are sent again, the same bytes in the same order.
 """
 
 from __future__ import annotations
@@ -29,28 +29,30 @@ from replicator.ledger.loss import Loss, LossKind
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
 SILENCE_SECONDS_MAX = 60.0
-"""Far below the brokers' producer.id.expiration.ms. Counted also while the process is stopped."""
+"""Longest silence before `prove` is required again. It is far below the brokers'
+producer.id.expiration.ms, and time in which the process is stopped counts."""
 REMEMBERED_SECONDS = 3600.0
-"""A broker forgets a producer once the newest of its records is older than
-producer.id.expiration.ms: for records younger than this, it surely remembers what it took."""
+"""Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of
+its records is older than producer.id.expiration.ms."""
 
 Shipment = list[tuple[Lane, Unit]]
 
 
 class Sender:
-    """Ships the lanes that one target broker leads.
+    """Ships the pipelines that one target broker leads.
 
     Args:
-        node: the broker.
-        lanes: of the carrier; the busy ones are read anew each time.
-        producer_id: of the carrier's writer.
+        node: id of the broker.
+        lanes: of the carrier; the busy ones are read again in each round.
+        producer_id: of the carrier.
         window: requests in flight at most; the broker remembers five batches of a producer.
-        prove: commits the entries of lanes, which only a writer not fenced can do; False: it
-            could commit none. Awaited before anything is sent over a new connection or after a
-            long silence: a zombie whose fence the broker has forgotten gets no further.
-        uncovered: called when a lane waits for a gap to be covered by an entry.
-        park: called with a lane whose target does not take or no longer holds its records.
-        shipped: called with each batch that is acknowledged.
+        timeout_ms: of a produce request.
+        prove: commits the entries of pipelines, which only an unfenced producer can do; returns
+            False if it committed none. Awaited before the first batch on a new connection and after
+            a long silence. It stops a zombie producer even if the broker has forgotten its fence.
+        uncovered: called when a pipeline waits for an entry that covers a gap.
+        park: called with a pipeline whose target refuses or no longer holds its records.
+        shipped: called with each acknowledged batch.
     """
 
     def __init__(
@@ -87,10 +89,10 @@ class Sender:
         self._spoke_at = -SILENCE_SECONDS_MAX
 
     async def run(self) -> None:
-        """Until cancelled.
+        """Sends until cancelled.
 
         Raises:
-            Fenced, StartOver, Forbidden, Answered: the writer cannot go on.
+            Fenced, StartOver, Forbidden, Answered: the producer cannot go on.
         """
         self.wake.set()
         try:
@@ -105,7 +107,7 @@ class Sender:
                 self._connection.close()
 
     async def _round(self) -> None:
-        """Send until nothing is ready or the window is full."""
+        """Sends until nothing is ready or the window is full."""
         while True:
             self._raise_failures()
             if self._must_rewind:
@@ -126,7 +128,7 @@ class Sender:
             else:
                 self._send(self._connection, ready)
 
-    # -- what is sent
+    # -- sending
 
     def _ready(self) -> list[Lane]:
         ready = []
@@ -139,7 +141,7 @@ class Sender:
             if not lane.is_ready(self._window):
                 continue
             if lane.in_flight and lane.sender != self.node:
-                continue  # the former leader's sender still has answers to come, or a rewind
+                continue  # the sender of the former leader still awaits answers, or must rewind
             ready.append(lane)
         return ready
 
@@ -148,7 +150,7 @@ class Sender:
         return [lane for lane, leader in leaders if leader and leader.node == self.node]
 
     def _send(self, connection: Connection, ready: list[Lane]) -> None:
-        # Start elsewhere each time: when a request is full, the same lanes must not wait again.
+        # Rotates the start, so that a full request does not make the same pipelines wait each time.
         self._turn = (self._turn + 1) % len(ready)
         shipment: Shipment = []
         batches: dict[tuple[str, UUID], list[Produced]] = {}
@@ -164,11 +166,10 @@ class Sender:
             topic_id = lane.entry.target_topic or UUID(int=0)
             batches.setdefault((topic, topic_id), []).append((number, unit.parcel.data))
         request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
-        # Counted from what was sent: an answer that waited while the process stood still would
-        # make a silence look short.
+        # Set at the send: an answer that waited while the process was stopped would hide a silence.
         self._spoke_at = time.monotonic()
         try:
-            # Written at the call: the order of calls is the order on the wire.
+            # `send` writes at once, so the order of calls is the order on the wire.
             answer = connection.send(request)
         except (OSError, KafkaError) as error:
             self._lost(error)
@@ -188,7 +189,7 @@ class Sender:
                 self._requests.discard(task)
                 task.result()
 
-    # -- what is answered
+    # -- answers
 
     async def _answered(self, answer: Awaitable[Any], shipment: Shipment) -> None:
         try:
@@ -230,7 +231,7 @@ class Sender:
         self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
         answer = verdict(code)
         if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not lane.is_head(unit):
-            self._must_rewind = True  # the echo of the trouble of a batch before it
+            self._must_rewind = True  # caused by the failure of an earlier batch
         elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             await self._out_of_order(lane, unit)
         elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
@@ -238,7 +239,7 @@ class Sender:
             lane.target_leader = -1
             unit.is_in_doubt |= may_have_appended(code)
         elif answer is Verdict.POISON:
-            # Nothing is done about it before all that is in flight is answered.
+            # Handled in `_recover`, once all requests in flight are answered.
             self._must_rewind = True
             unit.is_in_doubt |= may_have_appended(code)
             unit.refusal = Refusal(code, outcome.refused_records, outcome.message)
@@ -248,12 +249,13 @@ class Sender:
             raise raised(f"{self._target.name}: Produce {lane.partition}", [code])
 
     async def _out_of_order(self, lane: Lane, unit: Unit) -> None:
-        """All before it was acknowledged, and the broker does not know that."""
+        """Handles a sequence error of the first unacknowledged batch."""
         states = await self._target.producer_states(*lane.partition)
         state = states.get(self._producer_id)
         if state is None or lane.entry.landed_up_to(state.last_sequence):
-            # Forgotten, or landed without an answer: a broker that starts again remembers only the
-            # last batch, so an earlier one of the window is no duplicate to it. Read the tail.
+            # The broker forgot the producer, or records landed unanswered. A restarted broker
+            # remembers only the last batch, so an earlier one of the window is no duplicate to it.
+            # A takeover must read the tail.
             question = f"{self._target.name}: Produce {lane.partition}"
             raise StartOver(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
         found = await inspect_target(self._target, lane.partition, lane.entry)
@@ -261,7 +263,7 @@ class Sender:
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
         await self._park(lane, found.loss or unseen)
 
-    # -- what went wrong
+    # -- recovery
 
     def _lost(self, error: BaseException) -> None:
         self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"
@@ -272,7 +274,7 @@ class Sender:
         self.wake.set()
 
     async def _recover(self) -> None:
-        """Drain the window, rewind, and look again who leads."""
+        """Drains the window, rewinds, and refreshes the leaders."""
         while self._requests:
             await asyncio.wait(self._requests)
             await asyncio.sleep(0)
@@ -281,7 +283,8 @@ class Sender:
         for lane in list(self._lanes.values()):
             if lane.sender == self.node:
                 if lane.newest_in_doubt_ms < forgotten_before_ms:
-                    # Sent again, they might be taken again: let a takeover see what has landed.
+                    # Sent again, they might be appended twice: a takeover must find what has
+                    # landed.
                     raise StartOver(
                         f"{self._target.name}: Produce {lane.partition}: not answered, and the "
                         "records are so old that the broker may have forgotten them"
@@ -301,11 +304,11 @@ class Sender:
         self.wake.set()
 
     async def _heed_refusal(self, lane: Lane) -> None:
-        """Packs a refused batch at the lane's front anew, or parks the lane before its records."""
+        """Repacks a refused batch at the front of a pipeline, or parks the pipeline before it."""
         units = lane.queued()
         refusal = units[0].refusal if units else None
         for unit in units:
-            # Behind a batch that was not taken, a refusal is only one of what is to be sent again.
+            # A refusal behind a failed batch is dropped: that batch is sent and answered again.
             unit.refusal = None
         if refusal is None:
             return
@@ -324,7 +327,7 @@ class Sender:
 
     async def _connect(self) -> None:
         if self._requests:
-            # Answers of the old connection are still to come, or will not come any more.
+            # Requests of the old connection are still unanswered.
             self._must_rewind = self._must_reconnect = True
             return
         try:
@@ -333,7 +336,7 @@ class Sender:
             self._lost(error)
             return
         if self._was_connected:
-            # The broker may have come back with less than it had, before that shows in its epochs.
+            # A restarted broker may have lost records before its leader epoch shows it.
             for lane in self._led():
                 lane.target_leader = -1
         self._was_connected = True
@@ -359,7 +362,7 @@ class Sender:
         return leader is not None and leader.epoch == lane.target_leader
 
     async def _check(self, lanes: list[Lane]) -> None:
-        """A new leader must still hold what the old one acknowledged, before it gets more."""
+        """Checks that new leaders still hold the acknowledged records, before they get more."""
         await self._target.try_refresh()
         for lane in lanes:
             if lane.in_flight:

@@ -1,4 +1,4 @@
-"""The senders of a stint: one for each target broker that leads something of ours."""
+"""Senders of a carrier session: one for each target broker that leads a carried partition."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LOOK_SECONDS = 0.05
 
 
 class Senders:
-    """Starts them as brokers come to lead, and ends them together.
+    """Starts senders as brokers become leaders, and ends all of them.
 
     Args:
-        made: a sender for a broker's number.
+        made: builds the sender for a broker id.
     """
 
     def __init__(self, target: Cluster, lanes: Lanes, made: Callable[[int], Sender]):
@@ -26,15 +26,15 @@ class Senders:
         self._made = made
         self.running: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         self.took = asyncio.Event()
-        """Set when lanes were added: they are not to wait for the next look."""
+        """Set when pipelines were added, so that they do not wait for the next round."""
 
     def wake(self) -> None:
-        """There is something to send."""
+        """Wakes all senders: there are batches to send."""
         for sender, _ in self.running.values():
             sender.wake.set()
 
     async def run(self) -> None:
-        """Until cancelled; raises what ends one of them. Ends none: `end` does."""
+        """Runs until cancelled; raises the error of a failed sender. `end` stops the senders."""
         while True:
             leaders = (self._target.leader(*partition) for partition in self._lanes)
             for node in {leader.node for leader in leaders if leader} - self.running.keys():
@@ -49,7 +49,7 @@ class Senders:
                     await self.took.wait()
 
     async def end(self) -> None:
-        """All of them, where they stand."""
+        """Cancels all senders at once."""
         tasks = [task for _, task in self.running.values()]
         for task in tasks:
             task.cancel()

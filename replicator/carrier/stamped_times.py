@@ -1,5 +1,4 @@
-"""Timestamps that the target gave to a batch: a topic with LogAppendTime takes ours, and changes
-them without an error."""
+"""Detection of replaced timestamps: a topic with LogAppendTime changes ours without an error."""
 
 from __future__ import annotations
 
@@ -14,16 +13,16 @@ DETAIL = (
 
 
 def stamped_times(lane: Lane, unit: Unit, log_append_time_ms: int) -> Loss | None:
-    """Returns the loss of timestamps that an acknowledgement tells of, if any.
+    """Returns the loss of timestamps that an acknowledgement reveals, if any.
 
     Args:
-        unit: in flight, and not acknowledged by this answer yet.
-        log_append_time_ms: of the answer.
+        unit: in flight; not yet acknowledged by this answer.
+        log_append_time_ms: of the answer; negative if the topic keeps our timestamps.
     """
     if log_append_time_ms < 0:
         return None
-    # For a duplicate the broker answers the largest timestamp of what it has in the log, whatever
-    # the topic's type: our own one says that nothing was changed.
+    # For a duplicate the broker answers the largest timestamp of the batch in its log, whatever the
+    # topic's timestamp type. A value equal to ours proves no replacement.
     largest = header_at(unit.parcel.data).max_timestamp
     if unit.is_in_doubt and log_append_time_ms == largest:
         return None

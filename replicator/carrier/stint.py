@@ -1,9 +1,9 @@
-r"""A carrier's stint: one writer's time, from InitProducerId to its release or to what fenced it.
+r"""Carrier session: the work under one producer id and epoch, until it is released or fenced.
 
-    Taking -> lanes -> Reader -> lanes -> Sender (one per target broker)
-                                    \-> Scribe: runs, then entries
+    acquisition -> pipelines -> reader -> pipelines -> sender (one per target broker)
+                                                  \-> progress committer: runs, then entries
 
-The parts know each other only through the lanes.
+The parts know each other only through the pipelines.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MOVE_UP_PATIENCE_SECONDS = 5.0
 
 
 class Stint:
-    """One writer's time: from InitProducerId to its release, or to what fenced it."""
+    """Work under one producer id and epoch, from InitProducerId to the release or a fence."""
 
     def __init__(self, appliance: Appliance, assignment: Assignment, book: ReceiptBook):
         settings = appliance.replicator
@@ -162,10 +162,11 @@ class Stint:
         )
 
     async def run(self) -> None:
-        """Until the epoch is over and everything that could be released is.
+        """Runs until the epoch is over and everything that could be released is released.
 
         Raises:
-            OtherTerm, Fenced, StartOver, Answered, Unreachable.
+            OtherTerm: another driver is active, and no partition is held.
+            Fenced, StartOver, Answered, Unreachable: the session cannot continue.
         """
         complaining = _started(
             trouble.watch(self._source, self._source_trouble),
@@ -179,7 +180,7 @@ class Stint:
         except TimeoutError:
             if not limit.expired():
                 raise
-            # The epoch is over, and nothing was taken.
+            # The epoch ended before anything was acquired.
         finally:
             for task in complaining:
                 task.cancel()
@@ -193,14 +194,15 @@ class Stint:
             await asyncio.sleep(self._settings.word_poll_seconds)
         if self._over.is_set():
             return
-        # Needed for the first run only, and slow: nothing waits for it before.
+        # Started in the background: it is slow, and nothing needs it before the first runs.
         self._publishing = asyncio.create_task(self._publisher.start())
         self._scribe.publishing = self._publishing
         topics = self._following.topics
         await together(self._source.open(topics), self._feed.start(), self._writer.open())
         while self._writer.epoch >= self._settings.producer_epoch_max:
-            # Near the epoch's end the broker would give another producer id, whose markers fence
-            # nobody: go on under another transactional id long before.
+            # Near the maximum producer epoch the broker would assign another producer id. Its
+            # markers would not fence the old one, so the session changes the transactional id well
+            # before.
             await self._writer.rotated().open()
 
     async def _live(self) -> None:
@@ -238,11 +240,11 @@ class Stint:
     async def _drain(
         self, filling: Sequence[asyncio.Task[None]], emptying: Sequence[asyncio.Task[None]]
     ) -> None:
-        """Let what may have landed be acknowledged, then release what is clear.
+        """Waits for the batches that may have landed, then releases the empty pipelines.
 
         Args:
-            filling: bring more; ended at once.
-            emptying: send, commit and watch; needed to the end.
+            filling: tasks that add partitions or records; cancelled at once.
+            emptying: tasks that send, commit and watch; needed until the end.
         """
         for task in filling:
             task.cancel()
@@ -272,7 +274,7 @@ class Stint:
     async def _close(self) -> None:
         self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
         if self._publishing:
-            # Cut short, it would leave connections that nobody closes.
+            # A start that is cancelled leaves connections that nobody closes.
             await asyncio.wait([self._publishing], timeout=CLOSE_SECONDS)
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)
@@ -293,7 +295,7 @@ class Stint:
             await act()
 
     async def _keep_ledger(self) -> None:
-        """Commit entries: at once where a gap waits to be covered, else now and then."""
+        """Commits entries: at once where a gap must be covered, else by time and bytes shipped."""
         bytes_max = self._settings.ledger_mib << 20
         last = moved_up = time.monotonic()
         while True:
@@ -322,11 +324,14 @@ class Stint:
                 self._senders.wake()
 
     async def _move_up(self, lanes: list[Lane]) -> None:
-        """Idle lanes of a busy target partition: a takeover need not read what others appended."""
+        """Raises the target offsets of idle pipelines to the ends of the target's logs.
+
+        A takeover then need not read what other producers appended.
+        """
         for lane in lanes:
             lane.rest()
         idle = [lane for lane in lanes if lane.is_empty and self._target.leader(*lane.partition)]
-        # A partition that loses its leader just now must not hold up all other entries.
+        # A partition that is just losing its leader must not hold up the entries of all others.
         with suppress(TimeoutError):
             async with asyncio.timeout(MOVE_UP_PATIENCE_SECONDS):
                 asked = (self._target.log_end(*lane.partition) for lane in idle)
@@ -336,13 +341,19 @@ class Stint:
                 lane.moved_up(end)
 
     async def _heed_word(self) -> bool:
-        """Whether our driver's word, or that of one after it, was heard."""
+        """Applies the driver command.
+
+        Returns False if no command of our driver or a later one can be read yet.
+
+        Raises:
+            OtherTerm: another driver is active, and no partition is held.
+        """
         asked_at = time.monotonic()
         word = await read_word(self._target, self._assignment.route.target)
         term = self._assignment.term
         if word is None or word.term.is_before(term):
-            # We were sent by a driver that had spoken: a coordinator that has just moved may not
-            # know it yet.
+            # Our driver published a command before it started this carrier. A coordinator that has
+            # just moved may not know it yet.
             return False
         if word.term != term:
             if not self._lanes:
@@ -362,7 +373,7 @@ class Stint:
     def _target_trouble(self, text: str) -> None:
         log.warning("event=target-trouble route=%s carrier=%d: %s", *self._book.who, text)
 
-    # -- what the parts ask of each other
+    # -- callbacks of the parts
 
     def _taken(self) -> None:
         self._reader.changed.set()
@@ -396,7 +407,7 @@ class Stint:
         return await self._scribe.commit(lanes, even_unchanged=True)
 
     async def _look_around(self) -> None:
-        """Metadata is read again after errors; this is for changes that cause none."""
+        """Refreshes metadata for changes that cause no errors; errors refresh it by themselves."""
         await asyncio.gather(self._source.try_refresh(), self._target.try_refresh())
 
 

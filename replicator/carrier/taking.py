@@ -1,4 +1,4 @@
-"""Taking: a stint acquires what it is assigned, and asks again for what it cannot have."""
+"""Acquisition: a carrier session acquires its partitions, and retries those it cannot have."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS = 1.0
 PROMISED_ASK_SECONDS = (0.02, 0.08)
-"""At random between these: takers of what one carrier released shall not all come at once."""
+"""Range of the random pause between attempts while a release is awaited. Carriers that await the
+same carrier thus do not all acquire at once."""
 REFRESH_SECONDS = 0.5
 WAITED_LONG_SECONDS = 5.0
 
 
 class Taking:
-    """What of an assignment is not carried: wanted, waited for, or parked.
+    """Acquires the assigned partitions that are not carried: wanted, waiting or parked ones.
 
     Args:
-        takeover: acquires.
-        releases: what is not to be acquired yet.
-        ends: both clusters, asked for fresh metadata while something waits.
-        lanes: get what is taken.
-        taken: called when they got some.
+        takeover: acquires partitions from the ledger.
+        releases: decides which partitions may not be acquired yet.
+        ends: source and target; their metadata is refreshed while a partition waits.
+        lanes: receives a pipeline for each acquired partition.
+        taken: called after pipelines were added.
     """
 
     def __init__(
@@ -58,38 +59,50 @@ class Taking:
         self._book = book
         self._taken = taken
         self.waiting: dict[TopicPartition, str] = {}
+        """Partitions still to be acquired, with the reason of the last failure (empty: none)."""
         self.stopped: dict[TopicPartition, str] = {}
+        """Parked partitions, with the reason."""
         self._waiting_since: dict[str, float] = {}
         self.is_taking = False
-        """Something may have been committed that is not known to be held yet."""
+        """True while an acquisition runs: it may have committed entries whose pipelines do not
+        exist yet."""
         self._refreshed_at = 0.0
         self._wanting = asyncio.Event()
 
     def want(self, partitions: Iterable[TopicPartition]) -> None:
-        """To be acquired."""
+        """Adds partitions to be acquired."""
         self.waiting |= dict.fromkeys(partitions, "")
         self._wanting.set()
 
     def await_release(self, partitions: Iterable[TopicPartition]) -> None:
-        """To be acquired once the carriers that were told to leave them have; or, should one of
-        them not do so in time, from it."""
+        """Adds partitions to be acquired once their carriers have released them.
+
+        A carrier that does not release in time is fenced.
+        """
         wanted = list(partitions)
         self._releases.promise(wanted, time.monotonic())
         self.want(wanted)
 
     def reclaim(self, partitions: Iterable[TopicPartition]) -> None:
-        """To be acquired as long as they are held under our own id, by a writer before this one:
-        another carrier waits for them, and only we can release them."""
+        """Adds partitions to be acquired only while they are held under our own transactional id.
+
+        An earlier session or an unanswered commit left them HELD. Another carrier may wait for
+        them, and only this carrier can release them.
+        """
         wanted = list(partitions)
         self._releases.reclaim(wanted)
         self.want(wanted)
 
     def heard(self, asked_at: float) -> None:
-        """What the driver's word was at that time or later has been followed."""
+        """Notes that a driver command has been applied.
+
+        Args:
+            asked_at: monotonic seconds; the command was read at that time or later.
+        """
         self._releases.heard(asked_at)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Not wanted any more."""
+        """Drops partitions that are no longer to be acquired."""
         unwanted = list(partitions)
         self._releases.forget(unwanted)
         for partition in unwanted:
@@ -99,16 +112,16 @@ class Taking:
         self._book.left(unwanted)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
-        """It was carried, and has been parked."""
+        """Notes that a carried partition has been parked, and retries it."""
         self.stopped[partition] = reason
         self._wanting.set()
         self.say_parked(partition, reason)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Acquires until cancelled."""
         while True:
-            # What is parked is asked for again too: an operator's word shall not wait for the
-            # epoch's end.
+            # Parked partitions are retried too, so that an operator's decision takes effect within
+            # the epoch.
             await self._wanting.wait()
             self.is_taking = True
             await self._take()
@@ -118,7 +131,7 @@ class Taking:
                     await self._refresh()
                 await asyncio.sleep(random.uniform(*PROMISED_ASK_SECONDS))
                 continue
-            # Others may have been parked meanwhile.
+            # `stop` may have added a partition during the attempt.
             if not (self.waiting or self.stopped):
                 self._wanting.clear()
                 continue
@@ -144,7 +157,7 @@ class Taking:
             is_told = partition in self._scribe.parked or self.stopped.get(partition) == reason
             if not is_told:
                 self.say_parked(partition, reason)
-        # What was wanted or forgotten meanwhile was not asked for.
+        # Partitions that were added or dropped during the attempt were not part of it.
         new = {each: "" for each in self.waiting if each not in asked}
         gone = asked - self.waiting.keys() - self.stopped.keys()
         left = {**dict.fromkeys(acquired.spared, ""), **acquired.waiting, **new}
@@ -154,18 +167,19 @@ class Taking:
         self._say_waiting(time.monotonic())
 
     def _spared(self, entries: Mapping[TopicPartition, Entry | None]) -> set[TopicPartition]:
-        """What others have still to leave, and what is not wanted any more: it is theirs now."""
+        """Returns the partitions to leave alone: not released yet, or no longer wanted."""
         unwanted = entries.keys() - self.waiting.keys() - self.stopped.keys()
         return unwanted | self._releases.spared(entries, time.monotonic())
 
     async def _refresh(self) -> None:
-        """Metadata: what waits may be of topics that were not known here."""
+        """Refreshes metadata every REFRESH_SECONDS at most: a waiting partition's topic may be
+        new."""
         if time.monotonic() - self._refreshed_at > REFRESH_SECONDS:
             self._refreshed_at = time.monotonic()
             await asyncio.gather(*(end.try_refresh() for end in self._ends))
 
     def _say_waiting(self, now: float) -> None:
-        """Each reason once, when it has lasted."""
+        """Logs each reason once, after it has lasted, with one partition as example."""
         examples = {reason: partition for partition, reason in self.waiting.items() if reason}
         before = self._waiting_since
         self._waiting_since = {reason: before.get(reason, now) for reason in examples}
@@ -180,6 +194,6 @@ class Taking:
                 self._waiting_since[reason] = inf
 
     def say_parked(self, partition: TopicPartition, reason: str) -> None:
-        """In the log, and in its receipt."""
+        """Logs that a partition is parked, and notes it in the receipt."""
         log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
         self._book.parked(partition, reason)

@@ -1,4 +1,4 @@
-"""Tally: what one carrier has counted since it began, over all of its stints."""
+"""Tally: the counts of one carrier since it began, over all of its sessions."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from replicator.offsets.totals import NO_LATENCIES, CarrierTotals, bucket
 
 
 class Tally:
-    """Counts of a carrier; nothing in it is ever taken back."""
+    """Counts of a carrier; they never decrease."""
 
     def __init__(self) -> None:
         self.id = uuid.uuid4().hex
-        """Of this carrier alone: the next one under its number has another."""
+        """Unique id of this carrier; its successor under the same number has another."""
         self._restarts = self._losses = 0
         self._latencies = list(NO_LATENCIES)
         self._latency_seconds = 0.0
 
     def restarted(self) -> None:
-        """The carrier begins anew from the ledger."""
+        """Counts a new session after a failed one."""
         self._restarts += 1
 
     def lost(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions were stopped: records of them are lost or in doubt."""
+        """Counts partitions that were stopped because records are lost or in doubt."""
         self._losses += len(set(partitions))
 
     def landed(self, records: int, seconds: float) -> None:
-        """Records were acknowledged so long after they could first be read."""
+        """Counts acknowledged records and their latency.
+
+        Args:
+            seconds: from readable at the source to acknowledged by the target.
+        """
         seconds = max(0.0, seconds)
         self._latencies[bucket(seconds)] += records
         self._latency_seconds += records * seconds
 
     def totals(self, carried: Mapping[TopicPartition, tuple[int, int]]) -> CarrierTotals:
-        """All counts.
+        """Returns all counts.
 
         Args:
             carried: records and bytes by partition.

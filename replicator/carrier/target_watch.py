@@ -1,4 +1,4 @@
-"""Topics of the target that are deleted or made anew under a carrier."""
+"""Watch for target topics that are deleted or recreated while they are carried."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from replicator.ledger.loss import Loss, LossKind
 
 
 class TargetWatch:
-    """Looks at what the metadata shows of the lanes' topics.
+    """Compares the target's metadata with the topics of the pipelines.
 
     Args:
-        park: called with a lane whose target topic was deleted: its entry went with it.
+        park: called with a pipeline whose target topic was deleted; its entry was deleted with it.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class TargetWatch:
         self._park = park
 
     async def look(self) -> None:
-        """One look."""
+        """Checks all pipelines once."""
         lanes = list(self._lanes.items())
         if any(self._target.topic(partition.topic) is None for partition, _ in lanes):
             await self._target.try_refresh()
@@ -36,5 +36,5 @@ class TargetWatch:
                     gone = Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset)
                     await self._park(lane, gone)
             elif topic.id != lane.entry.target_topic:
-                # Made anew: to be checked before it gets more.
+                # Recreated: must be checked before it gets more records.
                 lane.target_leader = -1

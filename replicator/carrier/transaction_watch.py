@@ -1,4 +1,4 @@
-"""Watches for transactions of the source that stay open: records behind them cannot be mirrored."""
+"""Watch for long open transactions of the source: records behind them cannot be mirrored."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ASK_SECONDS = 5.0
 
 
 class TransactionWatch:
-    """Logs an open transaction once it has lasted, and once it has ended.
+    """Logs a transaction that has been open for long, and its end.
 
     Args:
+        lanes: read again at each look.
         who: route and carrier, for log lines.
-        lanes: read anew at each look.
-        seconds_max: how long a transaction may stay open before it is reported.
+        seconds_max: age from which an open transaction is reported.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class TransactionWatch:
         self._who = who
         self._seconds_max = seconds_max
         self._reported: dict[TopicPartition, int] = {}
-        """Partitions, by the last stable offset that was reported."""
+        """Last stable offset that was reported, by partition."""
 
     async def look(self) -> None:
-        """Looks once."""
+        """Checks all pipelines once."""
         now = time.time()
         for partition, lane in list(self._lanes.items()):
             said_at = self._reported.get(partition)
@@ -59,7 +59,7 @@ class TransactionWatch:
             is_late = seconds > self._seconds_max
             if is_late and stable is not None and partition not in self._reported:
                 await self._report(partition, stable, seconds)
-        # What is carried elsewhere by now, its new carrier reports.
+        # Partitions that moved away are reported by their new carriers.
         gone = self._reported.keys() - self._lanes.keys()
         for partition in gone:
             del self._reported[partition]
@@ -67,7 +67,7 @@ class TransactionWatch:
     async def _report(self, partition: TopicPartition, stable: int, seconds: float) -> None:
         found = await self._found(partition)
         if found and found.first_offset > stable:
-            return  # it ended while it was asked for, and another one began
+            return  # it ended during the request, and another one began
         self._reported[partition] = stable
         log.warning(
             "event=source-transaction-open route=%s carrier=%d %s-%d: records from source offset "

@@ -1,4 +1,4 @@
-"""Source batches for the tests, written by aiokafka's builder, and read back by its decoder."""
+"""Source batches for tests: written by aiokafka's builder, read by its decoder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODECS = (0, 1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a consumer sees of one record."""
+    """A record as a consumer sees it."""
 
     offset: int
     timestamp: int
@@ -37,7 +37,7 @@ def encoded(
     max_timestamp: int | None = None,
     producer_id: int = -1,
 ) -> bytes:
-    """One source batch; a wider range than its records' offsets makes it a thinned one."""
+    """Returns a source batch; a range wider than its records' offsets makes it a compacted one."""
     base = records[0].offset if base_offset is None else base_offset
     builder = DefaultRecordBatchBuilder(2, codec, 0, producer_id, 0, 7, 1 << 30)
     for record in records:
@@ -65,14 +65,14 @@ def with_crc(data: bytearray) -> bytearray:
 
 
 def control(offset: int, producer_id: int, kind: int) -> bytes:
-    """A transaction marker as a broker writes it."""
+    """Returns a transaction marker as a broker writes it."""
     marker = Record(offset, 5, struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 3))
     both = batch.CONTROL | batch.TRANSACTIONAL
     return encoded([marker], attributes=both, producer_id=producer_id)
 
 
 def decoded(data: bytes | bytearray | memoryview) -> list[Record]:
-    """A batch's records as aiokafka's consumer would give them."""
+    """Returns a batch's records as aiokafka's consumer would return them."""
     found = DefaultRecordBatch(bytes(data))
     assert found.validate_crc()
     return [
@@ -99,7 +99,7 @@ _headers = st.lists(
 ).map(tuple)
 _timestamps = st.one_of(
     st.integers(min_value=1_700_000_000_000, max_value=1_700_000_100_000),
-    # Not -1: aiokafka's builder takes it for "not set yet".
+    # Not -1: aiokafka's builder treats it as not set.
     st.sampled_from([0, 1, 2**41, 2**53]),
 )
 records = st.builds(Record, st.just(0), _timestamps, _octets, _octets, _headers)
@@ -107,7 +107,7 @@ records = st.builds(Record, st.just(0), _timestamps, _octets, _octets, _headers)
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[list[bytes], list[Record]]:
-    """Adjacent source batches, some of them thinned, with the records in them."""
+    """Returns adjacent source batches, some of them compacted, and their records."""
     offset = draw(st.integers(min_value=0, max_value=2**40))
     data: list[bytes] = []
     everything: list[Record] = []

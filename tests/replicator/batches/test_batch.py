@@ -1,4 +1,4 @@
-"""Headers, layout, restamping."""
+"""Headers, layout and restamping of batches."""
 
 import struct
 from itertools import islice
@@ -48,7 +48,7 @@ def test_a_restamped_batch_is_neither_transactional_nor_has_it_a_delete_horizon(
 
 
 def test_a_delete_horizon_in_the_base_timestamp_leaves_the_records_their_times():
-    # With the bit set, the base timestamp is the horizon and the deltas are relative to it.
+    # With the bit set, the base timestamp is the horizon, and the deltas are relative to it.
     placed = some(3)
     data = bytearray(encoded([Record(99, 1_800_000_000_000, None, None), *placed]))
     before = decoded(data)

@@ -1,4 +1,4 @@
-"""Which batches a read_committed reader carries."""
+"""Selection of the batches that a read_committed reader carries."""
 
 from replicator.batches import batch
 from replicator.batches.batch import scan

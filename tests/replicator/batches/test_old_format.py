@@ -1,4 +1,4 @@
-"""Formats v0 and v1 become batches."""
+"""Messages of formats v0 and v1 become record batches."""
 
 import struct
 
@@ -17,7 +17,7 @@ def old(magic, codec, contents, first_offset):
         builder.append(offset, timestamp=1_500_000_000_000 + index, key=key, value=value)
     data = bytearray(builder.build())
     if codec and magic == 1:
-        # A wrapper stands at the offset of its last message.
+        # The offset of a wrapper is that of its last message.
         struct.pack_into(">q", data, 0, first_offset + len(contents) - 1)
     return bytes(data)
 

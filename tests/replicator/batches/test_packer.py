@@ -1,4 +1,4 @@
-"""One fetch becomes parcels: in order, complete, and opened only where it must be."""
+"""A fetch becomes outgoing batches: in order, complete, and opened only where necessary."""
 
 import struct
 from dataclasses import replace
@@ -142,7 +142,7 @@ def test_broken_bytes_stop_behind_the_last_good_batch():
 
 
 def test_a_batch_broken_inside_stops_the_fetch_right_before_it():
-    # The CRC is right, the number of records is not: only opening shows it.
+    # The CRC is right but the number of records is not: only opening shows that.
     liar = bytearray(encoded([one_record(2), one_record(3)]))
     struct.pack_into(">i", liar, 57, 3)
     struct.pack_into(">i", liar, 23, 2)
@@ -177,7 +177,7 @@ def test_an_empty_fetch_is_no_trouble():
 
 
 def bomb(offset: int, attributes: int = 0) -> bytes:
-    """A few kilobytes that unfold to more than is ever opened."""
+    """Returns a batch of a few kilobytes that decompresses to more than is ever opened."""
     return encoded(
         [one_record(offset, bytes(UNFOLDED_BYTES_MAX))], codec=Codec.ZSTD, attributes=attributes
     )

@@ -1,4 +1,4 @@
-"""Parcels know which source offsets are in them."""
+"""Outgoing batches know the source offsets they contain."""
 
 from replicator.batches.batch import header_at
 from replicator.batches.parcel import Parcel, RecordTooLarge

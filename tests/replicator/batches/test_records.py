@@ -1,4 +1,4 @@
-"""Opening and packing anew: no record changes, and every offset is accounted for."""
+"""Opening and repacking: no record changes, and every offset is accounted for."""
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ def starts_of(data):
 
 
 def through(data, *, codec=0, max_bytes=MIB, position=0):
-    """Opened, packed anew, stamped."""
+    """Returns the records opened, repacked and stamped."""
     records = opened(b"".join(data), starts_of(data)).since(position)
     parcels, too_large = rebatch(records, codec=codec, max_bytes=max_bytes)
     for parcel in parcels:
@@ -40,7 +40,7 @@ def through(data, *, codec=0, max_bytes=MIB, position=0):
 
 
 def landed(parcels):
-    """The records as decoded by aiokafka, at the source offsets that the spans name."""
+    """Returns the records as aiokafka decodes them, at the source offsets of the spans."""
     found = []
     for parcel in parcels:
         offsets = [offset + index for offset, count in parcel.spans for index in range(count)]
@@ -148,7 +148,7 @@ def test_nonsense_for_records_is_an_error_with_its_range(payload, count):
     if broken is not None:
         assert (broken.first_offset, broken.last_offset) == (50, 50 + count - 1)
     else:
-        # The few bytes that happen to be records as far as they need to be read.
+        # Some random payloads are valid records as far as they are read.
         assert payload or not count
 
 

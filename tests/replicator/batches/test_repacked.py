@@ -1,4 +1,4 @@
-"""Records taken apart and joined are the same records, at the same source offsets, in order."""
+"""Split and joined records are the same records, at the same source offsets, in order."""
 
 from hypothesis import given
 from hypothesis import strategies as st

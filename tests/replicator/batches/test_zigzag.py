@@ -1,4 +1,4 @@
-"""Varints, many at a time, against aiokafka's."""
+"""Varints processed as arrays, compared with aiokafka's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""Between two stints a carrier waits: briefly after one that lasted, else ever longer."""
+"""Pauses between carrier sessions, and the end of a session.
+
+A session that lasted is followed by a short pause; after short sessions the pause doubles.
+"""
 
 import asyncio
 import time
@@ -47,7 +50,7 @@ def test_only_a_stint_that_has_lasted_is_followed_by_the_next_at_once(monkeypatc
 
 
 def region(port: int) -> dict[str, object]:
-    """Servers that do not exist."""
+    """Returns a region whose servers do not exist."""
     return {
         "regional": {"bootstrap": [f"127.0.0.1:{port}"]},
         "aggregate": {"bootstrap": [f"127.0.0.1:{port + 1}"]},
@@ -74,7 +77,7 @@ def a_stint(seconds: float) -> Stint:
     ids=["ledger", "senders", "reader"],
 )
 async def test_a_loop_that_is_cancelled_just_as_what_it_waits_for_happens_ends(loop, event, spins):
-    """A stint waits for its loops: one that went on would hold it up for good."""
+    """A session waits for its loops: one that missed its cancellation would block it for good."""
     stint = a_stint(60)
     running = asyncio.create_task(loop(stint))
     await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Claims about older leader epochs: a broker that tells one is stale, all of them are restored."""
+"""Older leader epochs: a single broker that reports one is stale; all of them mean a restore."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -19,7 +19,7 @@ TOPIC_ID, NEW_TOPIC_ID = UUID(int=1), UUID(int=2)
 
 
 class Source:
-    """Every answer is set by hand."""
+    """Source cluster whose answers are set by the test."""
 
     name = "west"
 
@@ -129,7 +129,7 @@ async def test_a_lane_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
 
 
 async def test_a_topic_that_was_made_anew_has_not_gone_back(clock):
-    """Its epochs begin again; the check of its log names it."""
+    """The epochs of a recreated topic begin again; the check of its log reports that."""
     source, one = restored(), lane()
     source.topic_id = NEW_TOPIC_ID
     assert not await EpochRegress(source).holds_up(one)

@@ -1,3 +1,5 @@
+"""Lag of a mirror, from sightings of the source's ends."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ def seconds(clock, now, source_end, mirrored_to, written_ms=None):
 def test_a_mirror_that_keeps_up_is_not_behind_however_busy_its_source():
     clock = LagClock()
     for second in range(1000):
-        # What came since the last look is still under way.
+        # Records that arrived since the last look are still under way.
         assert seconds(clock, second, 100 * second + 7, 100 * second) == 0
 
 

@@ -1,4 +1,4 @@
-"""An entry plus the records landed after it always tell where the source goes on."""
+"""Partition pipeline: an entry and the records landed after it always give the source position."""
 
 from __future__ import annotations
 
@@ -34,19 +34,22 @@ def parcel(*spans: tuple[int, int]) -> Parcel:
 
 
 class Carried(RuleBasedStateMachine):
-    """A source with gaps, a broker that takes sequences in order, answers that come late or never,
-    and a ledger that keeps the last statement committed."""
+    """Random histories of one pipeline.
+
+    The source has gaps. The broker accepts sequences in order. Answers come late or never. The
+    ledger keeps the last statement committed.
+    """
 
     @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
     def begin(self, begin: int, source: int) -> None:
         entry = held(sequence=begin, source_offset=source, target_offset=1000)
         self.lane = Lane(PLACE, entry)
         self.ledger = entry
-        self.source_end = source  # where the source's next record will stand
+        self.source_end = source  # source offset of the next record
         self.records: list[int] = []  # source offsets of all records, in order
         self.first = source
-        self.landed: list[int] = []  # source offsets in the target
-        self.base_of: dict[int, int] = {}  # by first source offset of a batch, where it landed
+        self.landed: list[int] = []  # source offsets of the records in the target
+        self.base_of: dict[int, int] = {}  # target offset of each batch, by its first source offset
         self.unanswered: deque[Unit] = deque()
         self.undelivered: deque[Unit] = deque()
         self.target_end = 1000
@@ -60,7 +63,7 @@ class Carried(RuleBasedStateMachine):
         tail=st.integers(0, 3),
     )
     def fetch(self, spans: list[tuple[int, int]], tail: int) -> None:
-        """A fetch: gaps and records in turn, and what is left out behind them."""
+        """Fetches gaps and records in turn, and `tail` offsets without records behind them."""
         parts = []
         for skipped, count in spans:
             begin = self.source_end + skipped
@@ -100,14 +103,14 @@ class Carried(RuleBasedStateMachine):
 
     @rule()
     def lose_the_line(self) -> None:
-        """What was on its way, there or back, is lost; all goes again."""
+        """Loses all requests and answers under way; every batch is sent again."""
         self.undelivered.clear()
         self.unanswered.clear()
         self.lane.rewind()
 
     @rule(at=st.integers(1, 4), joins=st.booleans())
     def pack_anew(self, at: int, joins: bool) -> None:
-        """A batch at the front was refused: it goes in parts, or with the one behind it."""
+        """A batch at the front was refused: it is split, or joined with the one behind it."""
         units = self.lane.queued()
         if not units or any(unit.parcel.first_offset in self.base_of for unit in units):
             return
@@ -135,7 +138,7 @@ class Carried(RuleBasedStateMachine):
 
     @rule(arrives=st.booleans())
     def commit(self, arrives: bool) -> None:
-        """A statement made some time ago; its answer may be lost."""
+        """Commits an earlier statement; its answer may be lost."""
         if self.statement is not None:
             offset, metadata = encode(self.statement.entry)
             self.ledger = decode(offset, metadata)
@@ -149,13 +152,13 @@ class Carried(RuleBasedStateMachine):
 
     @rule()
     def release(self) -> None:
-        """Only what is empty is released; then the entry alone says it."""
+        """Releases an empty pipeline; the entry alone then gives the position."""
         if self.lane.is_settling and self.lane.is_empty and self.statement is None:
             released = self.lane.released("sluice.west.east.0.free")
             assert [o for o in self.records if o < released.source_offset] == self.landed
             assert released.target_offset <= self.target_end
 
-    # -- what a takeover would find
+    # -- findings of a takeover
 
     @invariant()
     def the_source_position_is_determined(self) -> None:
@@ -226,7 +229,7 @@ def test_what_may_have_landed_is_sent_again_byte_for_byte():
 
 
 def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_loss():
-    """A leader whose followers are slow: the first request times out, the next are answered."""
+    """With slow followers, the first request times out and the next ones are answered."""
     lane = Lane(PLACE, held())
     lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
     lane.acknowledge(lane.take(), 10)
@@ -306,7 +309,7 @@ def test_batches_packed_anew_keep_their_sequences_and_are_counted_anew():
 
 
 def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():
-    """Parked there, its entry would name a loss behind records that were never carried."""
+    """An entry parked there would name a loss behind records that were never carried."""
     loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
     for sent, stopping in ((1, None), (2, loss)):
         lane = Lane(PLACE, held())

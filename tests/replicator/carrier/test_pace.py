@@ -1,4 +1,4 @@
-"""Rates follow what is acknowledged; what is not known is None and never 0."""
+"""Rates follow the acknowledged records; an unknown figure is None and never 0."""
 
 from weakref import ref
 

@@ -1,4 +1,4 @@
-"""Answers that come late; the source stands here as futures."""
+"""Late and odd fetch responses; the source is a stand-in that answers with futures."""
 
 import asyncio
 import struct
@@ -39,7 +39,10 @@ def batch(offset: int, epoch: int) -> bytes:
 
 
 class Source:
-    """Elected anew at will; epoch 5 ends at 100 for its successor. Fetches are answered by hand."""
+    """Source with one partition and elections at will; the test answers each fetch.
+
+    Leader epoch 5 ends at offset 100 in the log of its successor.
+    """
 
     name, trouble = "west", ""
 
@@ -137,7 +140,7 @@ async def test_what_a_former_leader_answers_late_is_not_taken():
 
 
 def read_by(lane, answer, other=None):
-    """What one answer leaves in the lanes that were asked for."""
+    """Applies one response to the pipelines that were asked for."""
     lanes = Lanes()
     wanted = {(TOPIC, lane.partition.partition): lane}
     if other is not None:
@@ -203,7 +206,7 @@ async def test_an_answer_that_waited_for_a_frozen_process_counts_as_told_when_it
 
 
 async def test_a_broker_that_goes_on_refusing_is_asked_at_a_pace(monkeypatch):
-    """A session that is gone is begun anew at once; what else it is lasts."""
+    """A lost session begins again at once; other errors last, and are retried with a pause."""
     monkeypatch.setattr("replicator.carrier.reader.RETRY_SECONDS", 0.1)
     source = Source()
     asked: list[int] = []

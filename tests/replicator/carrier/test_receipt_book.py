@@ -1,4 +1,4 @@
-"""A book adds up what the sessions of one epoch shipped, and says how each partition ended."""
+"""A receipt book adds up the sessions of one epoch, and has the final state of each partition."""
 
 import pytest
 

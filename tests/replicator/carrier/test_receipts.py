@@ -1,4 +1,4 @@
-"""Claims about receipts: what was shipped is told without loss."""
+"""Receipts survive the conversion to Arrow and match Spark's schema."""
 
 from dataclasses import fields
 

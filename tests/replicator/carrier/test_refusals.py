@@ -1,4 +1,4 @@
-"""A target that refuses records gets all others in order, and each loss names refused ones only."""
+"""Records that the target accepts all arrive in order; each loss names refused records only."""
 
 from math import inf
 
@@ -18,7 +18,12 @@ STEPS_MAX = 2000
 
 
 def parcel(numbers, *, codec=0, large=(), gap=0):
-    """Records by number; `gap` is how far their source offsets are apart."""
+    """Returns a batch of numbered records.
+
+    Args:
+        large: numbers of the records with a large value.
+        gap: source offsets skipped between two records.
+    """
     records = [
         Record(at, 1000 + n, b"k", b"%d " % n * (800 if n in large else 1))
         for at, n in enumerate(numbers)
@@ -35,7 +40,7 @@ def numbers_of(one):
 
 
 class Target:
-    """Refuses records by number, or batches by size."""
+    """Target that refuses records by number, or batches by size."""
 
     def __init__(self, refused=(), code=Code.INVALID_RECORD, names=True, bytes_max=inf):
         self.refused, self.code, self.names, self.bytes_max = set(refused), code, names, bytes_max
@@ -55,10 +60,10 @@ class Target:
 
 
 def carried(target, source):
-    """The losses that an operator had to accept until all was carried.
+    """Returns the losses that an operator has to accept until everything is carried.
 
     Args:
-        source: gives the parcels from a source offset on.
+        source: returns the batches from a source offset on.
     """
     losses, parcels = [], source(0)
     for _ in range(STEPS_MAX):
@@ -103,7 +108,7 @@ def runs(numbers):
 
 refused_sets = st.sets(st.integers(0, 39))
 fewer = settings(max_examples=40)
-"""Each carries forty records in up to some hundred steps."""
+"""Fewer examples: each carries forty records in up to a few hundred steps."""
 
 
 @fewer
@@ -142,7 +147,8 @@ def test_records_too_large_need_one_acceptance_a_run_and_all_others_arrive(
     covered = {n for loss in losses for n in range(loss.begin, loss.end)}
     assert covered == refused
     if not codec:
-        # Otherwise a smaller one behind a larger one is not known to be too large before.
+        # Possibly more losses than runs: a smaller record behind a larger one is only known to be
+        # too large once it is refused itself.
         assert len(losses) >= len(runs(refused))
 
 
@@ -162,7 +168,7 @@ def test_records_too_large_of_one_size_are_one_loss():
 
 
 def test_a_batch_that_fits_is_no_part_of_a_loss_however_large_its_records_are_alone():
-    """Compressed together, records may be smaller than each of them."""
+    """Compressed together, records may take less than each of them alone."""
     refused, fits = parcel([0], large=(0,)), parcel([1, 2], codec=4, large=(1, 2))
     assert len(fits.data) < len(refused.data)
     step = next_step([refused, fits], Refusal(Code.MESSAGE_TOO_LARGE), len(refused.data))

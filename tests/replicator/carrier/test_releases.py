@@ -1,3 +1,5 @@
+"""Partitions that may be acquired, by their entries, releases and driver commands."""
+
 from dataclasses import replace
 
 import pytest
@@ -60,7 +62,7 @@ def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time
     assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
     assert releases.lost({ONE}) == set()
     assert releases.spared({ONE: FREE}, 119) == set()
-    # Another was quicker to take it.
+    # Another carrier has acquired it first.
     assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
     assert releases.is_awaiting
     releases.heard(120)

@@ -1,4 +1,4 @@
-"""Entries never pass runs that were not told; the clusters stand here as lists."""
+"""Entries never pass runs that were not published; the clusters are stand-ins."""
 
 import asyncio
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tests.replicator.ledger.held import held
 
 
 class Clusters:
-    """A publisher, a feed, a ledger, a target and a writer that take note of what they are told."""
+    """Stand-in for publisher, feed, ledger, target and fenced committer; records every call."""
 
     trouble = ""
 
@@ -125,7 +125,7 @@ async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_i
 
 
 async def test_a_lane_that_settles_proves_that_its_writer_still_is_the_one():
-    """Else nothing is sent once more on a new connection, and it never settles."""
+    """Otherwise nothing is sent again on a new connection, and the pipeline never settles."""
     clusters, lanes = Clusters(), Lanes()
     clusters.may_flush.set()
     lane = lanes[PLACE] = Lane(PLACE, held())

@@ -1,6 +1,6 @@
-"""What a sender says when it gives a writer up: only what a broker said is called its answer.
+"""Errors of a sender that gives up its producer; only a broker's answer is reported as one.
 
-What it sends, and to whom, is in tests/live.
+The sending itself is tested in tests/live.
 """
 
 import asyncio
@@ -53,7 +53,11 @@ def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(monkeypatch):
 
 
 def a_refused_lane(*, in_doubt: int | None = None) -> tuple[Lane, list[Unit]]:
-    """Two batches in flight, the first of them refused; one of them may have landed."""
+    """Returns a pipeline with two batches in flight, the first of them refused.
+
+    Args:
+        in_doubt: index of a batch that may have landed.
+    """
     lane = Lane(ONE, held())
     lane.add([parcel((at, 1)) for at in range(2)], 2, 0)
     lane.sender = 1
@@ -66,12 +70,13 @@ def a_refused_lane(*, in_doubt: int | None = None) -> tuple[Lane, list[Unit]]:
 
 @pytest.mark.parametrize("in_doubt", [0, 1])
 def test_a_refused_batch_is_left_as_it_is_where_it_or_a_later_one_may_have_landed(in_doubt):
-    """The last try is refused; an earlier one may have landed before the config was changed."""
+    """The last attempt is refused; an earlier one may have landed before the config was changed."""
     lane, units = a_refused_lane(in_doubt=in_doubt)
     lanes = Lanes()
     lanes[ONE] = lane
     for unit in units:
-        unit.parcel.data[35:43] = (2**60).to_bytes(8, "big")  # not old
+        # young enough for a broker to remember
+        unit.parcel.data[35:43] = (2**60).to_bytes(8, "big")
     with pytest.raises(StartOver, match="may have landed"):
         asyncio.run(a_sender(lanes)._recover())
 

@@ -1,4 +1,4 @@
-"""An acknowledgement tells whether the target changed timestamps; a duplicate's does not count."""
+"""Acknowledgements reveal replaced timestamps; the answer to a duplicate does not count."""
 
 from replicator.batches.batch import header_at
 from replicator.carrier.lane import Lane

@@ -1,4 +1,4 @@
-"""A tally only grows, whichever stint counts."""
+"""A tally only grows, over all sessions."""
 
 from balancer.plan import TopicPartition
 from replicator.carrier.tally import Tally
