@@ -12,10 +12,10 @@ STEPPED_OVER = (
     LossKind.RECORDS_REFUSED,
     LossKind.LEDGER_TURNED_BACK,
 )
-"""Losses whose range is skipped once they are accepted: reading goes on behind it."""
+"""Losses whose range is skipped once they are accepted: reading continues after it."""
 
 CUT_BACK = (LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK)
-"""Losses that, once accepted, make reading go on where the source's log ended."""
+"""Losses that, once accepted, make reading continue where the source's log ended."""
 
 
 def goes_on_at(position: int, log_start: int, parked: Loss | None, found: Loss | None) -> int:
@@ -37,20 +37,20 @@ def goes_on_at(position: int, log_start: int, parked: Loss | None, found: Loss |
     if found.kind is LossKind.SOURCE_RECREATED:
         return log_start
     if found.kind is LossKind.SOURCE_TRUNCATED:
-        # Records written again behind the cut were never carried.
+        # Records written again after the cut were never carried.
         return max(log_start, min(found.begin, position))
     return max(position, log_start)
 
 
 def is_endless(parked: Loss | None) -> bool:
-    """Returns True when only an operator can say behind which offset the source is readable."""
+    """Returns True when only an operator can say after which offset the source is readable."""
     return bool(parked and parked.kind is LossKind.SOURCE_CORRUPT and parked.end is None)
 
 
 def can_restart_at(parked: Loss | None, restart_at: int, log_end: int) -> bool:
-    """Returns True when an operator may choose this source offset to go on at.
+    """Returns True when an operator may choose this source offset to continue at.
 
-    For a loss that is skipped, the offset must lie within the range, or behind its begin when the
+    For a loss that is skipped, the offset must lie within the range, or after its begin when the
     end is not known. For other losses no offset is asked for, and every one is accepted.
 
     Args:

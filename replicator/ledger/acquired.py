@@ -44,7 +44,7 @@ class Acquired:
 
     Args:
         taken: held now.
-        parked: stopped, with the reason; an operator has to decide how the partition goes on.
+        parked: stopped, with the reason; an operator has to decide how the partition continues.
         waiting: not available now, with the reason; ask again.
         lost: the partitions whose entries this acquisition parked.
         spared: left to their present holders, as the caller demanded.

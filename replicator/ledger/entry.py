@@ -27,7 +27,7 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class UnreadableEntry(Exception):
-    """A ledger entry that this version cannot read. Stop; do not guess where to go on."""
+    """A ledger entry that this version cannot read. Stop; do not guess where to continue."""
 
 
 class Custody(StrEnum):
@@ -36,7 +36,7 @@ class Custody(StrEnum):
     VIRGIN = "virgin"
     """Adopted, never carried: the start position is found at the first acquisition."""
     HELD = "held"
-    """A writer may have appended behind the entry. The next carrier must fence that writer and read
+    """A writer may have appended after the entry. The next carrier must fence that writer and read
     the tail."""
     RELEASED = "released"
     """Every record was acknowledged when the entry was written; no tail has to be read."""
@@ -95,7 +95,7 @@ class Entry:
         parked: why the partition is stopped, with the range of offsets; None when it is not.
             Carriers leave a parked partition to the operator.
         seen: sightings of the source's ends. They tell how long records have waited, and nothing
-            about where to go on: entries that differ only in `seen` are equal.
+            about where to continue: entries that differ only in `seen` are equal.
         runs: end offsets of the runs topic's partitions, seen before the commit: no run that is
             published later lies before them (empty: not known).
     """
@@ -118,7 +118,7 @@ class Entry:
     runs: tuple[int, ...] = ()
 
     def spans(self, first: int, count: int) -> tuple[Span, ...]:
-        """Returns the source offsets of `count` records, which begin `first` records behind
+        """Returns the source offsets of `count` records, which begin `first` records after
         source_offset."""
         spans: list[Span] = []
         offset, at, end = self.source_offset, 0, first + count
@@ -131,7 +131,7 @@ class Entry:
         return tuple(spans)
 
     def after(self, count: int) -> int:
-        """Returns the source offset behind the first `count` records, and behind a gap there."""
+        """Returns the source offset after the first `count` records, and after a gap there."""
         offset, left = self.source_offset, count
         for gap in self.gaps:
             if gap.records > left:

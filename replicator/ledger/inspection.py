@@ -40,7 +40,7 @@ class SourceFindings:
     """State of a partition's source log, checked under the leader epoch `leader`.
 
     Args:
-        loss: the reason why reading cannot go on at the position that was checked.
+        loss: the reason why reading cannot continue at the position that was checked.
     """
 
     start: int
@@ -77,7 +77,7 @@ async def _look_at_target(
     leader = cluster.leader(*partition)
     start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
     # After the log's end: a newly elected leader answers ListOffsets once it knows the high
-    # watermark, and until then shows nothing behind an older one.
+    # watermark, and until then shows nothing after an older one.
     holds = await mark_holds(cluster, partition, entry.mark)
     topic = cluster.topic(partition.topic)
     view = LogView(

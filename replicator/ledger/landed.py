@@ -26,7 +26,7 @@ class Memory:
 
 
 def landed(entry: Entry, tail: Tail, start: int, memory: Memory, *, is_whole: bool) -> int | Loss:
-    """Returns how many records behind the entry landed, or the loss that makes this unknown.
+    """Returns how many records after the entry landed, or the loss that makes this unknown.
 
     Everything before the marker is committed, so a log without a hole is sufficient. The memory
     fills a hole only if the same leader wrote the marker in the same epoch: between the two, its

@@ -152,7 +152,7 @@ class Ledger:
     def _placed(self, entry: Entry) -> Entry:
         """Returns the entry with the runs topic's ends of now.
 
-        A parked entry keeps the ends under which it was parked: the runs that parked it lie behind
+        A parked entry keeps the ends under which it was parked: the runs that parked it lie after
         them.
         """
         is_kept = entry.parked and entry.runs

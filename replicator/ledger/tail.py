@@ -1,4 +1,4 @@
-"""Tail of a target log: the records that a fenced writer still landed behind its ledger entry."""
+"""Tail of a target log: the records that a fenced writer still landed after its ledger entry."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Tail:
     """Content of a tail.
 
     Args:
-        landed: number of records of the entry's writer behind the entry, by its last sequence. A
+        landed: number of records of the entry's writer after the entry, by its last sequence. A
             compacted target holds fewer records than were landed.
-        end: target offset behind the marker.
+        end: target offset after the marker.
         mark: the last of these records, or the entry's own mark.
         runs: source and target offsets of these records.
         bytes_read: of the target log.
         missing: records of the writer that are not there although later ones are.
-        ends_thinned: behind the last of these records the log has a hole, where more may have been.
+        ends_thinned: after the last of these records the log has a hole, where more may have been.
             Compaction leaves nothing of a batch whose keys were all written again since.
         leader_epoch: leader epoch in which the marker was appended.
         is_whole: nothing had been deleted between the entry and the first batch that was read.
@@ -104,14 +104,14 @@ class Reading:
         self.deleted_before(start)
 
     def deleted_before(self, start: int) -> None:
-        """Continues at `start` when records before it were deleted before they were read."""
+        """Skips to `start` when records before it were deleted unread."""
         if start > self.offset:
             self.offset, self.has_hole, self.is_thinned = start, True, True
 
     def pass_over(self) -> None:
         """Skips other writers' records once every record that the leader remembered is found.
 
-        Records that the writer landed after that stand behind the log end of that time.
+        Records that the writer landed later stand after the log end of that time.
         """
         known = self.remembered
         if known is None or self.landed < known.landed or known.end <= self.offset:
@@ -201,7 +201,7 @@ async def read_tail(
 
 
 async def _read(cluster: Cluster, partition: TopicPartition, reading: Reading) -> bytes:
-    """Returns the next batches, behind those that retention has deleted meanwhile."""
+    """Returns the next batches; skips those that retention has deleted meanwhile."""
     while True:
         try:
             return await cluster.read(*partition, reading.offset, READ_BYTES)
@@ -215,7 +215,7 @@ async def _read(cluster: Cluster, partition: TopicPartition, reading: Reading) -
 
 
 def _fences(control: Header, entry: Entry, marker: tuple[int, int]) -> bool:
-    """Returns True when the entry's writer cannot have written behind this control batch."""
+    """Returns True when the entry's writer cannot have written after this control batch."""
     if (control.producer_id, control.producer_epoch) == marker:
         return True
     return control.producer_id == entry.producer_id and control.producer_epoch > entry.epoch
@@ -240,7 +240,7 @@ def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
     """Returns the records that the target never took: the log has no room for them.
 
     A broker that has forgotten the writer takes any sequence. A batch that was refused before, for
-    want of replicas, is then overtaken by the next batch and refused forever.
+    lack of replicas, is then overtaken by the next batch and refused forever.
     """
     holes = []
     end = 0
@@ -264,7 +264,7 @@ def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
 def runs_before(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
     """Returns the runs of a tail below a source offset.
 
-    After a truncation of the source, the offsets behind `source_end` are used again.
+    After a truncation of the source, the offsets after `source_end` are used again.
     """
     runs = tail.runs if isinstance(tail, Tail) else ()
     return tuple(
@@ -302,7 +302,7 @@ async def mark_holds(cluster: Cluster, partition: TopicPartition, mark: Mark | N
             return None if await cluster.log_start(*partition) > mark.offset else False
         if headers := [header for _, header in scan(data)]:
             return _holds(mark, headers)
-        # An empty answer is no proof: a newly elected leader shows nothing behind an old high
+        # An empty answer is no proof: a newly elected leader shows nothing after an old high
         # watermark. It reports the log's end once it knows the new one.
         if await cluster.log_end(*partition) <= mark.offset:
             return False

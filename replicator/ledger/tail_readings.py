@@ -54,7 +54,7 @@ class TailReadings:
         memory: Memory,
         is_whole: bool,
     ) -> tuple[Tail, Memory]:
-        """Returns the tail behind an entry, and the memory to count with.
+        """Returns the tail after an entry, and the memory to count with.
 
         Continues where a cancelled attempt stopped.
 

@@ -77,10 +77,10 @@ class Takeover:
     Args:
         start: where a virgin partition begins: "earliest", "latest" or milliseconds since 1970.
         tell: publishes the runs of tails that were read.
-        accept: losses that an operator has accepted, by partition. A partition goes on behind its
+        accept: losses that an operator has accepted, by partition. A partition continues after its
             loss as long as its entry is parked for that loss.
-        restart_at: source offset at which accepted partitions go on. Applies to losses that would
-            be skipped to their end or that have no end.
+        restart_at: source offset at which accepted partitions continue. Applies to losses that
+            would be skipped to their end or that have no end.
         runs: tails the runs topic, which shows an entry that is older than what was mirrored.
     """
 
@@ -136,7 +136,7 @@ class Takeover:
 
         Raises:
             Fenced: another client has opened the id of this carrier's own writer.
-            StartOver: this carrier's own writer cannot go on; only a new one can.
+            StartOver: this carrier's own writer cannot continue; only a new one can.
         """
         acquired, todo = Acquired(), set(partitions)
         began = time.monotonic()
@@ -275,7 +275,7 @@ class Takeover:
     def _shun_given_up(self, entries: Mapping[TopicPartition, Entry]) -> None:
         """Raises StartOver for our own entry of a partition that this writer gave up.
 
-        Records in flight at that time may have landed behind the entry, and no writer can fence
+        Records in flight at that time may have landed after the entry, and no writer can fence
         itself.
         """
         for partition, entry in entries.items():

@@ -1,4 +1,4 @@
-"""Decision: whether a ledger entry is older than what was mirrored, by the runs published behind
+"""Decision: whether a ledger entry is older than what was mirrored, by the runs published after
 it."""
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ class Told:
 
 
 def turned_back(entry: Entry, position: int, target_end: int, told: Told | None) -> Loss | None:
-    """Returns the range that was mirrored behind the position where the entry would go on, if any.
+    """Returns the range that was mirrored after the position where the entry would continue, if
+    any.
 
     Runs are published before an entry passes them. Records that the writer of a HELD entry landed
-    since are found in the log and lie before the position. A run behind the position was therefore
+    since are found in the log and lie before the position. A run after the position was therefore
     published under a later entry (decision 0017).
 
     Args:
-        position: source offset to go on at, everything that was found in the log included.
+        position: source offset to continue at, everything that was found in the log included.
         target_end: end of the target's log. Published runs beyond it were lost by the target
-            itself, in an election that dropped them behind the entry, and are carried again.
+            itself, in an election that dropped them after the entry, and are carried again.
     """
     if told is None or told.run.target_end > target_end:
         return None

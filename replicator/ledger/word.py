@@ -2,7 +2,7 @@
 
 The command is an offset committed in the target cluster, in a transaction of the driver's own id. A
 newer driver fences the older one, and carriers learn of both by one OffsetFetch. Nothing else is
-needed to steer carriers, so they go on while Redis is down (decision 0001).
+needed to steer carriers, so they keep running while Redis is down (decision 0001).
 """
 
 from __future__ import annotations

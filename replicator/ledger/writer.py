@@ -66,7 +66,7 @@ def base_id(transactional_id: str) -> str:
 class Writer:
     """The newest holder of a transactional id, until another client opens the id.
 
-    Every request may raise Fenced: then a newer holder exists and this one must be thrown away.
+    Every request may raise Fenced: then a newer holder exists and this one must be discarded.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = 30_000):
@@ -100,7 +100,7 @@ class Writer:
     def next_sequence(self, partition: TopicPartition) -> int:
         """Returns the first sequence of a partition that this writer acquires now.
 
-        A partition that is acquired again under the same epoch goes on behind its last sequence.
+        A partition that is acquired again under the same epoch continues after its last sequence.
         From 0 on, the broker would take the records for duplicates and answer success.
         """
         return self._sequences.get(partition, 0)
@@ -123,12 +123,12 @@ class Writer:
 
         Args:
             was_there: returns True when a shown offset, other than the committed one, is the one
-                from before. Otherwise the next writer has put it there. May raise Fenced.
+                from before. Otherwise the next writer has committed it. May raise Fenced.
 
         Raises:
             NotCommitted: a topic is not there.
         """
-        # One at a time: behind a later commit, an earlier one is no longer shown.
+        # One at a time: once a later commit is shown, an earlier one no longer is.
         async with self._committing:
             is_first = True
             while groups:
@@ -153,7 +153,7 @@ class Writer:
     async def knock(self, groups: Iterable[str]) -> None:
         """Confirms the coordinators of groups: each writes an offset, which is then aborted.
 
-        A coordinator that is cut off from its peers goes on answering with old offsets, and cannot
+        A coordinator that is cut off from its peers keeps answering with old offsets, and cannot
         write. Its successor is then found, and asked from here on.
         """
         async with self._transaction():
@@ -262,7 +262,7 @@ def _differing(
     shown: Mapping[str, Shown],
     counts: WasThere = lambda *_: True,
 ) -> dict[str, Offsets]:
-    """Returns the offsets for which another offset is shown, if that one counts."""
+    """Returns the offsets in whose place another offset is shown, if that one counts."""
     differing: dict[str, Offsets] = {}
     for group, rows in groups.items():
         left = [
