@@ -87,7 +87,7 @@ class Driver:
     ) -> None:
         """Publishes a driver command; returns once carriers can read it.
 
-        Every carrier reads it within word_poll_seconds.
+        Carriers read it every word_poll_seconds.
 
         Args:
             course: from an older plan to this one; without it this plan begins a new epoch.

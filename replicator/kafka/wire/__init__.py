@@ -1,1 +1,2 @@
-"""Layouts of Kafka requests that aiokafka lacks; framing, versions, TLS and SASL stay its own."""
+"""Layouts of Kafka requests that aiokafka lacks; framing, versions, TLS and SASL stay
+aiokafka's."""
