@@ -27,8 +27,7 @@ EACH_SECONDS_MAX = 5.0
 
 
 class Unreachable(Exception):
-    """No broker of the cluster answers. The text names the cluster, what was tried, and the
-    remedy."""
+    """No broker of the cluster answers. Names the cluster, what was tried, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +164,7 @@ class Brokers:
         await asyncio.shield(self._refreshing)
 
     async def try_refresh(self) -> None:
-        """Runs refresh() for callers that ask again anyway: an unreachable cluster is only
-        noted."""
+        """Calls refresh() for callers that ask again anyway: only notes an unreachable cluster."""
         try:
             await self.refresh()
         except Unreachable as error:
@@ -247,7 +245,7 @@ class Brokers:
         return self._topics.get(name)
 
     def missing_seconds(self, name: str) -> float:
-        """Returns for how long every answer has reported that there is no such topic.
+        """Returns for how many seconds every answer has reported that there is no such topic.
 
         Returns 0 after the first such answer: a broker that has just started reports it of any
         topic.

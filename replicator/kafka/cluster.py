@@ -51,8 +51,7 @@ class Fenced(Answered):
 
 
 class StartOver(Answered):
-    """The broker lost the state of the producer id. Fence oneself and acquire again from the
-    ledger."""
+    """The broker forgot the writer. Open its id again and acquire anew from the ledger."""
 
 
 class Forbidden(Answered):
@@ -335,8 +334,7 @@ class Cluster(Brokers):
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
     ) -> dict[tuple[str, int], Commit]:
-        """Returns a group's committed offsets by topic and partition; leaves out those without
-        one."""
+        """Returns a group's committed offsets by topic and partition, as far as there are any."""
         response = await self.ask_coordinator(
             GROUP,
             group,

@@ -26,8 +26,7 @@ Place = tuple[str, str]
 
 
 class SameCluster(Exception):
-    """Two clusters of the configuration are one. Correct the file; a restart alone does not
-    help."""
+    """Two clusters of the configuration are one. Correct the file; a restart does not help."""
 
 
 class ClusterIds:

@@ -60,8 +60,7 @@ class FetchSession:
         return self._known.get(place)
 
     def answered(self, session_id: int) -> None:
-        """Notes an answer without error. Session id 0 means that the broker keeps no session for
-        us."""
+        """Notes an answer without error; session id 0 means that the broker keeps no session."""
         self._id = session_id
         if session_id == 0:
             self._epoch = 0

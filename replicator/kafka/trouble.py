@@ -11,8 +11,7 @@ LOOK_SECONDS = 5.0
 
 
 async def watch(cluster: Brokers, say: Callable[[str], None]) -> None:
-    """Reports a problem once, when it has lasted from one look to the next. Runs until
-    cancelled."""
+    """Reports a problem once it has lasted from one look to the next. Runs until cancelled."""
     before = said = ""
     while True:
         await asyncio.sleep(LOOK_SECONDS)

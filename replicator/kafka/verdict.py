@@ -62,7 +62,7 @@ class Verdict(Enum):
     FENCED = "fenced"
     """Another client took over the transactional id. This writer never writes again."""
     START_OVER = "start over"
-    """The broker forgot the writer. Fence oneself and acquire again from the ledger."""
+    """The broker forgot the writer. Open its id again and acquire anew from the ledger."""
     FORBIDDEN = "forbidden"
     """A right is missing. The route stops until an operator grants it."""
     POISON = "poison"

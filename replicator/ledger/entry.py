@@ -36,8 +36,7 @@ class Custody(StrEnum):
     VIRGIN = "virgin"
     """Adopted, never carried: the start position is found at the first acquisition."""
     HELD = "held"
-    """A writer may have appended after the entry. The next carrier must fence that writer and read
-    the tail."""
+    """A writer may have appended after the entry; the next carrier fences it and reads the tail."""
     RELEASED = "released"
     """Every record was acknowledged when the entry was written; no tail has to be read."""
 
@@ -141,8 +140,7 @@ class Entry:
         return offset + left
 
     def landed_up_to(self, last_sequence: int) -> int:
-        """Returns how many of the writer's records from `sequence` on have landed, by its last
-        one."""
+        """Returns how many records from `sequence` on have landed, by the writer's last one."""
         count = (last_sequence + 1 - self.sequence) & SEQUENCE_MASK
         # Sequences wrap around: a distance of half the circle or more means one before the entry.
         return count if count < 1 << 30 else 0

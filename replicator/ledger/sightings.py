@@ -104,8 +104,7 @@ def lag_seconds(
 
 
 def lag_at_most(ends: Sequence[Ends], mirrored_to: int, end: int, now_ms: int) -> float | None:
-    """Returns the lag for a reader that sees the end now and whose sightings may be a minute
-    old."""
+    """Returns the lag for a caller that sees the end now; its sightings may be a minute old."""
     if end <= mirrored_to:
         return 0.0
     return lag_seconds([*ends, Ends(now_ms, now_ms, end)], mirrored_to, now_ms) if ends else None
@@ -130,8 +129,7 @@ def packed(sightings: Sequence[Sighting]) -> list[int]:
     Of too many sightings the most informative ones are kept.
     """
     kept = list(sightings)
-    # Every entry is packed while many partitions catch up, so the search is kept to a few
-    # sightings.
+    # Every entry is packed while many partitions catch up: the search is kept to few sightings.
     while len(kept) > PACKED_FROM_MAX:
         kept = [kept[0], *kept[1:-1:2], kept[-1]]
     while len(kept) > 2 and _size(kept) > PACKED_BYTES_MAX:

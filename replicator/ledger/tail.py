@@ -120,8 +120,7 @@ class Reading:
         self.is_doubtful = self._has_passed = True
 
     def is_misled(self, marker_leader: int) -> bool:
-        """Returns True when an election since the first attempt may have changed the records read
-        or skipped.
+        """Returns True when an election may have changed the records that were read or skipped.
 
         If records were skipped, only a marker of the same leader epoch rules that out. For records
         that were read, a marker of that epoch or an older one does.

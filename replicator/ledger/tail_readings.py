@@ -30,8 +30,7 @@ class _Kept:
 
 
 class TailReadings:
-    """Keeps the progress of tail readings by partition until the entries are replaced (decision
-    0018)."""
+    """Keeps tail readings by partition until the entries are replaced (decision 0018)."""
 
     def __init__(self, target: Cluster):
         self._target = target

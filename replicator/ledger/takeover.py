@@ -117,8 +117,7 @@ class Takeover:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes read of tails and of the runs topic: while they grow, another attempt gets
-        further."""
+        """Bytes read of tails and the runs topic: while they grow, another attempt gets further."""
         return self._readings.bytes_read + (self._runs.bytes_read if self._runs else 0)
 
     async def acquire(

@@ -14,8 +14,7 @@ from replicator.offsets.runs_topic import RunsKey
 async def told_since(
     runs: RunsTail, entries: Mapping[TopicPartition, Entry]
 ) -> dict[TopicPartition, Told]:
-    """Returns the last published run of each partition whose entry has positions of the runs
-    topic."""
+    """Returns the last published run of each partition whose entry names runs topic positions."""
     placed = {partition: entry for partition, entry in entries.items() if entry.runs}
     if not placed:
         await runs.look()

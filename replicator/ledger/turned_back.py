@@ -1,5 +1,4 @@
-"""Decision: whether a ledger entry is older than what was mirrored, by the runs published after
-it."""
+"""Decision: whether a ledger entry is older than what was mirrored, by published runs."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ class Told:
 
 
 def turned_back(entry: Entry, position: int, target_end: int, told: Told | None) -> Loss | None:
-    """Returns the range that was mirrored after the position where the entry would continue, if
-    any.
+    """Returns the range that was mirrored after the position at which to continue, if any.
 
     Runs are published before an entry passes them. Records that the writer of a HELD entry landed
     since are found in the log and lie before the position. A run after the position was therefore

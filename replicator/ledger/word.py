@@ -65,8 +65,7 @@ async def read_word(cluster: Cluster, target: str) -> Word | None:
 
 
 class Driver:
-    """The side that publishes driver commands. Every request may raise Fenced: a newer driver
-    leads."""
+    """Publisher of driver commands. Every request may raise Fenced: a newer driver leads."""
 
     def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
         self._cluster = cluster

@@ -44,8 +44,7 @@ Shown = Mapping[tuple[str, int], Commit]
 WasThere = Callable[[TopicPartition, Commit | None], bool]
 
 PLAN_TOPIC = "sluice.plan"
-"""Topic with one partition in every aggregate cluster; offsets can only be committed under a
-topic."""
+"""Topic of one partition in every aggregate cluster; offsets need a topic to be committed."""
 
 SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting

@@ -1,2 +1,1 @@
-"""Layouts of Kafka requests that aiokafka lacks; framing, versions, TLS and SASL stay
-aiokafka's."""
+"""Layouts of Kafka requests that aiokafka lacks; framing, versions, TLS and SASL stay its own."""

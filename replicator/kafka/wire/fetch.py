@@ -39,8 +39,7 @@ class Records(AbstractType[memoryview | None]):
 
 
 class FetchResponse(Response):
-    """Fetch v13, by topic id. The field `records` has a partition's batches as they stand in the
-    log."""
+    """Fetch v13, by topic id. Field `records`: a partition's batches as they stand in the log."""
 
     API_KEY = 1
     API_VERSION = 13

@@ -83,8 +83,7 @@ class MetadataStruct(RequestStruct):
 
 
 class MetadataRequest(Request[MetadataStruct]):
-    """Brokers, and the leaders, leader epochs and ids of the named topics; never creates a
-    topic."""
+    """Brokers, and leaders, leader epochs and ids of the named topics; never creates a topic."""
 
     API_KEY = 3
 
