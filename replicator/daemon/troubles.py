@@ -39,7 +39,6 @@ class Troubles:
         return True
 
     def end(self) -> bool:
-        """Returns True when there was a trouble, which is over now; the next one is always
-        reported."""
+        """Returns True when there was a trouble, now over; the next one is always reported."""
         last, self._told = self._told, None
         return last is not None
