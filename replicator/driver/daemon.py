@@ -5,7 +5,7 @@
 2. The driver acquires its term: from here on the carriers of an older driver end.
 3. Partitions never mirrored before are adopted. A plan is made, posted and published.
 4. Carriers carry, epoch after epoch, and topics are looked at again and again. A changed plan is
-   posted first and published then: carriers that end because of it find it.
+   posted first and published then, so that carriers that end because of it find it.
 5. SIGTERM or SIGINT: stop is posted and published, carriers drain and release, then Spark is
    stopped. The same signal once more ends everything at once; the ledger makes up for it.
 """

@@ -43,7 +43,7 @@ class Office:
 
     Args:
         region: the target region.
-        planner: makes plans of the decisions of balancer and operators.
+        planner: makes plans from the decisions of balancer and operators.
         postings: file in which plans are left for the stream's reader.
     """
 
@@ -88,8 +88,7 @@ class Office:
         self._follow()
         self._carried = await aside(self._topics.round)
         await self._target.open()
-        # Without the balancer's placements partitions are placed by count, and would move
-        # afterwards.
+        # Without the balancer's placements partitions are placed by count, and would move later.
         with suppress(TimeoutError):
             async with asyncio.timeout(HEAR_FIRST_SECONDS):
                 await self._heard.wait()
@@ -237,7 +236,7 @@ class Office:
         return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
 
     async def _post(self, posting: Posting, course: Course | None = None) -> None:
-        """Posts a plan first and publishes it then: carriers that end because of it find it.
+        """Posts a plan, then publishes it, so that carriers that end because of it find it.
 
         Args:
             course: delta by which the running carriers reach the plan; without it their epoch ends.

@@ -1,4 +1,4 @@
-"""Planner of the driver: makes the next plan of the balancer's placements, as far as there are any.
+"""Planner of the driver: makes the next plan from the balancer's placements, if there are any.
 
 Partitions that the balancer has not placed yet get a carrier by count, and so do all where no
 balancer ever ran. No partition waits for the balancer.

@@ -131,7 +131,7 @@ class Cluster(Brokers):
         )
         self._coordinators: dict[tuple[int, str], int] = {}
 
-    # -- questions
+    # -- asking
 
     async def ask(
         self,

@@ -78,7 +78,7 @@ class Takeover:
         start: where a virgin partition begins: "earliest", "latest" or milliseconds since 1970.
         tell: publishes the runs of tails that were read.
         accept: losses that an operator has accepted, by partition. A partition continues after its
-            loss as long as its entry is parked for that loss.
+            loss only if its entry is still parked for that loss.
         restart_at: source offset at which accepted partitions continue. Applies to losses that
             would be skipped to their end or that have no end.
         runs: tails the runs topic, which shows an entry that is older than what was mirrored.

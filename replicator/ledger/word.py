@@ -37,8 +37,8 @@ class Term:
 class Word:
     """The last driver command.
 
-    A carrier of another term ends its epoch, and so does a carrier whose plan is older than the
-    course. The others apply the course.
+    A carrier of another term ends its epoch, and so does one whose plan is older than
+    `course.since`. The others apply the delta.
     """
 
     term: Term
@@ -59,7 +59,8 @@ async def read_word(cluster: Cluster, target: str) -> Word | None:
         return None
     said = json.loads(commit.metadata)
     version = commit.offset
-    # Versions before the course published neither; then the course begins at their plan's version.
+    # Versions before decision 0014 published neither; then the delta begins at their plan's
+    # version.
     course = Course.decode(said.get("since", version), said.get("course", ""))
     return Word(Term(said["pid"], said["epoch"]), version, said["stop"], course)
 
@@ -89,7 +90,7 @@ class Driver:
         Carriers read it every word_poll_seconds.
 
         Args:
-            course: from an older plan to this one; without it this plan begins a new epoch.
+            course: delta from an older plan to this one; without it this plan begins a new epoch.
         """
         followed = course or Course(plan_version)
         said = {
@@ -109,8 +110,8 @@ class Driver:
 
 
 def _is_no_entry(_: TopicPartition, shown: Commit | None) -> bool:
-    """Returns True when no entry is shown, but nothing or a witness of fewer partitions.
+    """Returns True when the commit is hidden: nothing is shown, or a witness of fewer partitions.
 
-    An entry that is shown instead is no failed commit: an adopted entry may be acquired at once.
+    Another entry that is shown belongs to a carrier: an adopted entry may be acquired at once.
     """
     return shown is None or not shown.metadata

@@ -164,7 +164,7 @@ class Writer:
     async def fence(self, topic: str, partitions: Sequence[int]) -> None:
         """Puts an abort marker of this epoch into partitions.
 
-        Behind the marker, appends of older epochs of this id are refused. A transaction that cannot
+        After the marker, appends of older epochs of this id are refused. A transaction that cannot
         be aborted holds up the whole id, so name only partitions that have a leader.
         """
         async with self._transaction():

@@ -93,8 +93,7 @@ logger.dag.level = error
 """
 
 # Spark puts its own copy of pyspark first on the path of its Python processes: a zip, which each of
-# a dozen processes compiles anew. The installed copy is compiled already: 0.25 instead of 1.15 CPU
-# s.
+# a dozen processes compiles again. The installed copy is compiled: 0.25 instead of 1.15 CPU s.
 SITE = """\
 import os, sys
 installed = os.path.dirname(os.environ["SPARK_HOME"])
