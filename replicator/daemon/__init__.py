@@ -1,1 +1,1 @@
-"""What every daemon of Sluice has, whatever it does."""
+"""Parts that every daemon of Sluice has."""

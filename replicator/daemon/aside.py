@@ -1,4 +1,4 @@
-"""Blocking work beside the event loop, in threads that never hold up the end of the process."""
+"""Blocking work beside the event loop, in threads that never delay the end of the process."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 def aside(function: Callable[..., Result], *arguments: object) -> asyncio.Future[Result]:
-    """What the function gives or raises, as soon as it has; nobody need wait for it.
+    """Runs a function in a thread; the future has its result or error. Nobody needs to await it.
 
-    Not asyncio.to_thread: its threads are joined at exit, also those that wait for a Spark which
-    is still starting or for a broker that does not answer.
+    Not asyncio.to_thread: its threads are joined at exit, even those that wait for a Spark that is
+    still starting or for a broker that does not answer.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
@@ -31,7 +31,7 @@ def aside(function: Callable[..., Result], *arguments: object) -> asyncio.Future
             answer: tuple[Callable[..., None], object] = (future.set_exception, error)
         else:
             answer = (future.set_result, result)
-        # A closed loop: the daemon has ended meanwhile.
+        # The loop is closed when the daemon has ended meanwhile.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, *answer)
 

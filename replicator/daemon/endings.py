@@ -1,4 +1,4 @@
-"""How a daemon that acts for a region ends, and which of its errors says why."""
+"""Exit codes of a daemon that acts for a region, and the choice of the error that decides."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Whoever restarts it should not do so on 2 and 8 (systemd: RestartPreventExitStatus=2 8)."""
+    """Exit codes; 2 and 8 must prevent a restart (systemd: RestartPreventExitStatus=2 8)."""
 
     STOPPED = 0
     FAILED = 1
@@ -16,11 +16,11 @@ class Exit(IntEnum):
     UNREACHABLE = 3
     """The target did not answer."""
     FENCED = 8
-    """A newer one of the same region runs: starting again would take the region back from it."""
+    """A newer daemon of the same region runs: a restart would take the region back from it."""
 
 
 def leaves(error: BaseException | None) -> Iterator[BaseException | None]:
-    """The errors of a group, and of the groups in it; any other error is its own only one."""
+    """Yields the errors of a group and of the groups in it; any other error yields itself."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from leaves(each)
@@ -31,7 +31,12 @@ def leaves(error: BaseException | None) -> Iterator[BaseException | None]:
 def decisive(
     error: BaseException | None, fences: tuple[type[BaseException], ...]
 ) -> BaseException | None:
-    """The one error that decides how to end. Fenced beside anything else is fenced: a restart would
-    take the region back."""
+    """Returns the error that decides how to end.
+
+    A fence decides over any other error, since a restart would take the region back.
+
+    Args:
+        fences: error types that mean a fence.
+    """
     found = list(leaves(error))
     return next((each for each in found if isinstance(each, fences)), found[0])

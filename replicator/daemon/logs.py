@@ -1,4 +1,4 @@
-"""How daemons and carriers log: one line per event to stderr, key=value, times in UTC."""
+"""Logs of daemons and carriers: one line per event to stderr, key=value, times in UTC."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from replicator.daemon.plain_text import one_line
 FORMAT = "%(asctime)s.%(msecs)03dZ level=%(levelname)s pid=%(process)d from=%(name)s %(message)s"
 OURS = ("balancer", "replicator", "tui")
 RETRYING = "aiokafka"
-"""Tries again by itself: no failure of a connection or a request is an error yet."""
+"""Library that retries by itself: its failed connections and requests are no errors yet."""
 SPARED_SECONDS = 60.0
 MESSAGES_MAX = 1000
-"""That are remembered. Libraries have a fixed number of them, unless they format their own."""
+"""Limit of the messages remembered. Libraries have a fixed number, unless they format their own."""
 
 
 class Lines(logging.Formatter):
-    """Formats an event as a line, its traceback included, whatever Kafka's names and texts hold."""
+    """Formats an event and its traceback as one line, whatever Kafka's names and texts contain."""
 
     converter = staticmethod(time.gmtime)
 
@@ -34,10 +34,11 @@ class Lines(logging.Formatter):
 
 
 class Sparing(logging.Filter):
-    """Spares the log what libraries repeat: of each message of theirs one line in a while.
+    """Filter that lets each message of other libraries pass once per period, by default a minute.
 
-    A broker that is away makes aiokafka log an error ten times a second. Our own events name such
-    trouble once, so the libraries' lines are warnings, and count those that were left out.
+    A broker that does not answer makes aiokafka log an error ten times a second. Our own events
+    report such trouble once. So aiokafka's errors become warnings, and a line tells how many like
+    it were left out.
     """
 
     def __init__(self, seconds: float = SPARED_SECONDS) -> None:
@@ -66,9 +67,9 @@ class Sparing(logging.Filter):
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
-    """Our own lines from `level` on, and of everybody else's warnings what Sparing lets pass.
+    """Logs our own lines from `level` on, and of other modules the warnings that Sparing lets pass.
 
-    Calling it again changes nothing but the level: Spark's Python workers live through many tasks.
+    A further call changes nothing but the level: Spark's Python workers live through many tasks.
     """
     root = logging.getLogger()
     if not any(isinstance(handler.formatter, Lines) for handler in root.handlers):

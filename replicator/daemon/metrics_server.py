@@ -1,4 +1,4 @@
-"""Prometheus metrics of a daemon on a port of its own."""
+"""Metrics server: Prometheus metrics of a daemon on a port of its own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 
 class PortTaken(Exception):
-    """The metrics port cannot be had. Change the port or metrics.address, or end its owner."""
+    """The metrics port is taken. Change the port or metrics.address, or end the port's owner."""
 
 
 def serve(port: int, address: str, registry: CollectorRegistry) -> Callable[[], None]:
-    """Serves until the returned function is called; does nothing when port is 0.
+    """Serves metrics until the returned function is called; does nothing when the port is 0.
 
     Collectors are called from threads of the server, once for each scrape. Raises PortTaken.
     """

@@ -1,22 +1,22 @@
-"""Text from Kafka as people may see it: whatever moves a cursor or hides is shown as an escape.
+"""Plain text: text from Kafka as people may see it, with escapes for all that is not printable.
 
-Group names, client ids, `who` and `why` of orders, and brokers' messages are bytes of somebody
-else's choice. A newline in one forges a log line, ESC repaints a terminal, a bidi override
-reverses what follows it.
+Group names, client ids, `who` and `why` of orders, and brokers' messages are bytes that others
+chose. A newline in one forges a log line, ESC repaints a terminal, and a bidi override reverses the
+text after it.
 """
 
 from __future__ import annotations
 
 
 def one_line(text: str) -> str:
-    """The text, with an escape such as \\n or \\x1b for each character that is not printable."""
+    """Returns the text with an escape, such as \\n or \\x1b, for each unprintable character."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else _escape(each) for each in text)
 
 
 def several_lines(text: str) -> str:
-    """The same of a text of our own making whose newlines are meant."""
+    """Returns the same for a text of our own making, whose newlines are intended."""
     return "\n".join(map(one_line, text.split("\n")))
 
 

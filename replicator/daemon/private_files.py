@@ -1,6 +1,7 @@
-"""Files that only their owner reads, in folders that only their owner enters, whatever the umask.
+"""Private files: only their owner reads them, and only their owner enters their folders.
 
-A daemon unpickles one of its own files: anybody who can replace that runs code as its user.
+Neither depends on the umask. A daemon unpickles one of its own files: anybody who can replace that
+file runs code as the daemon's user.
 """
 
 from __future__ import annotations
@@ -15,26 +16,28 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class FolderShared(OSError):
-    """Others may put files of their own into a folder. Mend what is named, then start again."""
+    """Others may put files of their own into a folder. Correct what is named, then start again."""
 
 
 def private_folder(path: Path) -> Path:
-    """The folder, made with its missing parents where it is not there.
+    """Returns the folder; makes it and its missing parents if it is not there.
 
-    Raises FolderShared where others may write to it, or to a folder above it; else OSError.
+    Raises:
+        FolderShared: another user owns it, or others may write to it or to a folder above it.
+        OSError: it cannot be made or read.
     """
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=FOLDER_MODE, exist_ok=True)
     found = path.stat()
-    # Root, on an operator's errand, enters the folders of the daemon's user.
+    # Root, acting for an operator, enters the folders of the daemon's user.
     if found.st_uid != os.geteuid() and os.geteuid():
         raise FolderShared(f"{path} belongs to uid {found.st_uid}: chown it, or name another one")
     _refuse_writers(path, found, OTHERS_WRITE)
     path.chmod(FOLDER_MODE)
     for parent in path.resolve().parents:
         above = parent.stat()
-        # Nobody can put another folder into the place of ours where the sticky bit is set.
+        # With the sticky bit, no other user can replace our folder by another one.
         if not above.st_mode & stat.S_ISVTX:
             _refuse_writers(parent, above, stat.S_IWOTH)
     return path
@@ -44,7 +47,7 @@ def write_private(path: Path, content: bytes, *, is_on_disk: bool = False) -> Pa
     """Replaces the file as a whole: a reader sees the old content or the new one. Raises OSError.
 
     Args:
-        is_on_disk: returns only once the content is there.
+        is_on_disk: returns only once the content is on disk.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
@@ -60,7 +63,7 @@ def write_private(path: Path, content: bytes, *, is_on_disk: bool = False) -> Pa
 
 
 def private_file(path: Path) -> Path:
-    """A new empty file; one that is left there is removed first. Raises OSError."""
+    """Makes a new empty file; removes an old one of that name first. Raises OSError."""
     path.unlink(missing_ok=True)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE))
     return path

@@ -1,7 +1,8 @@
-"""What keeps something from being done that is tried again and again: told, and not told all day.
+"""Troubles of an action that is tried again and again: each is reported, and not repeated all day.
 
-One of another kind is told at once. One of the same kind whose text is another is told as well, as
-a second server that is away is news; but once a minute at most: one outage has many texts.
+A trouble of another kind is reported at once. One of the same kind with another text is reported
+too, since a second server that does not answer is news. That happens once a minute at most, because
+one outage has many texts.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ class _Told(NamedTuple):
 
 
 class Troubles:
-    """Of one thing that is tried, one after the other."""
+    """Troubles of one action, one after the other."""
 
     def __init__(self) -> None:
         self._told: _Told | None = None
 
     def begins(self, trouble: Exception, now_seconds: float) -> bool:
-        """Whether this one has to be told: it is another one than was told last."""
-        # How long somebody waited makes it no other trouble.
+        """Returns True when a trouble has to be reported, as it differs from the last one."""
+        # Another waiting time does not make it another trouble.
         it = _Told(type(trouble), DURATION.sub("", str(trouble)), now_seconds)
         last = self._told
         if last and last.kind is it.kind:
@@ -38,6 +39,6 @@ class Troubles:
         return True
 
     def end(self) -> bool:
-        """Whether there was one, which is over now; the next one is told whatever it is."""
+        """Returns True when there was a trouble, now over; the next one is always reported."""
         last, self._told = self._told, None
         return last is not None

@@ -1,1 +1,1 @@
-"""`sluice replicate`: one process per region that looks after its topics, plans and carriers."""
+"""Driver (`sluice replicate`): one process per region that leads its topics, plans and carriers."""

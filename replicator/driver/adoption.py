@@ -1,8 +1,9 @@
 """Adoption: the ledger's first entries for partitions that no route has ever carried.
 
 All configured routes into a topic are adopted at once, while its partitions in the target are still
-empty. From then on a missing entry means that the ledger has lost it, and carriers stop there. What
-is found unadopted and not empty may be such a loss as well: it waits for the operator's yes.
+empty. From then on a missing entry means that the ledger has lost it, and carriers stop that
+partition. A partition that is neither adopted nor empty may be such a loss as well: it waits for
+the operator's consent.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from replicator.topics.topic_plan import Carried
 
 log = logging.getLogger(__name__)
 
-# A transaction of so many stays far below its timeout.
+# A transaction of so many topics stays far below its timeout.
 TOPICS_PER_TRANSACTION = 50
 # Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
 RENEW_SECONDS = 6 * 3600.0
 
 Ends = Mapping[tuple[str, int], int]
-"""Log ends in the target, by topic and partition."""
+"""End offsets of logs in the target, by topic and partition."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Claim:
-    """A topic of a route, whose partitions 0..partitions-1 shall have entries."""
+    """A topic of a route, whose partitions 0..partitions-1 must have entries."""
 
     route: Route
     topic: str
@@ -46,14 +47,16 @@ class Claim:
 
 
 class Adoption:
-    """Adopts what is new, and keeps from being forgotten what no carrier renews: witnesses, and the
-    entries of partitions that their source does not have yet.
+    """Adopts new partitions, and renews the commits that no carrier renews.
+
+    These are the witnesses, and the entries of partitions that their source does not have yet.
 
     Args:
-        cluster, admin: the target.
-        driver: in office; its transactions carry the entries.
-        routes: all configured ones into the target.
-        trusting: routes of which also what is not empty is adopted, on the operator's word.
+        cluster, admin: clients of the target.
+        driver: the leading one; its transactions carry the entries.
+        routes: all configured routes into the target.
+        trusting: routes whose partitions are adopted although they are not empty, with the
+            operator's consent.
     """
 
     def __init__(
@@ -75,10 +78,10 @@ class Adoption:
         self._renewed_at = float("-inf")
 
     async def adopt(self, carried: Iterable[Carried]) -> None:
-        """Returns once all that may be carried has its entries.
+        """Adopts what is new; returns once everything that may be carried has its entries.
 
         Raises:
-            Fenced: a newer driver acts.
+            Fenced: a newer driver leads.
             AdminError: the target does not tell how long its logs are.
         """
         all_claims = claims(self._ledgers, carried)
@@ -107,13 +110,15 @@ class Adoption:
             if not waiting:
                 continue
             try:
-                # Custody: only its holder may replace them, and only what it reads then.
+                # Custody: only the holder of the id may replace entries, and only those it reads
+                # then.
                 holder = await Writer(self._cluster, free_id(route)).open()
                 waiting = virgins(route, await ledger.read_as_holder(holder, waiting))
                 if waiting:
                     await ledger.replace(holder, waiting, waiting)
             except Fenced:
-                # A carrier takes some just now: they are no virgins any more, or are next time.
+                # A carrier is acquiring some of them: they are no longer virgin, or are renewed
+                # next time.
                 log.info("event=not-renewed route=%s: a carrier was quicker", route)
 
     async def _adopt(self, some: Sequence[Claim]) -> None:
@@ -126,14 +131,14 @@ class Adoption:
         for claim, (count, unseen, known) in zip(some, seen, strict=True):
             route, topic = claim.route, claim.topic
             found = adoptable(unseen, known, ends, trusting=route in self._trusting)
-            # One whose end is not known waits, and nothing is to be said of it.
+            # A partition whose log end is not known waits, and is not logged.
             if len(found) < len(unseen) and unseen[len(found)] in ends:
                 self._refuse(claim, unseen[len(found)])
             counts[route, topic] = count + len(found)
             ledger = self._ledgers[route]
             new = [place for place in found if place not in known]
             entries.append(ledger.offsets({p: virgin(ledger, ends[p]) for p in new}))
-            # Also where nothing is new: every driver that begins renews the witnesses.
+            # Also if nothing is new: every driver that begins renews the witnesses.
             if counts[route, topic]:
                 witnesses.append(ledger.witness(topic, counts[route, topic]))
             if new:
@@ -146,7 +151,7 @@ class Adoption:
     async def _look(
         self, claim: Claim
     ) -> tuple[int, list[TopicPartition], Collection[TopicPartition]]:
-        """How many were adopted, which were not, and which of these have an entry all the same."""
+        """Returns the number of adopted partitions, the others, and the others with an entry."""
         ledger = self._ledgers[claim.route]
         count = await ledger.witnessed(claim.topic)
         unseen = [TopicPartition(claim.topic, n) for n in range(count, claim.partitions)]
@@ -167,8 +172,10 @@ class Adoption:
 
 
 def claims(routes: Iterable[Route], carried: Iterable[Carried]) -> list[Claim]:
-    """Every route's claim on every topic carried by any: a source that gets the topic later finds
-    its entries there, made while the target was known to be empty.
+    """Returns a claim of every route on every topic carried by any route.
+
+    A source that gets the topic later finds its entries there, made while the target was known to
+    be empty.
     """
     largest: dict[str, int] = {}
     for each in carried:
@@ -181,7 +188,7 @@ def claims(routes: Iterable[Route], carried: Iterable[Carried]) -> list[Claim]:
 
 
 def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[TopicPartition, Entry]:
-    """Those that were adopted and never taken."""
+    """Returns the entries that were adopted and never acquired."""
     return {
         place: entry
         for place, entry in entries.items()
@@ -198,12 +205,15 @@ def adoptable(
     *,
     trusting: bool,
 ) -> list[TopicPartition]:
-    """The first of `unseen` that may be adopted, up to one that may not: witnesses count from 0.
+    """Returns the first partitions of `unseen` that may be adopted, up to one that may not.
+
+    A witness is a count from partition 0 on, so none can be left out.
 
     Args:
         unseen: partitions without a witness, in order.
-        known: those of them that have an entry all the same.
-        ends: a partition whose log end is not known waits.
+        known: the part of `unseen` that has an entry all the same.
+        ends: a partition whose log end is not in it waits.
+        trusting: adopts partitions that are not empty, too.
     """
 
     def may(place: TopicPartition) -> bool:
@@ -214,7 +224,7 @@ def adoptable(
 
 
 def merged(commits: Iterable[Mapping[str, Offsets]]) -> dict[str, Offsets]:
-    """Offsets of several commits in one, by group."""
+    """Returns the offsets of several commits as one commit, by group."""
     groups: dict[str, list[tuple[str, int, int, str]]] = {}
     for commit in commits:
         for group, offsets in commit.items():

@@ -1,4 +1,4 @@
-"""Adds up what carriers have counted, so that counters grow while carriers come and go."""
+"""Counting: adds up the totals of carriers, so that counters grow while carriers come and go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING = CarrierTotals()
 
 @dataclass(slots=True)
 class RouteCounts:
-    """Sums of a route since the reader began."""
+    """Sums of a route since this process began to count."""
 
     restarts: int = 0
     losses: int = 0
@@ -29,8 +29,8 @@ class RouteCounts:
 class Counting:
     """Sums over all carriers of one route that were ever found.
 
-    A carrier's totals only grow, so its growth between two looks is added once. What a carrier
-    counted while nobody looked is not lost: its totals outlive it by minutes.
+    A carrier's totals only grow, so their growth between two looks is added once. Counts made
+    between looks are not lost when the carrier ends: its totals outlive it by minutes.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class Counting:
         self._found: dict[str, tuple[float, CarrierTotals]] = {}
 
     def begin(self, found: Mapping[str, CarrierTotals], now: float) -> None:
-        """Totals of carriers that ran before the daemon: only their growth counts from here on."""
+        """Notes totals of carriers that ran before the daemon: only their growth counts later."""
         self._found.update({carrier: (now, totals) for carrier, totals in found.items()})
 
     def add(self, found: Mapping[str, CarrierTotals], now: float) -> None:
-        """Totals by carrier's id, as they are at a time."""
+        """Adds the growth of totals, which are given by carrier id as of the time `now`."""
         for carrier, totals in found.items():
             _, before = self._found.get(carrier, (now, NOTHING))
             self._grow(before, totals)

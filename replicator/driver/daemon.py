@@ -1,13 +1,13 @@
 """`sluice replicate`: the driver of all routes into one region, from its start to its end.
 
-1. Spark starts and runs an empty epoch, which takes seconds; meanwhile the topics of all ends
-   are looked at, and made and grown on the target. Another driver may still be carrying.
-2. The driver takes its term: from here on the carriers of an older driver end.
-3. Partitions never mirrored before are adopted, a plan is made, posted, and said.
-4. Carriers carry, epoch after epoch. Topics are looked at again and again; a plan that changes is
-   posted first and said then, so that carriers which end for it find it.
-5. SIGTERM or SIGINT: stop is posted and said, carriers drain and release, then Spark is stopped.
-   The same signal once more ends everything where it stands; the ledger makes up for it.
+1. Spark starts and runs an empty epoch, which takes seconds. Meanwhile the topics of all clusters
+   are looked at, and made and grown on the target. Another driver may still be leading.
+2. The driver acquires its term: from here on the carriers of an older driver end.
+3. Partitions never mirrored before are adopted. A plan is made, posted and published.
+4. Carriers carry, epoch after epoch, and topics are looked at again and again. A changed plan is
+   posted first and published then, so that carriers that end because of it find it.
+5. SIGTERM or SIGINT: stop is posted and published, carriers drain and release, then Spark is
+   stopped. The same signal once more ends everything at once; the ledger makes up for it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run(
     conf: Mapping[str, str] | None = None,
     adopt: Collection[str] = (),
 ) -> int:
-    """Carries all routes into the region until told to stop; gives the exit code.
+    """Carries all routes into the region until told to stop; returns the exit code.
 
     Args:
         config: the appliance's file.
@@ -74,7 +74,7 @@ def run(
         master: Spark's master URL. local[*] would never run a failed task again: use local[*,8].
         conf: Spark settings that override ours.
         adopt: routes (west>east) whose topics are adopted although the target holds records of
-            them: the operator's word that this route never mirrored them.
+            them. With it the operator states that these routes never mirrored them.
     """
     log_to_stderr()
     try:
@@ -88,7 +88,7 @@ def run(
         print(f"sluice: {error}", file=sys.stderr)
         return Exit.MISCONFIGURED
     settings = appliance.replicator
-    # For Spark and its Python processes too: their scratch files hold the same.
+    # Holds for Spark and its Python processes too, whose scratch files contain the same data.
     os.umask(0o077)
     try:
         private_folder(settings.state_dir)
@@ -108,7 +108,7 @@ def run(
 
 
 class Daemon:
-    """One run: begins Spark and the office, ends both."""
+    """A single run of the driver: begins Spark and the leadership, and ends both."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Daemon:
         self._stop = asyncio.Event()
 
     async def live(self, master: str, conf: Mapping[str, str]) -> Exit:
-        """Until stopped, fenced or failed."""
+        """Runs until stopped, fenced or failed; returns the exit code."""
         self._heed_signals()
         work = asyncio.ensure_future(self._work(master, conf))
         stop = asyncio.ensure_future(self._stop.wait())
@@ -154,7 +154,11 @@ class Daemon:
         return exit_code
 
     async def _is_succeeded(self, error: BaseException | None, stop: asyncio.Future[Any]) -> bool:
-        """Whether a fence was another driver's doing. Told to stop, nobody has to know."""
+        """Returns True when another driver caused a fence.
+
+        Also returns True when the daemon is told to stop meanwhile, as the answer then does not
+        matter.
+        """
         if not isinstance(error, Fenced):
             return isinstance(error, OtherTerm)
         looking: asyncio.Future[Any] = asyncio.ensure_future(self._office.has_successor())
@@ -183,7 +187,7 @@ class Daemon:
     # -- epochs
 
     async def _keep_streaming(self, session: Session) -> None:
-        """Starts the query again when Spark gives up on it: a task failed too often."""
+        """Starts the query again when Spark gives up on it because a task failed too often."""
         shortest, longest = PAUSE_SECONDS
         pause, number = shortest, 0
         while True:
@@ -217,7 +221,7 @@ class Daemon:
         )
 
     async def _keep_offsets(self) -> None:
-        """The offset maps in Redis, and metrics from the reports there; neither is ever vital."""
+        """Keeps offset maps in Redis and serves metrics from reports there; neither is vital."""
         region = self._appliance.region(self._region)
         routes = self._appliance.routes_into(self._region)
         try:
@@ -232,7 +236,7 @@ class Daemon:
         keeper: OffsetKeeper | None = None
         while True:
             try:
-                # Not before: its password's file may be away for a moment.
+                # Made here and not before: the password file may be missing for a moment.
                 keeper = keeper or OffsetKeeper(region, routes)
                 await aside(keeper.keep)
             except Exception:
@@ -252,13 +256,16 @@ class Daemon:
             return
         log.warning("event=stopped-at-once: a second signal")
         logging.shutdown()
-        # Nothing may come between: the JVM's death would be complained about at length.
+        # At once after the kill: Spark's processes would log the JVM's death at length.
         if self._session:
             self._session.kill()
         os._exit(Exit.FAILED)
 
     async def _wind_down(self, *, tell: bool) -> None:
-        """Never raises, never takes long: what cannot be done gracefully is left to the ledger."""
+        """Ends carriers and Spark. Never raises and never takes long.
+
+        The ledger makes up for everything that does not end gracefully.
+        """
         if self._session and self._session.is_alive:
             await self._end_carriers(tell)
         if self._stream:
@@ -277,7 +284,12 @@ class Daemon:
                 await aside(self._stop_metrics)
 
     async def _end_carriers(self, tell: bool) -> None:
-        """Tells them, unless a newer driver has: its term ends them. Then waits for receipts."""
+        """Ends the carriers, then waits for their receipts.
+
+        Args:
+            tell: publishes the stop command. Not needed after a newer driver's term, which ends
+                them.
+        """
         try:
             self._office.post_stop()
             if tell:
@@ -288,7 +300,7 @@ class Daemon:
                 "event=stop-unheard %s: carriers are cut off", error or type(error).__name__
             )
             return
-        # An epoch may be just about to begin: its carriers hear at once that they shall stop.
+        # An epoch may be about to begin: its carriers read the stop command at once.
         await asyncio.sleep(LOOK_SECONDS)
         if self._stream:
             seconds = self._appliance.replicator.drain_seconds + SPARE_SECONDS
@@ -296,10 +308,10 @@ class Daemon:
 
 
 def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
-    """What ended the work, logged so that an operator knows what to do.
+    """Returns the exit code for the error that ended the work, and logs it for the operator.
 
     Args:
-        is_succeeded: whether another driver of this region has spoken.
+        is_succeeded: another driver of this region has published a command.
     """
     match error:
         case Fenced() | OtherTerm() if is_succeeded:

@@ -1,6 +1,6 @@
 """Prometheus metrics of one region's replication, on a local port when [metrics] asks for it.
 
-What is not known has no sample: a gap in the graph, never a 0.
+An unknown value has no sample: a gap in the graph, never a 0.
 """
 
 import logging
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 Reports = Callable[[], Iterable[PartitionReport]]
 Totals = Callable[[], Mapping[str, Mapping[str, CarrierTotals]]]
-"""By route's name and carrier's id."""
+"""Returns totals by route name and carrier id."""
 LABELS = ("route", "topic", "partition")
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One metric: its name, what it means, and where a report has it."""
+    """A metric: its name, its meaning, and its value in a report."""
 
     name: str
     help: str
@@ -109,13 +109,13 @@ GAUGES = (
 
 
 class ReportCollector(Collector):
-    """Asks for the reports each time Prometheus asks for the metrics."""
+    """Reads the reports each time Prometheus asks for the metrics."""
 
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
 
     def describe(self) -> Iterable[Metric]:
-        """Empty, so that nothing is asked for when the collector is registered."""
+        """Returns nothing, so that registering the collector reads no reports."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -123,7 +123,7 @@ class ReportCollector(Collector):
         try:
             reports = list(self._reports())
         except Exception as error:
-            # Whatever it was: metrics never fail the daemon, and this one says so.
+            # Any error: metrics never fail the daemon, and sluice_reports_up shows it.
             logger.warning("event=metrics-blind %s", error)
             up.add_metric((), 0)
             yield up
@@ -140,7 +140,7 @@ class ReportCollector(Collector):
 
 
 class TotalsCollector(Collector):
-    """Adds up what carriers have counted, each time Prometheus asks for the metrics."""
+    """Adds up the totals of carriers each time Prometheus asks for the metrics."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals
@@ -149,11 +149,11 @@ class TotalsCollector(Collector):
         self._lock = threading.Lock()
 
     def describe(self) -> Iterable[Metric]:
-        """Empty, so that nothing is asked for when the collector is registered."""
+        """Returns nothing, so that registering the collector reads no totals."""
         return ()
 
     def begin(self) -> None:
-        """Count from here: Redis keeps the totals of carriers that ended for some minutes."""
+        """Counts from here on: Redis keeps the totals of carriers that ended for some minutes."""
         found = self._found()
         if found is not None:
             with self._lock:
@@ -169,7 +169,7 @@ class TotalsCollector(Collector):
         try:
             return self._totals()
         except Exception as error:
-            # Sums stay as they are; ReportCollector says that Redis is away.
+            # Sums stay as they are; ReportCollector shows that Redis does not answer.
             logger.debug("event=metrics-blind %s", error)
             return None
 
@@ -209,14 +209,14 @@ class TotalsCollector(Collector):
 
 
 def totals_into(appliance: Appliance, region: str) -> Totals:
-    """Asks the region's Redis for what its carriers have counted, of every route into it."""
+    """Returns a function that reads the totals of all routes into a region from Redis."""
     url = appliance.region(region).redis_url()
     stores = {r.name: OffsetStore(url, r.key) for r in appliance.routes_into(region)}
     return lambda: {name: store.totals() for name, store in stores.items()}
 
 
 def reports_into(appliance: Appliance, region: str) -> Reports:
-    """Asks the region's Redis for what its carriers last said, of every route into it."""
+    """Returns a function that reads the last reports of all routes into a region from Redis."""
     url = appliance.region(region).redis_url()
     stores = [OffsetStore(url, route.key) for route in appliance.routes_into(region)]
     return lambda: [report for store in stores for report in store.reports().values()]
@@ -225,7 +225,7 @@ def reports_into(appliance: Appliance, region: str) -> Reports:
 def serve(
     settings: MetricsSettings, reports: Reports, totals: TotalsCollector | None = None
 ) -> Callable[[], None]:
-    """Serves until the returned function is called; does nothing when port is 0.
+    """Serves metrics until the returned function is called; does nothing when the port is 0.
 
     `reports` is called from threads of the server, once for each scrape. Raises PortTaken.
     """

@@ -1,4 +1,4 @@
-"""The driver in office: its term, the topics it looks after, its plans, its word to carriers."""
+"""Leadership of the driver: its term, the topics it looks after, its plans and its commands."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ HEAR_SECONDS = 0.2
 HEAR_FIRST_SECONDS = 15.0
 # Brokers forget ids and commits that are not used for a week.
 SAY_AGAIN_SECONDS = 3600.0
-# A driver that takes office adopts what is new before it speaks.
+# A driver that acquires the leadership adopts new partitions before its first command.
 SUCCESSOR_SECONDS = 20.0
 
 
 class Office:
-    """Prepared first, then taken, then kept; stopped at the end.
+    """A driver's leadership: prepared first, then acquired, then kept, and stopped at the end.
 
     Args:
-        region: the target.
-        planner: makes plans of what the balancer and operators say.
-        postings: where plans are left for the stream's reader.
+        region: the target region.
+        planner: makes plans from the decisions of balancer and operators.
+        postings: file in which plans are left for the stream's reader.
     """
 
     def __init__(self, appliance: Appliance, region: str, planner: Planner, postings: PostingFile):
@@ -77,7 +77,7 @@ class Office:
         self._following: Following | None = None
 
     async def prepare(self) -> None:
-        """All that can be done while another driver may still be in office.
+        """Does everything that can be done while another driver may still lead.
 
         Raises:
             AdminError, Unreachable: the target does not answer, or refuses.
@@ -88,13 +88,20 @@ class Office:
         self._follow()
         self._carried = await aside(self._topics.round)
         await self._target.open()
-        # Without a balancer's word partitions are placed by count: better not to have to move them.
+        # Without the balancer's placements partitions are placed by count, and would move later.
         with suppress(TimeoutError):
             async with asyncio.timeout(HEAR_FIRST_SECONDS):
                 await self._heard.wait()
 
     async def take(self, trusted: Collection[Route], count_slots: Callable[[], int]) -> None:
-        """Cut the driver before off, adopt what is new, and say the first plan."""
+        """Acquires the leadership, adopts what is new, and publishes the first plan.
+
+        From the first step on, the driver before is fenced.
+
+        Args:
+            trusted: routes whose partitions are adopted although they are not empty.
+            count_slots: returns how many Spark tasks can run at once.
+        """
         self._count_slots = count_slots
         term = await self._driver.open()
         log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
@@ -110,10 +117,10 @@ class Office:
         await self._plan_for(self._carried)
 
     async def keep(self) -> None:
-        """Look at topics again and again, and whether this driver is still the one.
+        """Looks at topics again and again, and checks that this driver still leads.
 
         Raises:
-            OtherTerm, Fenced: a newer driver acts.
+            OtherTerm, Fenced: a newer driver leads.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_planning())
@@ -121,12 +128,18 @@ class Office:
             tasks.create_task(self._showing.keep())
 
     async def stop(self) -> None:
-        """Carriers drain, release and end. Until the plan is posted there are none."""
+        """Posts and publishes stop: carriers drain, release and end.
+
+        Does nothing before the first plan is posted, as there are no carriers.
+        """
         if self._posting:
             await self._post(replace(self._posting, stop=True))
 
     def post_stop(self) -> None:
-        """No further epoch begins; for carriers that hear another driver's word by now."""
+        """Posts stop without publishing it, so that no further epoch begins.
+
+        Carriers may follow another driver's command by now.
+        """
         if self._posting:
             self._postings.write(replace(self._posting, stop=True))
 
@@ -136,8 +149,12 @@ class Office:
         await self._target.close()
 
     async def has_successor(self) -> bool:
-        """Whether another driver has spoken, or does so soon. A transaction of our own that timed
-        out looks like a fence as well: the coordinator aborts it under a newer epoch."""
+        """Returns True when another driver publishes a command within SUCCESSOR_SECONDS, or has
+        done so.
+
+        A transaction of our own that timed out looks like a fence as well: the coordinator aborts
+        it under a newer epoch.
+        """
         with suppress(TimeoutError, Answered):
             async with asyncio.timeout(SUCCESSOR_SECONDS):
                 while True:
@@ -149,7 +166,7 @@ class Office:
         return False
 
     async def complain(self) -> None:
-        """What the target lets us wait for. Until cancelled."""
+        """Logs problems of the target that last. Runs until cancelled."""
         await trouble.watch(self._target, lambda text: log.warning("event=target-trouble %s", text))
 
     def _follow(self) -> None:
@@ -168,7 +185,7 @@ class Office:
         self._following.start()
 
     async def _keep_planning(self) -> None:
-        """Topics are looked at now and then; an order or a placement is followed at once."""
+        """Looks at topics now and then, and plans at once after an order or a placement."""
         look_at = time.monotonic() + self._appliance.topics.refresh_seconds
         while True:
             with suppress(TimeoutError):
@@ -183,14 +200,14 @@ class Office:
             except Fenced:
                 raise
             except (AdminError, Answered) as error:
-                # What runs, runs on; only what is new has to wait.
+                # Partitions that are carried continue; only new ones have to wait.
                 log.error("event=topics-unknown %s", error)
 
     async def _plan_for(self, carried: Sequence[Carried]) -> None:
         assert self._adoption is not None
         await self._adoption.adopt(carried)
         slots = await aside(self._count_slots)
-        # Versions go on where the driver before left off: receipts tell their plans apart.
+        # Versions continue after those of the driver before: receipts tell plans apart by version.
         before = self._posting.plan if self._posting else Plan(self._last_version)
         now_ms = time.time_ns() // 1_000_000
         wanted = by_route(self._routes, carried)
@@ -212,17 +229,17 @@ class Office:
         self._showing.show(replace(planned, plan=self._posted.plan), slots)
 
     def _goes_on(self, posting: Posting) -> Course | None:
-        """How carriers come to the plan while their epoch runs; None: it takes a new one."""
+        """Returns the delta from the posted plan to the next; None: a new epoch is needed."""
         before = self._posting
         if before is None or takes_new_epoch(before, posting):
             return None
         return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
 
     async def _post(self, posting: Posting, course: Course | None = None) -> None:
-        """Posted first and said then: carriers that end for it find it.
+        """Posts a plan, then publishes it, so that carriers that end because of it find it.
 
         Args:
-            course: along which the carriers that run come to it; without it their epoch ends.
+            course: delta by which the running carriers reach the plan; without it their epoch ends.
         """
         busy_now = busy(posting.plan)
         self._running = self._running & busy_now if course else busy_now
@@ -241,7 +258,7 @@ class Office:
         )
 
     async def _say(self) -> None:
-        """What is posted; where it fails, it is said again when topics are looked at again."""
+        """Publishes the posted plan; after a failure, the next round of planning does so again."""
         posting, self._is_said = self._posted, False
         await self._driver.say(posting.plan.version, stop=posting.stop, course=self._course)
         self._is_said = True

@@ -1,4 +1,4 @@
-"""The topics that Sluice keeps for itself on a target: the plan's, and one of runs per route."""
+"""Own topics of Sluice on a target: the plan's, and one of runs per route."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ VISIBLE_SECONDS = 15.0
 
 
 def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: int) -> None:
-    """Makes those that are not there, and waits until they are. Blocking; raises AdminError."""
+    """Makes the topics that are missing, and waits until they are visible. Blocking.
+
+    Raises AdminError.
+    """
     wanted = {PLAN_TOPIC, *(runs_topic(route.key).name for route in routes)}
     missing = wanted - {topic.name for topic in target.topics(wanted)}
     for outcome in target.apply([_create(name, replication_factor) for name in sorted(missing)]):

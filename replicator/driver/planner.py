@@ -1,7 +1,7 @@
-"""What the driver's next plan is: the balancer's placements, where there are any.
+"""Planner of the driver: makes the next plan from the balancer's placements, if there are any.
 
-What the balancer has not placed yet gets a carrier by count, and so does everything where no
-balancer ever ran; no partition waits for it.
+Partitions that the balancer has not placed yet get a carrier by count, and so do all where no
+balancer ever ran. No partition waits for the balancer.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Placed
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The next plan, and what of the book is in it.
+    """The next plan, and the parts of the order log that are in it.
 
     Args:
         plan: the previous one itself when nothing needs to change.
-        generations: of the placements in it: route key, stream, generation.
-        paused: by route key, what could be carried and, by an operator's order, is not.
+        generations: of the placements in the plan: route key, stream, generation.
+        paused: by route key, the partitions that could be carried and are paused by an operator's
+            order.
     """
 
     plan: Plan
@@ -36,8 +37,8 @@ class Planner:
     """Makes plans for the routes into one region.
 
     Args:
-        carriers_per_route: where no balancer has placed anything; 0: the task slots are shared out
-            among the routes.
+        carriers_per_route: number of carriers where no balancer has placed anything; 0: the task
+            slots are shared out among the routes.
     """
 
     carriers_per_route: int = 0
@@ -50,13 +51,14 @@ class Planner:
         book: Book,
         now_ms: int,
     ) -> Planned:
-        """The next plan.
+        """Returns the next plan.
 
         Args:
-            partitions_by_route: by route key, what can be carried.
+            partitions_by_route: by route key, the partitions that can be carried.
             slots: how many Spark tasks can run at once.
-            previous: the plan in force; the one before the first has version 0 and no loads.
-            book: what the balancer and operators say.
+            previous: the active plan; the one before the first has version 0 and no loads.
+            book: order log of the balancer and operators.
+            now_ms: Unix time in milliseconds.
         """
         if self.carriers_per_route:
             counts = dict.fromkeys(partitions_by_route, self.carriers_per_route)
@@ -98,7 +100,7 @@ def _as_placed(
 def _by_count(
     route: str, partitions: Iterable[TopicPartition], carriers: range, previous: Plan
 ) -> dict[int, tuple[TopicPartition, ...]]:
-    """Carriers that there were stay as they are; with others, counts are levelled."""
+    """Places partitions by count. Levels the counts when the carriers are others than before."""
     own = range(carriers.start, carriers.start + CARRIERS_MAX)
     present = [each.number for each in previous.carriers(route) if each.number in own]
     before = {

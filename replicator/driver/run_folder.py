@@ -1,4 +1,4 @@
-"""The folder of one run of a daemon, gone with it: Spark's scratch files, checkpoint, posting."""
+"""Folder of one run of a daemon, removed with it: Spark's scratch files, checkpoint, posting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREFIX = "run-"
 
 @contextmanager
 def run_folder(state: Path) -> Iterator[Path]:
-    """An empty folder below `state`; what killed runs left there is cleared away first.
+    """Yields an empty folder below `state`; first removes the folders that killed runs left there.
 
     Raises OSError: `state` cannot be written to, or others may write to it.
     """
@@ -33,7 +33,7 @@ def run_folder(state: Path) -> Iterator[Path]:
 
 
 def is_running(process: str) -> bool:
-    """Whether a process of that number exists, whoever owns it."""
+    """Returns True when a process of that number exists, whichever user owns it."""
     try:
         os.kill(int(process), 0)
     except (ProcessLookupError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
-"""Shows what the driver carries, where the balancer and operators look.
+"""Showing: publishes the active plan where the balancer and operators look for it.
 
-Redis may be away; carrying goes on without it.
+Redis may be unreachable; carrying continues without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AGAIN_SECONDS = EXPIRE_SECONDS / 3
 
 
 class Showing:
-    """One region's."""
+    """Active plan of one region, kept on the status board in Redis."""
 
     def __init__(self, appliance: Appliance, region: str) -> None:
         self._appliance, self._region = appliance, region
@@ -29,7 +29,7 @@ class Showing:
         self._changed = asyncio.Event()
 
     def show(self, planned: Planned, slots: int) -> None:
-        """What is carried from now on. Returns at once."""
+        """Sets the plan that is carried from now on. Returns at once."""
         paused = tuple((route, some) for route, some in sorted(planned.paused.items()) if some)
         before = self._shown
         is_same = before is not None and before.plan.version == planned.plan.version
@@ -38,7 +38,7 @@ class Showing:
         self._changed.set()
 
     async def keep(self) -> None:
-        """Until cancelled: what is shown is written at once, and again before it expires."""
+        """Writes a changed plan at once, and again before it expires. Runs until cancelled."""
         board: Board | None = None
         is_told = False
         while True:
@@ -51,7 +51,7 @@ class Showing:
             if self._shown is None:
                 continue
             try:
-                # Not before: its password's file may be away for a moment.
+                # Made here and not before: the password file may be missing for a moment.
                 url = self._appliance.region(self._region).redis_url()
                 board = board or Board(url, self._region)
                 await aside(board.show_plan, self._shown)

@@ -1,1 +1,1 @@
-"""Kafka's protocol as carriers speak it: whom to ask what, and what an answer means."""
+"""Kafka's protocol as carriers use it: which broker to ask, and how to interpret its answers."""

@@ -1,4 +1,4 @@
-"""The brokers of one Kafka cluster: connections to them, and what the metadata says of topics.
+"""Brokers of one Kafka cluster: connections to them, and the topics that their metadata shows.
 
 Connections are kept by broker and purpose.
 """
@@ -23,16 +23,16 @@ from replicator.kafka.wire.metadata import MetadataRequest
 from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
 EACH_SECONDS_MAX = 5.0
-"""For a broker's answer where any of the others' would do."""
+"""Time limit for a single broker's answer where the other brokers are asked too."""
 
 
 class Unreachable(Exception):
-    """No broker of the cluster answers. Names the cluster, what was tried, and the mend."""
+    """No broker of the cluster answers. Names the cluster, what was tried, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The broker that leads a partition, and since which election."""
+    """The broker that leads a partition, and its leader epoch."""
 
     node: int
     epoch: int
@@ -40,20 +40,20 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as the cluster's metadata shows it; a leader is None while there is none."""
+    """A topic as the cluster's metadata shows it. A partition without a leader has None."""
 
     id: UUID
     leaders: dict[int, Leader | None]
 
 
 class Brokers:
-    """Keeps connections to them, and knows which of them leads what.
+    """Keeps connections to a cluster's brokers and knows which broker leads which partition.
 
     Args:
-        name: how people know the cluster, such as "west regional".
-        settings: where its first brokers are found.
-        options: of aiokafka's connections, beside the security settings. Those are made anew for
-            each connection, so that a changed password or certificate needs no restart.
+        name: display name of the cluster, such as "west regional".
+        settings: the cluster's bootstrap addresses and security.
+        options: of aiokafka's connections, beside the security settings. Security settings are read
+            anew for each connection, so that a changed password or certificate needs no restart.
     """
 
     def __init__(self, name: str, settings: KafkaCluster, options: Mapping[str, Any]):
@@ -64,20 +64,20 @@ class Brokers:
         self._topics: dict[str, Topic] = {}
         self._told: dict[str, Mapping[int, Leader | None]] = {}
         self.cluster_id: str | None = None
-        """None: no broker has told it yet."""
-        self._missing: dict[str, tuple[float, float]] = {}  # first and last answer in a row
+        """None until a broker has answered with it."""
+        self._missing: dict[str, tuple[float, float]] = {}  # first and last of consecutive answers
         self._refused: set[str] = set()
         self._watched: set[str] = set()
         self._connections: dict[tuple[int, str], Connection] = {}
         self._connecting: dict[tuple[int, str], asyncio.Lock] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self.trouble = ""
-        """Why the last question was not answered at once; empty when it was."""
+        """Why the last request was not answered at once; empty when it was."""
 
     # -- connections
 
     async def open(self, topics: Iterable[str] = ()) -> None:
-        """Connect and read the metadata of the topics.
+        """Connects and reads the metadata of the topics.
 
         Raises:
             Unreachable: no bootstrap address answers, or the broker refuses the credentials.
@@ -114,7 +114,7 @@ class Brokers:
             self._refreshing.cancel()
 
     async def connect(self, node: int) -> Connection:
-        """A new connection of the caller's own to a broker."""
+        """Opens a new connection to a broker; the caller owns it and closes it."""
         if node not in self._brokers:
             await self.refresh()
         host, port = self._brokers[node]
@@ -126,7 +126,7 @@ class Brokers:
     async def send(self, node: int, request: Any, purpose: str = "control") -> Any:
         """Sends a request over the kept connection of this purpose, once no quota mutes it.
 
-        Raises what the network raises.
+        Passes on the network's errors.
         """
         key = (node, purpose)
         connection = self._connections.get(key)
@@ -143,7 +143,7 @@ class Brokers:
         try:
             response = await connection.send(request)
         except TimeoutError:
-            # A line that swallows packets does not tell: the next request shall find another one.
+            # A link that drops packets gives no error: the next request must get a new connection.
             connection.close()
             raise
         throttled_ms = getattr(response, "throttle_time_ms", 0)
@@ -154,25 +154,29 @@ class Brokers:
     # -- metadata
 
     def watch(self, topics: Iterable[str]) -> None:
-        """Topics whose leaders shall be known after the next refresh."""
+        """Adds topics whose leaders must be known after the next refresh."""
         self._watched |= set(topics)
 
     async def refresh(self) -> None:
-        """Read the metadata again; callers that come together share one request."""
+        """Reads the metadata again; concurrent callers share one request."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.ensure_future(self._refresh())
         await asyncio.shield(self._refreshing)
 
     async def try_refresh(self) -> None:
-        """refresh(), for those who ask again anyway: a cluster that is away is only noted."""
+        """Calls refresh() for callers that ask again anyway: only notes an unreachable cluster."""
         try:
             await self.refresh()
         except Unreachable as error:
             self.trouble = str(error)
 
     async def anyone(self) -> int:
-        """Some broker of the cluster. Raises KafkaError where the metadata names none, as while all
-        are held to be dead, or Unreachable."""
+        """Returns some broker of the cluster.
+
+        Raises:
+            KafkaError: the metadata names no broker, as while all are considered dead.
+            Unreachable: no broker answers.
+        """
         if not self._brokers:
             await self.refresh()
         if not self._brokers:
@@ -181,11 +185,11 @@ class Brokers:
 
     @property
     def nodes(self) -> list[int]:
-        """Numbers of all brokers that the metadata names."""
+        """Node ids of all brokers that the metadata names."""
         return list(self._brokers)
 
     async def refresh_everywhere(self) -> None:
-        """Ask every broker, so that one which missed an election does not have the only word."""
+        """Asks every broker for metadata, in case the first one to answer missed an election."""
 
         async def ask(node: int) -> None:
             with suppress(OSError, KafkaError, TimeoutError):
@@ -237,17 +241,20 @@ class Brokers:
                 self._topics[name] = Topic(topic_id, _newest(self.topic(name), topic_id, leaders))
 
     def topic(self, name: str) -> Topic | None:
-        """None: the cluster has no such topic (as of the last refresh)."""
+        """Returns the topic; None if the cluster has no such topic, as of the last refresh."""
         return self._topics.get(name)
 
     def missing_seconds(self, name: str) -> float:
-        """For how long every answer has said that there is no such topic; 0 after the first one: a
-        broker that has just started says so of any."""
+        """Returns for how many seconds every answer has reported that there is no such topic.
+
+        Returns 0 after the first such answer: a broker that has just started reports it of any
+        topic.
+        """
         first, last = self._missing.get(name, (0.0, 0.0))
         return last - first
 
     def is_refused(self, name: str) -> bool:
-        """Whether the cluster does not let us describe the topic, be there one or not."""
+        """Returns True when we lack the right to describe the topic, whether or not it exists."""
         return name in self._refused
 
     def leader(self, topic: str, partition: int) -> Leader | None:
@@ -255,12 +262,15 @@ class Brokers:
         return known.leaders.get(partition) if known else None
 
     def told_leader(self, topic: str, partition: int) -> Leader | None:
-        """The leader by the last answer, even if it is of an older election than is known."""
+        """Returns the leader by the last answer, even if its epoch is older than the one known."""
         return self._told.get(topic, {}).get(partition)
 
     async def told_by_each(self, topic: str, partition: int) -> list[Leader | None]:
-        """The leader by the own answer of each broker that the metadata name; None for one that
-        does not answer, or names no leader, or another topic than the one that is known."""
+        """Returns the leader that each broker named by the metadata reports in its own answer.
+
+        The leader is None for a broker that does not answer or reports no leader, or whose topic id
+        is another than the known one.
+        """
         known = self.topic(topic)
 
         async def ask(node: int) -> Leader | None:
@@ -278,7 +288,7 @@ class Brokers:
         return await asyncio.gather(*map(ask, list(self._brokers)))
 
     def believe(self, topic: str, partition: int, leader: Leader) -> None:
-        """Take a leader for the one that is known, even if it is of an older election."""
+        """Takes a leader as the known one, even if its epoch is older."""
         known = self._topics[topic]
         self._topics[topic] = replace(known, leaders={**known.leaders, partition: leader})
 
@@ -286,8 +296,10 @@ class Brokers:
 def _newest(
     known: Topic | None, topic_id: UUID, told: Mapping[int, Leader | None]
 ) -> dict[int, Leader | None]:
-    """The leaders as told, but for those of an older election than is known: a broker that is cut
-    off from its quorum goes on telling them."""
+    """Returns the leaders as reported, except those with an older epoch than is known.
+
+    A broker that is cut off from its quorum keeps reporting old leaders.
+    """
     before = known.leaders if known and known.id == topic_id else {}
     newest = {}
     for number, leader in told.items():

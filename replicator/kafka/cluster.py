@@ -1,6 +1,6 @@
-"""One Kafka cluster as carriers see it: questions asked until answered.
+"""Client of one Kafka cluster: requests are repeated until they are answered.
 
-It knows whom to ask: a leader, a group's coordinator, a transactional id's.
+Finds the broker to ask: a partition's leader, or the coordinator of a group or transactional id.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1
 UNKNOWN_TOPIC = Code.UNKNOWN_TOPIC_OR_PARTITION
 MISSING_SECONDS_MAX = 10.0
-"""A topic missing from the metadata for so long was deleted; a broker that starts lacks it too."""
+"""A topic that is missing from the metadata for so long was deleted. A broker that is starting does
+not show it either."""
 BACKOFF_SECONDS_MAX = 0.5
 READ_WAIT_MS = 100
 _IN_THE_RIGHT_PLACE = frozenset({Code.CONCURRENT_TRANSACTIONS, Code.THROTTLING_QUOTA_EXCEEDED})
-"""Codes that only the broker which is to be asked gives."""
+"""Codes that only the right broker answers with."""
 
 
 class Answered(Exception):
-    """A broker said no, and asking again would not help. Carries its error codes, if any."""
+    """A broker refused, and asking again would not help. Carries its error codes, if any."""
 
     def __init__(self, question: str, codes: Sequence[int] = ()):
         answer = ", ".join(named(code) for code in codes)
@@ -46,15 +47,15 @@ class Answered(Exception):
 
 
 class Fenced(Answered):
-    """A newer writer of the same transactional id exists. Throw this one away; do not retry."""
+    """A newer writer of the same transactional id exists. Discard this one; do not retry."""
 
 
 class StartOver(Answered):
-    """The broker forgot the writer. Fence oneself and acquire anew from the ledger."""
+    """The broker forgot the writer. Open its id again and acquire anew from the ledger."""
 
 
 class Forbidden(Answered):
-    """The user lacks a right on the cluster; grant it, then the route goes on."""
+    """The user lacks a right on the cluster. Grant it, then the route continues."""
 
 
 _RAISED: dict[Verdict, type[Answered]] = {
@@ -74,7 +75,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """What a leader remembers of one producer id: its epoch and last sequence (-1: none)."""
+    """A leader's memory of one producer id: its epoch and last sequence (-1: none)."""
 
     epoch: int
     last_sequence: int
@@ -82,11 +83,11 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A partition's part of a Fetch answer.
+    """The part of a Fetch answer for a single partition.
 
     Args:
         aborted: producer id and first offset of each aborted transaction.
-        records: raw batches; empty where the log ends.
+        records: raw batches; empty at the log's end.
     """
 
     high_watermark: int
@@ -96,15 +97,18 @@ class Fetched:
 
 
 class Cluster(Brokers):
-    """Asks one cluster's brokers. Methods wait through elections and restarts, until cancelled.
+    """Sends requests to one cluster's brokers.
+
+    Methods wait through elections and restarts, until cancelled.
 
     Args:
-        name: how people know the cluster, such as "west regional".
+        name: display name of the cluster, such as "west regional".
         settings: its address and security.
         client_id: shown in the brokers' logs and quotas.
         request_timeout_ms: how long one request may take.
-        idle_seconds: after which an idle connection is closed (well under the brokers'
-            producer.id.expiration.ms: a writer that comes back late must have to knock).
+        idle_seconds: time after which an idle connection is closed. It must be far below the
+            brokers' producer.id.expiration.ms. A writer that comes back late then has to connect
+            anew, and to commit entries before it sends.
     """
 
     def __init__(
@@ -127,7 +131,7 @@ class Cluster(Brokers):
         )
         self._coordinators: dict[tuple[int, str], int] = {}
 
-    # -- questions
+    # -- asking
 
     async def ask(
         self,
@@ -140,15 +144,15 @@ class Cluster(Brokers):
         question: str = "",
         purpose: str = "control",
     ) -> Any:
-        """Ask until answered, or until an answer says that asking is useless.
+        """Asks until answered, or until an answer shows that asking again is useless.
 
         Args:
-            find: gives the broker to ask (None: nobody yet).
-            request: or a function that makes the request anew for each attempt.
-            codes: the error codes in a response.
+            find: returns the broker to ask (None: not known yet).
+            request: a request, or a function that makes it anew for each attempt.
+            codes: returns the error codes in a response.
             forget: called when the broker was the wrong one.
-            never: codes to give up on that are otherwise asked again.
-            question: name of a request that a function makes.
+            never: codes to give up on although they are normally asked again.
+            question: name for error texts, when a function makes the request.
             purpose: of the connection.
 
         Raises:
@@ -222,7 +226,7 @@ class Cluster(Brokers):
         *,
         never: frozenset[int] = frozenset(),
     ) -> Any:
-        """Ask the coordinator of a group (GROUP) or of a transactional id (TRANSACTION)."""
+        """Asks the coordinator of a group (GROUP) or of a transactional id (TRANSACTION)."""
 
         async def find() -> int | None:
             node = self._coordinators.get((kind, key))
@@ -243,7 +247,7 @@ class Cluster(Brokers):
 
         return await self.ask(find, request, codes, forget=forget, never=never)
 
-    # -- what carriers want to know
+    # -- requests of carriers
 
     async def log_end(self, topic: str, partition: int) -> int:
         return await self._list_offset(topic, partition, LATEST)
@@ -252,7 +256,7 @@ class Cluster(Brokers):
         return await self._list_offset(topic, partition, EARLIEST)
 
     async def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int:
-        """The first offset at or after a timestamp; the log's end when there is none."""
+        """Returns the first offset at or after a timestamp; the log's end when there is none."""
         found = await self._list_offset(topic, partition, timestamp_ms)
         return found if found >= 0 else await self.log_end(topic, partition)
 
@@ -262,7 +266,7 @@ class Cluster(Brokers):
         return int(response.topics[0][1][0][3])
 
     async def epoch_end(self, topic: str, partition: int, leader_epoch: int) -> int:
-        """Where a leader epoch ends in today's log (KIP-320); -1 when the log knows no such."""
+        """Returns a leader epoch's end offset in today's log (KIP-320); -1 for an unknown epoch."""
         request = LeaderEpochRequest(topic, partition, leader_epoch)
         response = await self.ask_leader(
             topic, partition, request, lambda r: [row[0] for _, rows in r.topics for row in rows]
@@ -270,7 +274,7 @@ class Cluster(Brokers):
         return int(response.topics[0][1][0][3])
 
     async def producer_states(self, topic: str, partition: int) -> dict[int, ProducerState]:
-        """DescribeProducers: by producer id."""
+        """Returns the leader's memory of producers, by producer id (DescribeProducers)."""
         response = await self.ask_leader(
             topic,
             partition,
@@ -281,7 +285,7 @@ class Cluster(Brokers):
         return {row[0]: ProducerState(row[1], row[2]) for row in rows}
 
     async def read(self, topic: str, partition: int, offset: int, bytes_max: int) -> bytes:
-        """Raw batches from an offset on, uncommitted ones too; empty at the log's end.
+        """Returns raw batches from an offset on, uncommitted ones too; empty at the log's end.
 
         Raises:
             Answered: with code 1 when the offset is outside the log.
@@ -292,13 +296,13 @@ class Cluster(Brokers):
     async def fetch(
         self, topic: str, partition: int, offset: int, bytes_max: int, *, read_committed: bool
     ) -> Fetched:
-        """Fetch from the leader without a session, over a connection for reading.
+        """Fetches from the leader without a session, over a connection for reading.
 
         A quota on fetched bytes mutes that connection, and none that a writer needs.
 
         Raises:
             Answered: with code 1 when the offset is outside the log, with 100 when the topic was
-                deleted and made anew meanwhile.
+                deleted and created again meanwhile.
         """
         asked = self.topic(topic)
 
@@ -330,7 +334,7 @@ class Cluster(Brokers):
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
     ) -> dict[tuple[str, int], Commit]:
-        """Committed offsets of a group, by topic and partition; what is not there is left out."""
+        """Returns a group's committed offsets by topic and partition, as far as there are any."""
         response = await self.ask_coordinator(
             GROUP,
             group,
@@ -350,7 +354,11 @@ def _second_of_each(response: Any) -> list[int]:
 
 
 def _fetch_codes(response: Any) -> list[int]:
-    """A sessionless answer without the partition was cut short by a quota, and says nothing."""
+    """Returns the error codes of a Fetch answer.
+
+    A sessionless answer that lacks the partition was cut short by a quota and says nothing about
+    the log.
+    """
     rows = [row[1] for _, rows, _ in response.topics for row in rows]
     if response.error_code or rows:
         return [response.error_code, *rows]

@@ -1,7 +1,8 @@
-"""Cluster ids: no two clusters of the configuration may be the same one.
+"""Cluster ids: no two clusters of the configuration may be the same cluster.
 
 The configuration compares addresses. One cluster can have several: `localhost:9092` and
-`127.0.0.1:9092`, a name and its alias, two of its brokers. The brokers themselves tell.
+`127.0.0.1:9092`, a name and its alias, two of its brokers. So the brokers are asked for the cluster
+id.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ Place = tuple[str, str]
 
 
 class SameCluster(Exception):
-    """Two clusters of the configuration are one. Mend the file; a restart alone does not help."""
+    """Two clusters of the configuration are one. Correct the file; a restart does not help."""
 
 
 class ClusterIds:
-    """The ids that the clusters of a configuration have answered with. An id is asked for once."""
+    """Cluster ids with which the configured clusters have answered. An id is asked for once."""
 
     def __init__(self, appliance: Appliance) -> None:
         self._appliance = appliance
@@ -42,15 +43,16 @@ class ClusterIds:
         return [place for place in places if place not in self._known]
 
     async def look_at_routes_into(self, region: str) -> None:
-        """Ask the clusters of a region's routes; one that is away is left out.
+        """Asks the clusters of a region's routes; a cluster that does not answer is left out.
 
         Raises:
-            SameCluster: two of all that have answered so far are one.
+            SameCluster: two of the clusters that have answered so far are one.
         """
         await self._look(ends(self._appliance.routes_into(region)))
 
     async def keep_looking(self) -> None:
-        """Ask all clusters of the configuration, and those that are away again and again.
+        """Asks all clusters of the configuration; those that do not answer are asked again each
+        minute.
 
         Returns once all have answered. Raises SameCluster.
         """
@@ -61,7 +63,7 @@ class ClusterIds:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Ask all that have not answered yet, once. Raises SameCluster."""
+        """Asks all clusters that have not answered yet, once. Raises SameCluster."""
         await self._look(self.unknown)
 
     async def _look(self, places: Iterable[Place]) -> None:
@@ -78,7 +80,7 @@ class ClusterIds:
             settings,
             {"client_id": CLIENT_ID, "request_timeout_ms": int(ANSWER_SECONDS_MAX * 1000)},
         )
-        # Those that need the cluster say why it is away, or refuses us.
+        # The parts of Sluice that need the cluster report why it is away or refuses us.
         with suppress(Unreachable, KafkaError, OSError, TimeoutError, ValueError):
             async with asyncio.timeout(ANSWER_SECONDS_MAX):
                 await brokers.open()
@@ -101,7 +103,7 @@ class ClusterIds:
 
 
 def ends(routes: Iterable[Route]) -> tuple[Place, ...]:
-    """The clusters that routes lead from and to, each once."""
+    """Returns the clusters that routes lead from and to, each once."""
     places = [
         place
         for route in routes
@@ -111,13 +113,16 @@ def ends(routes: Iterable[Route]) -> tuple[Place, ...]:
 
 
 def first_clash(ids: Mapping[Place, str]) -> tuple[Place, Place] | None:
-    """Two clusters with the same id, the first in order of their names."""
+    """Returns the first two clusters with the same id, or None.
+
+    Regional clusters come before aggregates, then the region names decide.
+    """
     pairs = combinations(sorted(ids, key=lambda place: (place[1] == "aggregate", place[0])), 2)
     return next(((one, other) for one, other in pairs if ids[one] == ids[other]), None)
 
 
 def harm(one: Place, other: Place, routes: Iterable[Route]) -> str:
-    """The consequence of carrying all the same, for people."""
+    """Returns the consequence of carrying all the same, as a text for operators."""
     for route in routes:
         if {(route.source, "regional"), (route.target, "aggregate")} == {one, other}:
             return f"route {route} would lead onto itself"

@@ -1,7 +1,8 @@
-"""A connection to one broker on which record batches are copied once, from the socket to a frame.
+"""Connection to one broker that copies record batches once, from the socket into a frame.
 
-aiokafka's own connection reads through a stream and joins strings: eight copies of every byte on
-its way through a carrier, which were most of its work. Versions, encoding and SASL stay aiokafka's.
+aiokafka's own connection reads through a stream and joins byte strings. That made eight copies of
+every byte on its way through a carrier, and most of a carrier's work. Versions, encoding and SASL
+stay aiokafka's (decision 0008).
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ _LENGTH = struct.Struct(">i")
 FRAME_BYTES_MAX = 256 << 20
 """Far more than we ask for. A TLS alert or an HTTP answer, read as a length, is larger still."""
 KEPT_SHARE = 2
-"""A part of a frame keeps all of it in memory: one smaller than this share of it is copied."""
+"""A view of a part keeps the whole frame in memory. A part smaller than 1/KEPT_SHARE of its frame
+is therefore copied."""
 
 
 @runtime_checkable
 class InParts(Protocol):
-    """A request that need not be joined to be sent."""
+    """A request that can be sent as parts, without joining them."""
 
     def parts(self) -> Sequence[bytes | bytearray | memoryview]: ...
 
 
 class Frame(BytesIO):
-    """One answer, read field by field as aiokafka's types do, and record batches where they lie."""
+    """A response, read field by field as aiokafka's types do; record batches stay in place."""
 
     def __init__(self, data: memoryview):
         super().__init__()
@@ -46,18 +48,18 @@ class Frame(BytesIO):
         return self._data[begin : self._at].tobytes()
 
     def view(self, size: int) -> memoryview:
-        """The next bytes, yours to change."""
+        """Returns the next bytes, which the caller may change."""
         begin, self._at = self._at, self._at + size
         part = self._data[begin : self._at]
         return part if size * KEPT_SHARE >= len(self._data) else memoryview(bytearray(part))
 
 
 class Frames(asyncio.BufferedProtocol):
-    """Cuts what a broker sends into frames; each is read into the place where it stays.
+    """Cuts the byte stream of a broker into frames; each is read into the memory where it stays.
 
     Args:
         received: called with every frame.
-        lost: called once, when nothing more will come.
+        lost: called when nothing more will come.
     """
 
     def __init__(
@@ -101,14 +103,17 @@ class Frames(asyncio.BufferedProtocol):
 
 
 class Connection(AIOKafkaConnection):
-    """aiokafka's connection over Frames. Options as of AIOKafkaConnection."""
+    """aiokafka's connection over Frames. Options are those of AIOKafkaConnection."""
 
     muted_until = 0.0
     """Monotonic time at which the broker reads from the connection again, after a throttled
     answer."""
 
     async def connect(self) -> None:
-        """Raises OSError, TimeoutError, and aiokafka's errors where credentials are refused."""
+        """Connects, negotiates versions and authenticates.
+
+        Raises OSError, TimeoutError, and aiokafka's errors when credentials are refused.
+        """
         self._closed_fut = self._loop.create_future()
         context: ssl.SSLContext | None = None
         if self._security_protocol in ("SSL", "SASL_SSL"):
@@ -117,7 +122,7 @@ class Connection(AIOKafkaConnection):
             self._writer, self._reader = await self._loop.create_connection(
                 lambda: Frames(self._frame, self._lost), self._host, self._port, ssl=context
             )
-        # Nothing has to read: frames come by themselves. close() cancels it.
+        # No task has to read, since frames come through callbacks. close() cancels this future.
         self._read_task = self._loop.create_future()
         if self._max_idle_ms is not None:
             self._idle_handle = self._loop.call_soon(self._idle_check, weakref.ref(self))
@@ -130,7 +135,10 @@ class Connection(AIOKafkaConnection):
             raise
 
     def send(self, request: Any, expect_response: bool = True) -> Coroutine[Any, Any, Any]:
-        """Written at the call: the order of calls is the order on the wire. Await the answer."""
+        """Writes the request at the call; await the result for the answer.
+
+        The order of calls is the order on the wire.
+        """
         if self._writer is None:
             raise KafkaConnectionError(f"no connection to the broker at {self.host}:{self.port}")
         built = request.prepare(self._versions)
@@ -153,9 +161,9 @@ class Connection(AIOKafkaConnection):
         number, request, answer = self._requests[0]
         try:
             if answer.done():
-                pass  # given up
+                pass  # the caller gave up
             elif request is None:
-                answer.set_result(data.tobytes())  # SASL's own
+                answer.set_result(data.tobytes())  # an answer during SASL
             else:
                 frame = Frame(data)
                 found = request.parse_response_header(frame).correlation_id
@@ -174,7 +182,8 @@ class Connection(AIOKafkaConnection):
                 error = KafkaConnectionError(f"{self.host}:{self.port}: {why}")
                 error.__cause__ = cause
                 answer.set_exception(error)
-                # Seen: asyncio would complain of one whose asker was cancelled before it waited.
+                # Marks the exception as seen: asyncio would log it if the caller was cancelled
+                # before it waited.
                 answer.exception()
         self.close(reason=reason, exc=cause)
 
@@ -187,7 +196,7 @@ class Connection(AIOKafkaConnection):
 
 
 async def connect(host: str, port: int, **options: Any) -> Connection:
-    """An open connection; raises what Connection.connect raises."""
+    """Returns an open connection. Raises what Connection.connect raises."""
     connection = Connection(host, port, **options)
     await connection.connect()
     return connection

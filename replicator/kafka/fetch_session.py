@@ -1,7 +1,7 @@
-"""What a broker already knows of what we want to fetch, so that a request names only changes.
+"""Fetch session: the positions that a broker already knows, so that a request names only changes.
 
-Source: KIP-227 (incremental fetch sessions). Without it each request would name every partition,
-and each answer too: with a thousand partitions that is most of an idle carrier's work.
+Source: KIP-227 (incremental fetch sessions). Without it each request and each answer would name
+every partition: with a thousand partitions that is most of an idle carrier's work (decision 0006).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EPOCH_MAX = 0x7FFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the next request says: session id and epoch, what is new, what is wanted no more."""
+    """Content of the next request: session id and epoch, changed positions, partitions to drop."""
 
     session_id: int
     epoch: int
@@ -29,7 +29,7 @@ class Changes:
 
 
 class FetchSession:
-    """One session with one broker. An answer that was lost, or an error, begins it anew."""
+    """A session with one broker. After a lost answer or an error it is begun anew."""
 
     def __init__(self) -> None:
         self._id = 0
@@ -37,7 +37,11 @@ class FetchSession:
         self._known: dict[Place, FetchPosition] = {}
 
     def next(self, wanted: Mapping[Place, FetchPosition]) -> Changes:
-        """The next request; `wanted` is everything that shall be fetched from now on."""
+        """Returns the next request's content.
+
+        Args:
+            wanted: everything that is to be fetched from now on.
+        """
         if self._epoch == 0:
             self._known = dict(wanted)
             return Changes(0, 0, tuple(wanted.values()), ())
@@ -52,11 +56,11 @@ class FetchSession:
         return Changes(self._id, self._epoch, positions, forgotten)
 
     def asked(self, place: Place) -> FetchPosition | None:
-        """What the last request asked a partition for."""
+        """Returns the position that the last request named for a partition."""
         return self._known.get(place)
 
     def answered(self, session_id: int) -> None:
-        """The broker answered without error; session id 0: it keeps no session for us."""
+        """Notes an answer without error; session id 0 means that the broker keeps no session."""
         self._id = session_id
         if session_id == 0:
             self._epoch = 0
@@ -64,6 +68,6 @@ class FetchSession:
             self._epoch = self._epoch + 1 if self._epoch < EPOCH_MAX else 1
 
     def forget(self) -> None:
-        """Begin anew with the next request."""
+        """Begins a new session with the next request."""
         self._id = self._epoch = 0
         self._known = {}

@@ -1,4 +1,4 @@
-"""Finds the producer whose open transaction holds up the readers of a partition."""
+"""Open transactions: finds the producer that holds up the readers of a partition."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class OpenTransaction:
     """A transaction that has records in a partition and no marker yet.
 
     Args:
-        transactional_id, state: as a coordinator told; None: none did. Without the right to
-            Describe transactional ids none does, and a hanging transaction may have no
-            coordinator that knows it.
+        transactional_id, state: as a coordinator reported them; None when none did. Coordinators
+            report them only with the right to Describe transactional ids, and a hanging transaction
+            may have no coordinator that knows it.
     """
 
     producer_id: int
@@ -38,12 +38,12 @@ class OpenTransaction:
 
 
 async def open_transaction(cluster: Cluster, topic: str, partition: int) -> OpenTransaction | None:
-    """The oldest open transaction of a partition, as its leader knows it; None: there is none.
+    """Returns the oldest open transaction of a partition by its leader; None if there is none.
 
     Waits for a leader, until cancelled.
 
     Raises:
-        Answered: Forbidden, for instance.
+        Answered: the leader refuses, for instance as Forbidden.
     """
     response = await cluster.ask_leader(
         topic,
@@ -60,7 +60,7 @@ async def open_transaction(cluster: Cluster, topic: str, partition: int) -> Open
 
 
 async def _named(cluster: Cluster, producer_id: int) -> tuple[str | None, str | None]:
-    """Transactional id and state: of any broker's, since nobody knows its coordinator."""
+    """Returns transactional id and state. Asks every broker, since the coordinator is not known."""
     for node in cluster.nodes:
         try:
             answer: Any = await cluster.send(node, ListTransactionsRequest([producer_id]))

@@ -1,6 +1,6 @@
-"""Questions asked at once, of which none is left behind when another fails.
+"""Gathered requests: when one fails, none of the others is left running.
 
-asyncio.gather lets the others run on: a commit that was given up would go on trying to write.
+asyncio.gather lets the others run on: a commit that was given up would continue to write.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ T = TypeVar("T")
 
 
 async def together(*asked: Awaitable[T]) -> list[T]:
-    """The answers in the order asked; raises the first failure once all the others have ended."""
+    """Returns the answers in the order asked.
+
+    Raises the first failure once all the others have ended.
+    """
     tasks = [asyncio.ensure_future(each) for each in asked]
     try:
         return await asyncio.gather(*tasks)

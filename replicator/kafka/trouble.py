@@ -1,4 +1,4 @@
-"""What a cluster lets us wait for, said once it lasts."""
+"""Trouble watch: reports a cluster problem once it has lasted five seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOOK_SECONDS = 5.0
 
 
 async def watch(cluster: Brokers, say: Callable[[str], None]) -> None:
-    """Says a trouble once, when it has lasted from one look to the next. Until cancelled."""
+    """Reports a problem once it has lasted from one look to the next. Runs until cancelled."""
     before = said = ""
     while True:
         await asyncio.sleep(LOOK_SECONDS)

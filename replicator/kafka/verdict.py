@@ -1,4 +1,4 @@
-"""Kafka's error codes by name, and what each means for the one who gets it: one verdict a code."""
+"""Kafka's error codes by name, and one verdict for each: what its receiver does next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, IntEnum
 
 
 class Code(IntEnum):
-    """The codes that something here depends on, or that people may come to read."""
+    """Error codes that the code depends on, or that operators may read."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -53,22 +53,22 @@ class Code(IntEnum):
 
 
 class Verdict(Enum):
-    """What the one who got an error code does next."""
+    """Next step of the receiver of an error code."""
 
     FINE = "fine"
     AGAIN = "again"
-    """The cluster is busy with itself (leader or coordinator moving, replicas behind): the same
-    bytes once more, in the same order."""
+    """The cluster is busy with itself (leader or coordinator moving, replicas lagging). Send the
+    same bytes once more, in the same order."""
     FENCED = "fenced"
-    """Somebody took over the writer. It never writes again."""
+    """Another client took over the transactional id. This writer never writes again."""
     START_OVER = "start over"
-    """The broker forgot the writer: fence oneself, acquire anew from the ledger."""
+    """The broker forgot the writer. Open its id again and acquire anew from the ledger."""
     FORBIDDEN = "forbidden"
-    """A right is missing: the route stops until an operator grants it."""
+    """A right is missing. The route stops until an operator grants it."""
     POISON = "poison"
-    """The broker will never take these bytes: this partition stops, the others go on."""
+    """The broker will never take these bytes. This partition stops, the others continue."""
     REFUSED = "refused"
-    """Anything else: nothing is known to help; stop and show the code."""
+    """Any other code. No remedy is known: stop and show the code."""
 
 
 VERDICTS: dict[int, Verdict] = {
@@ -111,7 +111,7 @@ VERDICTS: dict[int, Verdict] = {
     Code.UNSUPPORTED_COMPRESSION_TYPE: Verdict.POISON,
     Code.INVALID_RECORD: Verdict.POISON,
 }
-"""Of all other codes: REFUSED."""
+"""All other codes are REFUSED."""
 
 
 NOTHING_APPENDED: dict[int, str] = {
@@ -126,33 +126,33 @@ NOTHING_APPENDED: dict[int, str] = {
     " after it are NOT_ENOUGH_REPLICAS_AFTER_APPEND",
     Code.UNKNOWN_TOPIC_ID: "topic ids are resolved before the append, and not again",
 }
-"""Answers to Produce that prove that this request appended nothing, with the reason.
+"""Error codes of Produce which prove that the request appended nothing, with the reason.
 
 Read in Kafka 4.3 (ReplicaManager, Partition, UnifiedLog, LogValidator). All other errors leave it
-open: with acks=all the broker appends first and waits for the replicas (DelayedProduce). A leader
-change meanwhile is answered with NOT_LEADER_OR_FOLLOWER, a failed log directory with
-KAFKA_STORAGE_ERROR, a replica that was moved away with UNKNOWN_TOPIC_OR_PARTITION, an expired wait
-with REQUEST_TIMED_OUT, although the new leader may have the batch. A failed write may have reached
-the disk in part, and UNKNOWN_SERVER_ERROR may be thrown at any step.
+open: with acks=all the broker appends first and waits for the replicas (DelayedProduce). Four codes
+are answered although the new leader may have the batch: NOT_LEADER_OR_FOLLOWER after a leader
+change meanwhile, KAFKA_STORAGE_ERROR after a failed log directory, UNKNOWN_TOPIC_OR_PARTITION after
+a replica was moved away, and REQUEST_TIMED_OUT after an expired wait. A failed write may have
+reached the disk in part, and UNKNOWN_SERVER_ERROR may be thrown at any step.
 """
 
 
 def may_have_appended(code: int) -> bool:
-    """True if a Produce answered with this error may have appended its batch all the same."""
+    """Returns True when a Produce answered with this error may still have appended its batch."""
     return code != Code.NONE and code not in NOTHING_APPENDED
 
 
 def verdict(code: int) -> Verdict:
-    """The verdict on one Kafka error code.
+    """Returns the verdict on one Kafka error code.
 
-    OUT_OF_ORDER_SEQUENCE_NUMBER reads START_OVER here; behind an unanswered batch it is only the
-    echo of that batch's trouble, which the sender knows and this table does not.
+    OUT_OF_ORDER_SEQUENCE_NUMBER is START_OVER here. After an unanswered batch it only follows from
+    that batch's trouble, which the sender knows and this table does not.
     """
     return VERDICTS.get(code, Verdict.REFUSED)
 
 
 def named(code: int) -> str:
-    """The protocol's name of a code, for people."""
+    """Returns the protocol's name of a code, for people."""
     try:
         return Code(code).name
     except ValueError:

@@ -1,1 +1,1 @@
-"""How far every partition is, who writes what follows, and how that is taken over."""
+"""Ledger: progress of every partition, its present writer, and the takeover from that writer."""

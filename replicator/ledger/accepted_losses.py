@@ -1,4 +1,4 @@
-"""Where a partition goes on once an operator has accepted what it lost."""
+"""Restart position of a partition whose losses an operator has accepted."""
 
 from __future__ import annotations
 
@@ -12,47 +12,49 @@ STEPPED_OVER = (
     LossKind.RECORDS_REFUSED,
     LossKind.LEDGER_TURNED_BACK,
 )
-"""Accepted, these offsets are left out and the reading goes on behind them."""
+"""Losses whose range is skipped once they are accepted: reading continues after it."""
 
 CUT_BACK = (LossKind.SOURCE_TRUNCATED, LossKind.SOURCE_WENT_BACK)
-"""Accepted, the reading goes on where the source's log ended."""
+"""Losses that, once accepted, make reading continue where the source's log ended."""
 
 
 def goes_on_at(position: int, log_start: int, parked: Loss | None, found: Loss | None) -> int:
-    """The source offset to carry next; without losses, the position.
+    """Returns the source offset to carry next; without losses this is the position.
 
     Args:
         position: the next source offset by the ledger.
-        log_start: of the source today.
-        parked: what the partition was parked for.
-        found: what the source is seen to miss now.
+        log_start: start offset of the source's log today.
+        parked: the loss that the partition was parked for.
+        found: the loss that an inspection of the source finds now.
     """
     if parked and parked.kind in STEPPED_OVER and parked.end is not None:
         position = max(position, parked.end)
     if parked and parked.kind in CUT_BACK:
-        # By today the log may have grown past the position again, and nothing be missed any more.
+        # The log may have grown past the position since, so that `found` shows no loss.
         position = max(log_start, min(parked.begin, position))
     if found is None or found.kind is LossKind.SOURCE_DELETED:
         return position
     if found.kind is LossKind.SOURCE_RECREATED:
         return log_start
     if found.kind is LossKind.SOURCE_TRUNCATED:
-        # Records written anew behind the cut were never carried.
+        # Records written again after the cut were never carried.
         return max(log_start, min(found.begin, position))
     return max(position, log_start)
 
 
 def is_endless(parked: Loss | None) -> bool:
-    """True if only an operator can say behind which offset the source can be read again."""
+    """Returns True when only an operator can say after which offset the source is readable."""
     return bool(parked and parked.kind is LossKind.SOURCE_CORRUPT and parked.end is None)
 
 
 def can_restart_at(parked: Loss | None, restart_at: int, log_end: int) -> bool:
-    """Whether an operator can mean this source offset: within a range that would be stepped over,
-    or behind an offset that cannot be read. For other losses none is asked for, and all are fine.
+    """Returns True when an operator may choose this source offset to continue at.
+
+    For a loss that is skipped, the offset must lie within the range, or after its begin when the
+    end is not known. For other losses no offset is asked for, and every one is accepted.
 
     Args:
-        log_end: of the source.
+        log_end: end offset of the source's log.
     """
     if parked is None or parked.kind not in STEPPED_OVER:
         return True
@@ -62,9 +64,9 @@ def can_restart_at(parked: Loss | None, restart_at: int, log_end: int) -> bool:
 
 
 def ended(parked: Loss | None, restart_at: int | None) -> Loss | None:
-    """The part of a loss before the offset at which an operator goes on; None if that is nothing.
+    """Returns the part of a loss below an operator's restart offset; None if that part is empty.
 
-    The whole loss where no offset is given, or none can be.
+    Returns the whole loss when no offset is given, or when its kind takes none.
     """
     if parked is None or restart_at is None or parked.kind not in STEPPED_OVER:
         return parked
@@ -74,5 +76,8 @@ def ended(parked: Loss | None, restart_at: int | None) -> Loss | None:
 
 
 def named_once(*losses: Loss | None) -> tuple[Loss, ...]:
-    """What a partition was parked for is often found once more while it is taken."""
+    """Returns the losses without duplicates and without None.
+
+    The loss that parked a partition is often found again while the partition is acquired.
+    """
     return tuple(dict.fromkeys(loss for loss in losses if loss))

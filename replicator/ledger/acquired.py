@@ -1,4 +1,4 @@
-"""What became of partitions that a carrier asked for."""
+"""Result of an acquisition: the partitions that are held now, and the reasons for the others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from replicator.ledger.loss import Loss, LossKind
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A partition that this writer now holds.
+    """A partition whose ledger entry names this writer now.
 
     Args:
         entry: as committed.
-        was_virgin: nothing of it had ever been carried.
+        was_virgin: no record of the partition had ever been carried.
         source_leader, target_leader: leader epochs under which both logs were checked.
-        accepted: every loss that was stepped over, at an operator's word, named once.
+        accepted: every loss that was skipped on an operator's order, each once.
     """
 
     entry: Entry
@@ -27,7 +27,11 @@ class Taken:
     accepted: tuple[Loss, ...] = ()
 
     def told_up_to(self, before: Entry) -> int:
-        """Source offset before which the runs topic has all runs; `before` is replaced."""
+        """Returns the source offset below which the runs topic already has every run.
+
+        Args:
+            before: the entry that this one replaces.
+        """
         if self.was_virgin:
             return 0  # nothing below was ever carried
         is_turned = any(loss.kind is LossKind.LEDGER_TURNED_BACK for loss in self.accepted)
@@ -36,14 +40,14 @@ class Taken:
 
 @dataclass(slots=True)
 class Acquired:
-    """What became of the partitions asked for.
+    """Result for every partition that a carrier asked for.
 
     Args:
         taken: held now.
-        parked: stopped, with the reason; an operator has to say how it goes on.
-        waiting: not to be had just now, with the reason; ask again.
-        lost: those of `parked` that were not parked before.
-        spared: left to whoever holds them, at the taker's own word.
+        parked: stopped, with the reason; an operator has to decide how the partition continues.
+        waiting: not available now, with the reason; ask again.
+        lost: the partitions whose entries this acquisition parked.
+        spared: left to their present holders, as the caller demanded.
     """
 
     taken: dict[TopicPartition, Taken] = field(default_factory=dict)

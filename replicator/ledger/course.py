@@ -1,8 +1,8 @@
-"""Which partitions have changed carriers, come or gone while an epoch ran, as the driver's word has
-it.
+"""Reassignment delta: partitions that changed carriers, came or went while an epoch ran.
 
-Not the steps, but who has each of them now: whoever began with a later plan than others finds
-nothing in it that is not so already.
+The driver command carries it (decision 0014). It is a map of partitions to their present carriers
+and no list of steps. A carrier whose epoch began with a later plan finds the earlier changes in it
+already made.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from types import MappingProxyType
 from balancer.plan import CarrierId, Plan, TopicPartition
 
 BYTES_MAX = 3500
-"""Of its text: a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""
+"""Limit of the encoded text: a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""
 
 Where = Mapping[tuple[str, TopicPartition], int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What has changed since a plan.
+    """Changes since the plan with which the epoch began.
 
     Args:
-        since: a plan's version; carriers of an older one end their epoch.
-        where: by route key and partition, the number of the carrier that has it now; None: nobody,
-            as it is paused, or no longer there.
-        limits: the largest batch that the target takes, of topics that are in it.
+        since: that plan's version; a carrier that began with an older plan ends its epoch.
+        where: by route key and partition, the number of the carrier that has it now; None: no
+            carrier, because the partition is paused or gone.
+        limits: by topic of `where`, the largest batch in bytes that the target takes.
     """
 
     since: int
@@ -38,11 +38,11 @@ class Course:
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def of_route(self, route: str) -> dict[TopicPartition, int | None]:
-        """By partition, its carrier now; None: nobody."""
+        """Returns the changes of one route: by partition its carrier now, None for no carrier."""
         return {place: carrier for (key, place), carrier in self.where.items() if key == route}
 
     def encode(self) -> str:
-        """Text; empty where nothing has changed."""
+        """Returns the delta as text, which is empty when nothing has changed."""
         if not self.where:
             return ""
         rows: dict[str, dict[str, list[tuple[int, int | None]]]] = {}
@@ -55,7 +55,7 @@ class Course:
 
     @staticmethod
     def decode(since: int, text: str) -> Course:
-        """What `encode` wrote; raises ValueError or KeyError on anything else."""
+        """Returns the delta that `encode` wrote. Raises ValueError or KeyError on other text."""
         if not text:
             return Course(since)
         try:
@@ -78,11 +78,13 @@ def continued(
     running: frozenset[CarrierId],
     limits: Mapping[str, int],
 ) -> Course | None:
-    """The course that leads from one plan to the next while the epoch runs on; None where it takes
-    a new epoch: a carrier that does not run, or more than a word can hold.
+    """Returns the delta that leads from one plan to the next while the epoch runs on.
+
+    Returns None when a new epoch is needed. This is so when a partition moves to a carrier that
+    does not run, or when a driver command cannot hold the delta.
 
     Args:
-        running: carriers that had something to carry in every plan since the course began.
+        running: carriers that had partitions in every plan since `course.since`.
     """
     was, now = _where(before), _where(after)
     gone: dict[tuple[str, TopicPartition], int | None] = dict.fromkeys(was.keys() - now.keys())
@@ -97,7 +99,7 @@ def continued(
 
 
 def busy(plan: Plan) -> frozenset[CarrierId]:
-    """The carriers that have something to carry."""
+    """Returns the carriers that have partitions to carry."""
     return frozenset(carrier for carrier, load in plan.loads.items() if load)
 
 

@@ -1,4 +1,4 @@
-"""What a cluster's ledgers say, read from outside: by status, and by whoever plans a failover."""
+"""Ledger entries of a cluster, read from outside the carriers: for status and failover plans."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from replicator.ledger.ledger import group_of, runs_topic, witness_group
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What the ledger says of a route's partitions.
+    """Ledger entries of a route's partitions.
 
     Args:
-        adopted: of topics with a partition without an entry, how many partitions were ever adopted:
-            0 where none was, so that nothing of the topic came by this route.
+        read: the entries that could be decoded.
+        unreadable: the error text for each entry that could not.
+        adopted: by topic with a partition without an entry, how many partitions were ever adopted.
+            0 means that no record of the topic came by this route.
     """
 
     read: Mapping[TopicPartition, Entry] = field(default_factory=dict)
@@ -35,10 +37,13 @@ def entries_of(
     asked: Mapping[Route, Iterable[TopicPartition]],
     timeout_seconds: float,
 ) -> dict[Route, Entries]:
-    """The entries of routes into one cluster; waits through elections.
+    """Returns the entries of routes into one cluster; waits through elections.
 
-    Not to be called from an event loop. Raises Unreachable, when it takes longer as well, or
-    Answered.
+    Must not be called from an event loop.
+
+    Raises:
+        Unreachable: no broker answers, or the timeout is over.
+        Answered: a broker refuses the request.
     """
     places_of = {route: list(places) for route, places in asked.items()}
     try:
@@ -49,7 +54,7 @@ def entries_of(
 
 
 def told(commits: Mapping[TopicPartition, Commit], adopted: Mapping[str, int]) -> Entries:
-    """Entries as they stand in commits of a ledger's groups, wherever those were read."""
+    """Decodes commits of a ledger's groups into entries, wherever the commits were read."""
     read: dict[TopicPartition, Entry] = {}
     unreadable: dict[TopicPartition, str] = {}
     for place, commit in commits.items():
@@ -87,7 +92,7 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
     commits = {
         TopicPartition(*place): commit for answer in answers for place, commit in answer.items()
     }
-    # After the entries: a topic that has no witness had none of them when they were read.
+    # Read after the entries: a topic without a witness now had none when its entries were read.
     lacking = sorted({place.topic for place in places if place not in commits})
     runs = runs_topic(route)
     witnesses = await together(

@@ -1,8 +1,8 @@
-"""A ledger entry: how far one partition of a route is, and who writes what follows.
+"""Ledger entry: the progress of one partition of a route, and the writer of what follows.
 
-It says: everything before `source_offset` is in the target before `target_offset`; what follows is
-written by (producer id, epoch) from `sequence` on. It lives in the target cluster as a committed
-offset; this module turns it into (offset, metadata) and back, and counts with it.
+An entry says that every record before `source_offset` is in the target before `target_offset`. The
+writer (producer id, epoch) appends what follows, from `sequence` on. Entries are committed offsets
+in the target cluster: this module converts them to (offset, metadata) and back, and counts records.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from replicator.ledger.loss import Loss, LossKind
 from replicator.ledger.sightings import Sightings, packed, unpacked
 
 METADATA_BYTES_MAX = 3900
-"""Under the broker's offset.metadata.max.bytes (4096), with room for `seen`, which comes on top."""
+"""Limit without `seen`, which comes on top; the broker's offset.metadata.max.bytes is 4096."""
 OTHER_FIELDS_BYTES_MAX = 900
-"""What an entry needs beside its gaps, also when it is parked."""
+"""Bytes that the fields other than the gaps need, also in a parked entry."""
 DETAIL_CHARACTERS_MAX = 200
 RUNS_BYTES_MAX = 120
-"""Of the runs topic's ends. A topic of ours has four partitions; of one with many, none is kept."""
+"""Limit of `runs` as text, left out beyond it. Runs topics that we create have four partitions."""
 SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class UnreadableEntry(Exception):
-    """A ledger entry that this version cannot read. Stop; do not guess where to go on."""
+    """A ledger entry that this version cannot read. Stop; do not guess where to continue."""
 
 
 class Custody(StrEnum):
-    """Under whose hand a partition is."""
+    """State of a partition's ownership."""
 
     VIRGIN = "virgin"
-    """Adopted, never carried: the start position is found when it is first taken."""
+    """Adopted, never carried: the start position is found at the first acquisition."""
     HELD = "held"
-    """A writer may have appended after the entry; a taker must fence it and read the tail."""
+    """A writer may have appended after the entry; the next carrier fences it and reads the tail."""
     RELEASED = "released"
-    """All was acked when it was written; a taker goes on without reading."""
+    """Every record was acknowledged when the entry was written; no tail has to be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
     """A jump in the source's offsets that the sequences do not show.
 
-    `records` lie between the previous gap (or the entry's source offset) and this one, which jumps
-    over `skipped` offsets.
+    `records` is the number of records between the previous gap (or the entry's source offset) and
+    this gap, which skips `skipped` offsets.
     """
 
     records: int
@@ -55,7 +55,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Adjacent source offsets, all carried."""
+    """Adjacent source offsets, all of them carried."""
 
     source_offset: int
     count: int
@@ -63,9 +63,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The last own record before `target_offset`: found again there, nothing before it is lost.
+    """The last of our records before `target_offset`, by which lost records are noticed.
 
-    A log loses records only from its end, so this one record stands for all before it.
+    A log loses records only from its end. If this record is found again at its offset, no record
+    before it is lost.
     """
 
     offset: int
@@ -76,25 +77,26 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One partition of a route. Offsets and sequences are those of the next record, not the last.
+    """Progress of one partition. Offsets and sequences are those of the next record, not the last.
 
     Args:
-        source_offset: everything before it is in the target.
+        source_offset: every record before it is in the target.
         target_offset: what follows stands at or after it.
         producer_id, epoch: the writer of what follows.
         sequence: of the first record that follows.
-        transactional_id: in whose transaction this entry may be replaced (the rule of custody).
-        gaps: jumps in the source after source_offset that sequences must be counted over.
+        transactional_id: only a transaction of this id may replace the entry (rule of custody).
+        gaps: jumps in the source after source_offset, which the sequences do not show.
         source_topic, target_topic: topic ids; another id under the same name is another topic.
         source_epoch: leader epoch of the last source batch read (-1: none yet).
-        mark: the last own record in the target (None: none is known).
-        losses: how many losses an operator accepted here; runs told under more overrule others.
+        mark: the last of our records in the target (None: not known).
+        losses: how many losses an operator accepted here; runs published under a higher number
+            overrule others.
         parked: why the partition is stopped, with the range of offsets; None when it is not.
-            Takers leave a parked partition to the operator.
-        seen: where the source's ends were seen, and when. It tells how long records have waited,
-            and nothing about where to go on: entries that differ in it alone are equal.
-        runs: ends of the runs topic's partitions when it was committed: no run told later lies
-            before them (empty: not known).
+            Carriers leave a parked partition to the operator.
+        seen: sightings of the source's ends. They tell how long records have waited, and nothing
+            about where to continue: entries that differ only in `seen` are equal.
+        runs: end offsets of the runs topic's partitions, seen before the commit: no run that is
+            published later lies before them (empty: not known).
     """
 
     custody: Custody
@@ -115,7 +117,7 @@ class Entry:
     runs: tuple[int, ...] = ()
 
     def spans(self, first: int, count: int) -> tuple[Span, ...]:
-        """Source offsets of `count` records, the first of them `first` records behind
+        """Returns the source offsets of `count` records, which begin `first` records after
         source_offset."""
         spans: list[Span] = []
         offset, at, end = self.source_offset, 0, first + count
@@ -128,7 +130,7 @@ class Entry:
         return tuple(spans)
 
     def after(self, count: int) -> int:
-        """Source offset that follows the first `count` records; behind a gap that starts there."""
+        """Returns the source offset after the first `count` records, and after a gap there."""
         offset, left = self.source_offset, count
         for gap in self.gaps:
             if gap.records > left:
@@ -138,20 +140,20 @@ class Entry:
         return offset + left
 
     def landed_up_to(self, last_sequence: int) -> int:
-        """How many records from `sequence` on have landed when the writer's last one is known."""
+        """Returns how many records from `sequence` on have landed, by the writer's last one."""
         count = (last_sequence + 1 - self.sequence) & SEQUENCE_MASK
-        # Sequences run in a circle: what seems far ahead is in truth before the entry.
+        # Sequences wrap around: a distance of half the circle or more means one before the entry.
         return count if count < 1 << 30 else 0
 
     def park(self, why: Loss) -> Entry:
-        """The same entry, stopped: what it says of the writer stays true."""
-        # JSON spells a letter that is not ASCII with six to twelve.
+        """Returns the same entry as parked; its fields about the writer stay true."""
+        # JSON needs six to twelve bytes for a character outside ASCII.
         detail = why.detail.encode("ascii", "replace").decode()[:DETAIL_CHARACTERS_MAX]
         return replace(self, parked=replace(why, detail=detail))
 
 
 def encode(entry: Entry) -> tuple[int, str]:
-    """The committed offset and its metadata."""
+    """Returns the committed offset and its metadata."""
     mark = entry.mark
     fields: dict[str, Any] = {
         "v": 1,
@@ -179,7 +181,7 @@ def encode(entry: Entry) -> tuple[int, str]:
 
 
 def decode(offset: int, metadata: str) -> Entry:
-    """Raises UnreadableEntry."""
+    """Returns the entry of a committed offset. Raises UnreadableEntry."""
     try:
         fields = json.loads(metadata)
         if fields["v"] != 1:
@@ -212,7 +214,7 @@ def decode(offset: int, metadata: str) -> Entry:
 
 
 def unreadable(offset: int, error: UnreadableEntry) -> Entry:
-    """Stands for an entry that cannot be read: parked, so that one of them stops one partition."""
+    """Returns a parked entry in place of an unreadable one, so that only its partition stops."""
     return Entry(
         custody=Custody.RELEASED,
         source_offset=offset,

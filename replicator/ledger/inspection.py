@@ -1,6 +1,7 @@
-"""Looks at the logs of both ends and says what of a partition is lost, if anything.
+"""Inspection of a partition's logs at both ends: reports the records that are lost, if any.
 
-Done whenever a partition is taken, and again whenever a leader changes or a log answers oddly.
+Done whenever a partition is acquired, and again whenever a leader changes or a log's answer is
+unexpected.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from replicator.ledger.loss import LogView, Loss, LossKind, source_loss, target_
 from replicator.ledger.tail import mark_holds
 
 LOOK_AGAIN_SECONDS = 1.0
-"""A broker that wakes hears of its successor within a moment."""
+"""Time in which a broker that was paused learns of its successor."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetFindings:
-    """A partition's target log, checked under the leader epoch `leader`.
+    """State of a partition's target log, checked under the leader epoch `leader`.
 
     Args:
-        loss: what the entry calls landed and the log no longer holds.
+        loss: records that the entry counts as landed and the log no longer holds.
     """
 
     start: int
@@ -36,10 +37,10 @@ class TargetFindings:
 
 @dataclass(frozen=True, slots=True)
 class SourceFindings:
-    """A partition's source log, checked under the leader epoch `leader`.
+    """State of a partition's source log, checked under the leader epoch `leader`.
 
     Args:
-        loss: why reading cannot simply go on at the entry's source offset.
+        loss: the reason why reading cannot continue at the position that was checked.
     """
 
     start: int
@@ -51,14 +52,17 @@ class SourceFindings:
 async def inspect_target(
     cluster: Cluster, partition: TopicPartition, entry: Entry
 ) -> TargetFindings:
-    """Whether the target still holds what the entry says it holds."""
+    """Checks that the target still holds every record that the entry counts as landed.
+
+    Reports a loss only when the same leader reports it twice and no broker names another leader.
+    """
     while True:
         leader = cluster.leader(*partition)
         found = await _look_at_target(cluster, partition, entry)
         if found.loss is None:
             return found
-        # A loss stops the partition for good, so it must not be a leader that was stopped and has
-        # not heard yet of its successor: all brokers shall name it, and it shall say so again.
+        # A loss stops the partition for good. A leader that was paused may not know its successor
+        # yet: every broker is asked for the leader, and the leader for its log once more.
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
         await cluster.refresh_everywhere()
         if cluster.leader(*partition) == leader:
@@ -72,8 +76,8 @@ async def _look_at_target(
 ) -> TargetFindings:
     leader = cluster.leader(*partition)
     start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
-    # Only now: a leader that was just elected tells its log's end once it knows the high watermark,
-    # and shows nothing behind an older one until then.
+    # After the log's end: a newly elected leader answers ListOffsets once it knows the high
+    # watermark, and until then shows nothing after an older one.
     holds = await mark_holds(cluster, partition, entry.mark)
     topic = cluster.topic(partition.topic)
     view = LogView(
@@ -91,11 +95,11 @@ async def _look_at_target(
 async def inspect_source(
     cluster: Cluster, partition: TopicPartition, entry: Entry, position: int
 ) -> SourceFindings:
-    """Whether the source's log can be read on from a position.
+    """Checks that the source's log can be read from a position on.
 
-    A leader that is older than what was read already knows nothing of it: found under leader -1,
-    as if it had not been asked. A topic that was made anew meanwhile has answered for the one that
-    was asked for, perhaps: it is looked at once more.
+    A leader whose epoch is older than that of the last batch read does not know that batch. Its log
+    is not judged, and the result has leader -1 and no loss. A topic that was deleted or created
+    again during the checks is checked once more, since the answers may be of either topic.
 
     Args:
         entry: gives the topic's id and the leader epoch of the last batch read.

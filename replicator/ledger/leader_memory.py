@@ -1,4 +1,4 @@
-"""Asks a partition's leader what it remembers of a producer, and in which epoch it leads."""
+"""Query of a partition's leader: its memory of a producer, and the epoch in which it leads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from replicator.ledger.landed import Memory
 
 
 class _LeaderChanged(Exception):
-    """The metadata no longer name the leader that was to be asked."""
+    """The metadata no longer names the leader that was to be asked."""
 
 
 async def ask_memory(cluster: Cluster, partition: TopicPartition, producer_id: int) -> Memory:
-    """Memory of the leader, and an epoch in which it led before it was asked.
+    """Returns the leader's memory of a producer, and an epoch in which it led before it was asked.
 
     Any replica answers DescribeProducers, from its local log. So the broker confirms its epoch
     first; after another election no marker is written in that epoch.
@@ -25,7 +25,10 @@ async def ask_memory(cluster: Cluster, partition: TopicPartition, producer_id: i
 
 
 async def _confirmed_epoch(cluster: Cluster, partition: TopicPartition) -> int:
-    """Leader epoch confirmed by the leader; metadata may name it before the broker leads."""
+    """Returns the leader epoch once the leader confirms it; -1 when the topic is gone.
+
+    Metadata may name an epoch before the broker leads in it.
+    """
     while True:
         leader = cluster.leader(*partition)
         try:
@@ -38,7 +41,7 @@ async def _confirmed_epoch(cluster: Cluster, partition: TopicPartition) -> int:
 
 
 async def _confirm(cluster: Cluster, partition: TopicPartition, leader: Leader | None) -> None:
-    """Returns once the broker answers as the leader of this epoch; raises _LeaderChanged."""
+    """Returns once the broker answers as the leader of this epoch. Raises _LeaderChanged."""
     is_refused = False
 
     async def find() -> int | None:

@@ -1,8 +1,8 @@
-"""The ledger of one route: its entries, kept as committed offsets in the target cluster.
+"""Ledger of one route: its entries, kept as committed offsets in the target cluster.
 
-Entries of a route are spread over a few consumer groups, so that their commits spread over the
-brokers. Beside them stands a witness per topic: how many of its partitions were ever adopted. It is
-kept under the runs topic's name, so it outlives the topic, whose deletion takes the entries along.
+Entries are spread over a few consumer groups, so that their commits spread over the brokers. For
+each topic a witness says how many of its partitions were ever adopted. The witness is committed
+under the runs topic's name, so it outlives the topic, whose deletion removes the entries.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from replicator.ledger.writer import Offsets, Writer
 from replicator.offsets.runs_tail import RunsTail
 
 GROUPS = 4
-"""Never changed once records were mirrored: entries would be looked for in the wrong group. Each
-group that a commit touches costs it some 4 ms on a busy lab broker."""
+"""Number of groups. Never changed once records were mirrored: entries would be looked for in the
+wrong group. Each group that a commit touches costs some 4 ms on a busy lab broker."""
 
 
 def group_of(route: Route, partition: TopicPartition) -> str:
-    """The consumer group that keeps a partition's entry."""
+    """Returns the consumer group that keeps a partition's entry."""
     spread = zlib.crc32(f"{partition.topic}/{partition.partition}".encode()) % GROUPS
     return f"sluice.{route.key}.{spread}"
 
 
 def groups_of(route: Route) -> tuple[str, ...]:
-    """All groups of a route's entries."""
+    """Returns all groups of a route's entries."""
     return tuple(f"sluice.{route.key}.{number}" for number in range(GROUPS))
 
 
@@ -44,13 +44,16 @@ def runs_topic(route: Route) -> str:
 
 
 def free_id(route: Route) -> str:
-    """The transactional id under which virgin entries wait."""
+    """Returns the transactional id that virgin entries name."""
     return f"sluice.{route.key}.free"
 
 
 def handed_id(route: Route, carrier: int) -> str:
-    """The one under which entries wait for a certain carrier. Whoever opens an id fences all others
-    that have: of carriers that are handed something at once each opens its own."""
+    """Returns the transactional id of entries that wait for one certain carrier.
+
+    Opening an id fences every client that had opened it before. With ids of their own, carriers
+    that are handed partitions at the same time do not fence each other.
+    """
     return f"sluice.{route.key}.{carrier}.handed"
 
 
@@ -58,7 +61,7 @@ class Ledger:
     """Reads and commits the entries of one route.
 
     Args:
-        runs: follows the runs topic; its positions stand in what is committed.
+        runs: tails the runs topic; its positions go into the committed entries.
     """
 
     def __init__(self, cluster: Cluster, route: Route, runs: RunsTail | None = None):
@@ -67,7 +70,7 @@ class Ledger:
         self._cluster = cluster
 
     async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
-        """The entries there are; one that cannot be read is given as parked."""
+        """Returns the entries that exist; one that cannot be read is returned as parked."""
         groups: dict[str, dict[str, list[int]]] = {}
         for partition in partitions:
             topics = groups.setdefault(group_of(self.route, partition), {})
@@ -87,16 +90,18 @@ class Ledger:
     async def read_as_holder(
         self, holder: Writer, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Entry]:
-        """The entries as they are today, of coordinators that can still write: those that name the
-        holder's id cannot change until another one opens it."""
+        """Returns today's entries, from coordinators that have just proved that they can write.
+
+        Entries that name the holder's id cannot change until another client opens that id.
+        """
         partitions = list(partitions)
-        # 15 to 29 ms on an idle lab broker, of 240 to 450 ms that a takeover of 64 partitions took.
+        # 15 to 29 ms on an idle lab broker, of 240 to 450 ms for a takeover of 64 partitions.
         groups = {group_of(self.route, partition) for partition in partitions}
         await holder.knock(sorted(groups))
         return await self.read(partitions)
 
     async def commit(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
-        """Entries that name the writer's id, all or none; raises Fenced."""
+        """Commits entries that name the writer's id, all or none. Raises Fenced."""
 
         def was_there(_: TopicPartition, shown: Commit | None) -> bool:
             if _is_held(writer, shown):
@@ -106,7 +111,10 @@ class Ledger:
         await writer.commit(self.offsets(entries), was_there)
 
     async def release(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
-        """The same for entries that free what the writer held: they may be taken at once."""
+        """Commits entries that free what the writer held, all or none. Raises Fenced.
+
+        Other carriers may acquire these entries at once, so a replaced entry is no sign of a fence.
+        """
         await writer.commit(self.offsets(entries), lambda _, shown: _is_held(writer, shown))
 
     async def replace(
@@ -115,12 +123,15 @@ class Ledger:
         before: Mapping[TopicPartition, Entry],
         entries: Mapping[TopicPartition, Entry],
     ) -> None:
-        """Put entries of anybody in the place of others, all or none, in a transaction of the id
-        that those name; raises Fenced.
+        """Replaces entries of any writer, all or none, in a transaction of the id that they name.
 
         Args:
-            before: what was read as holder. Of anything else it is not known who may write it: an
-                entry comes to name the same id again without its being opened.
+            before: the entries as `read_as_holder` returned them. If another entry is shown, it is
+                not known who may write it: an entry can come to name the same id again without
+                that id being opened.
+
+        Raises:
+            Fenced: a newer holder of the id exists, or another writer has replaced an entry.
         """
 
         def was_there(place: TopicPartition, shown: Commit | None) -> bool:
@@ -131,7 +142,7 @@ class Ledger:
         await holder.commit(self.offsets(entries), was_there)
 
     def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, Offsets]:
-        """Entries as offsets to commit, by group."""
+        """Returns entries as offsets to commit, by group."""
         groups: dict[str, list[tuple[str, int, int, str]]] = {}
         for partition, entry in entries.items():
             row = (*partition, *encode(self._placed(entry)))
@@ -139,21 +150,24 @@ class Ledger:
         return dict(groups)
 
     def _placed(self, entry: Entry) -> Entry:
-        """With the runs topic's ends of now; a parked entry keeps those that it was parked under,
-        since the runs that parked it lie behind them."""
+        """Returns the entry with the runs topic's ends of now.
+
+        A parked entry keeps the ends under which it was parked: the runs that parked it lie after
+        them.
+        """
         is_kept = entry.parked and entry.runs
         if is_kept or self._runs is None or not self._runs.positions:
             return entry
         return replace(entry, runs=self._runs.positions)
 
     async def witnessed(self, topic: str) -> int:
-        """How many partitions of a topic were adopted: each of them must have an entry."""
+        """Returns how many partitions of a topic were adopted; each of them must have an entry."""
         runs = runs_topic(self.route)
         found = await self._cluster.commits(witness_group(self.route, topic), [(runs, [0])])
         return found.get((runs, 0), Commit(0, "")).offset
 
     def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
-        """The witness as an offset to commit together with the entries of an adoption."""
+        """Returns the witness as an offset to commit after the entries of an adoption."""
         return {witness_group(self.route, topic): [(runs_topic(self.route), 0, partitions, "")]}
 
 
@@ -169,7 +183,7 @@ def _read(commit: Commit) -> Entry:
 
 
 def virgin(ledger: Ledger, target_end: int) -> Entry:
-    """The entry of a partition that was adopted and never carried."""
+    """Returns the entry of a partition that was adopted and never carried."""
     return Entry(
         custody=Custody.VIRGIN,
         source_offset=0,

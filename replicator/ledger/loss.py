@@ -1,6 +1,6 @@
-"""Records that cannot be carried any more, or are gone at the target: what is lost, and where.
+"""Losses: records that can no longer be carried, or that the target no longer holds.
 
-A loss stops its partition and waits for the operator's word; it is never copied over in silence.
+A loss stops its partition until an operator accepts it; it is never passed over silently.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class LossKind(StrEnum):
-    """What happened, in the words an operator reads."""
+    """Kind of loss; the values are the texts that operators read."""
 
     RETENTION_PASSED = "source retention passed the reader"
     SOURCE_TRUNCATED = "source log was truncated"
@@ -26,8 +26,8 @@ class LossKind(StrEnum):
     BATCH_MISSING = "target holds later records of the writer and not these"
     RECORDS_REFUSED = "target refuses the records"
     TARGET_REFUSES = "target refuses the batch"
-    """Of versions before 0019: the range has records that the target takes, so that, accepted, it
-    is tried once more."""
+    """Written by versions before decision 0019. The range includes records that the target takes,
+    so it is tried once more after its acceptance."""
     TIMES_CHANGED = "target gave the records other timestamps"
     ENTRY_UNREADABLE = "ledger entry cannot be read"
     LEDGER_TURNED_BACK = "ledger entry is older than what was mirrored"
@@ -35,7 +35,7 @@ class LossKind(StrEnum):
 
     @property
     def at_source(self) -> bool:
-        """True if its offsets are the source's."""
+        """True when the offsets are the source's."""
         return self not in _AT_TARGET
 
 
@@ -52,11 +52,11 @@ _AT_TARGET = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Offsets begin..end-1, of the source or the target as the kind says, are lost or in doubt.
+    """Lost or doubtful offsets begin..end-1, of the source or the target as the kind says.
 
     Args:
-        end: None when only its begin is known.
-        detail: what else an operator should hear, such as the broker's error.
+        end: None when only the begin is known.
+        detail: further information for operators, such as the broker's error.
     """
 
     kind: LossKind
@@ -73,15 +73,15 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogView:
-    """What a cluster says of one partition today.
+    """State of one partition's log in a cluster today.
 
     Args:
-        topic_id_differs: the topic under this name is another one than the entry knows.
+        topic_id_differs: the topic under this name is not the one that the entry names.
         start, end: of the log.
-        epoch_end: at the source, where the leader epoch of the last batch read ends today;
-            -1 when not known.
-        mark_holds: at the target, whether the mark's record is still in its place; None when
-            retention or compaction took the evidence.
+        epoch_end: at the source, the end offset of the leader epoch of the last batch read; -1
+            when not known.
+        mark_holds: at the target, True when the mark's record is still at its offset; None when
+            retention or compaction removed the evidence.
     """
 
     topic_id_differs: bool = False
@@ -92,7 +92,7 @@ class LogView:
 
 
 def source_loss(position: int, view: LogView) -> Loss | None:
-    """What stands between a position and the source's log, if anything.
+    """Returns the loss between a position and the source's log, if there is one.
 
     Args:
         position: the next source offset to carry.
@@ -101,7 +101,7 @@ def source_loss(position: int, view: LogView) -> Loss | None:
         return Loss(LossKind.SOURCE_RECREATED, position, None, f"the new log is {_log(view)}")
     if position < view.start:
         return Loss(LossKind.RETENTION_PASSED, position, view.start)
-    # Both may hold: cut back to where the epoch ended, and written anew but not yet as far.
+    # Both can hold: the log was cut where the epoch ended, and has not grown as far again.
     cut = view.end if view.epoch_end < 0 else min(view.end, view.epoch_end)
     if position > cut:
         anew = "and written anew" if cut < view.end else ""
@@ -110,12 +110,12 @@ def source_loss(position: int, view: LogView) -> Loss | None:
 
 
 def went_back(position: int, end: int, epochs: tuple[int, int]) -> Loss:
-    """The loss at a source that was restored together with its metadata.
+    """Returns the loss at a source that was restored together with its metadata.
 
     Args:
         position: the next source offset to carry.
-        end: of the source's log today.
-        epochs: the newest leader epoch before, and the one of today.
+        end: end offset of the source's log today.
+        epochs: the newest leader epoch seen before, and today's.
     """
     begin = min(position, end)
     detail = (
@@ -127,10 +127,10 @@ def went_back(position: int, end: int, epochs: tuple[int, int]) -> Loss:
 
 
 def target_loss(target_offset: int, view: LogView) -> Loss | None:
-    """What the target no longer holds of that which was acknowledged.
+    """Returns the loss of acknowledged records at the target, if there is one.
 
     Args:
-        target_offset: the ledger's d: all before it was there.
+        target_offset: of the ledger entry: everything before it was in the log.
     """
     if view.topic_id_differs:
         return Loss(LossKind.TARGET_RECREATED, 0, target_offset, f"the new log is {_log(view)}")

@@ -1,4 +1,4 @@
-"""Which partitions can be taken just now, and why the others cannot."""
+"""Readiness: the partitions that can be acquired now, and the reasons for the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = "a right is missing in the {}: grant Describe (it comes with {}) on th
 
 
 class Readiness:
-    """Looks at entries and metadata before a takeover begins.
+    """Checks entries and metadata before partitions are acquired.
 
     Args:
         accept: partitions whose losses an operator has accepted.
@@ -46,7 +46,7 @@ class Readiness:
         entries: Mapping[TopicPartition, Entry],
         acquired: Acquired,
     ) -> None:
-        """Leave out what cannot be taken now."""
+        """Moves the partitions that cannot be acquired now out of `todo` and into `acquired`."""
         witnessed: dict[str, int] = {}
         gone: list[TopicPartition] = []
         for partition in list(todo):
@@ -82,19 +82,24 @@ class Readiness:
             await self._look_again(gone, acquired)
 
     def _one_topic(self, name: str) -> UUID | None:
-        """The id that both ends give the topic, where it is the same: carried onto itself, a topic
-        would grow for ever."""
+        """Returns the topic id if both ends report the same one.
+
+        A topic that is mirrored onto itself would grow forever.
+        """
         source, target = self._source.topic(name), self._target.topic(name)
         return source.id if source and target and source.id == target.id else None
 
     def is_deleted(self, partition: TopicPartition) -> bool:
-        """Whether a topic that the source does not show was deleted, and is not just unknown to a
-        broker that starts; an operator has seen to that."""
+        """Returns True when a topic that the source does not show was deleted.
+
+        A broker that is starting does not know any topic. So the topic counts as deleted only after
+        MISSING_SECONDS_MAX, or when an operator has accepted its loss.
+        """
         seconds = self._source.missing_seconds(partition.topic)
         return partition in self._accept or seconds >= MISSING_SECONDS_MAX
 
     async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
-        """An adoption under way shows its witness before all of its entries."""
+        """Reads missing entries once more: their adoption may have ended after the first read."""
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
         entries = await self._ledger.read(gone)
         acquired.waiting |= dict.fromkeys(entries, "adopted just now")

@@ -1,8 +1,8 @@
 """Sightings of a source partition's ends: they tell since when a record has waited.
 
-Carriers see the ends about once a second and keep the sightings with the ledger entry. So the next
-carrier knows since when records have waited, whoever carried the partition before it. Pure values;
-decision 0021 has the definition.
+Carriers look at the ends about once a second and keep the sightings in the ledger entry. So the
+next carrier knows since when records have waited, whichever carrier had the partition before. Pure
+values; decision 0021 has the definition.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from operator import attrgetter
 from typing import NamedTuple
 
 INTERVAL_MS = 1000
-"""Carriers look this often. A record that came between two looks may have come right after the
-first one; within one interval the later look counts."""
+"""Interval between two looks of a carrier. A record that came between them may have come right
+after the first one; within one interval the later look counts."""
 FRESH_MS = 15_000
-"""Ends that were seen longer ago say nothing about now."""
+"""Maximum age of a sighting that says something about the present."""
 PACKED_BYTES_MAX = 140
-"""Of the numbers in an entry's metadata."""
+"""Limit of the packed numbers in an entry's metadata."""
 PACKED_FROM_MAX = 20
 _NUMBERS = 4
 _END = attrgetter("end")
@@ -29,9 +29,9 @@ class Sighting(NamedTuple):
     """The same ends, seen from one time to another.
 
     Args:
-        first_ms, last_ms: unix time.
-        stable: the last stable offset, where reading committed records ends.
-        high: the high watermark.
+        first_ms, last_ms: Unix time in milliseconds.
+        stable: last stable offset, where reading committed records ends.
+        high: high watermark.
     """
 
     first_ms: int
@@ -41,7 +41,7 @@ class Sighting(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Ends of a kind, taken out of sightings."""
+    """Ends of one kind, taken from a sighting."""
 
     first_ms: int
     last_ms: int
@@ -52,29 +52,30 @@ Sightings = tuple[Sighting, ...]
 
 
 def stable_ends(sightings: Iterable[Sighting]) -> list[Ends]:
-    """Ends of the records that may be read."""
+    """Returns the ends of the records that may be read: the last stable offsets."""
     return [Ends(each.first_ms, each.last_ms, each.stable) for each in sightings]
 
 
 def high_ends(sightings: Iterable[Sighting]) -> list[Ends]:
-    """Ends of all records, those of open transactions as well."""
+    """Returns the ends of all records, those of open transactions included."""
     return [Ends(each.first_ms, each.last_ms, each.high) for each in sightings]
 
 
 def arrived_ms(
     ends: Sequence[Ends], offset: int, now_ms: int, written_ms: int | None = None
 ) -> int:
-    """The time at which the record at an offset came to be below the end.
+    """Returns the Unix time in milliseconds at which the record at an offset came below the end.
 
-    It lies between the last look that did not see the record and the first one that did. The
-    record's own timestamp decides within these bounds; outside of them its producer's clock is
-    wrong, or the producer dates records back. Without a useful timestamp a record counts as come
-    one interval after the last look without it, or at the first look with it if that is earlier.
-    Nobody looked before the first sighting: what is below its end has waited since then.
+    The time lies between the last look that did not see the record and the first look that did. The
+    record's own timestamp decides within these bounds. Outside of them its producer's clock is
+    wrong, or the producer dates records back. Without a usable timestamp, a record counts as
+    arrived one interval after the last look without it, or at the first look with it if that is
+    earlier. There was no look before the first sighting: a record below that sighting's end has
+    waited since then.
 
     Args:
         ends: ascending.
-        now_ms: the time of the first look, if no sighting has the record.
+        now_ms: time of the first look with the record, if no sighting has it.
         written_ms: the record's timestamp.
     """
     first = bisect_right(ends, offset, key=_END)
@@ -90,9 +91,10 @@ def arrived_ms(
 def lag_seconds(
     ends: Sequence[Ends], mirrored_to: int, now_ms: int, written_ms: int | None = None
 ) -> float | None:
-    """How long the record at `mirrored_to` has been below the end; 0 where the end is reached.
+    """Returns for how many seconds the record at `mirrored_to` has been below the end.
 
-    None where that is not known: nobody has looked lately.
+    Returns 0 when `mirrored_to` has reached the end. Returns None when there is no sighting, or
+    when the end was reached at a sighting older than FRESH_MS.
     """
     if not ends:
         return None
@@ -102,15 +104,17 @@ def lag_seconds(
 
 
 def lag_at_most(ends: Sequence[Ends], mirrored_to: int, end: int, now_ms: int) -> float | None:
-    """The lag for somebody who sees the end just now and has sightings that may be a minute old."""
+    """Returns the lag for a caller that sees the end now; its sightings may be a minute old."""
     if end <= mirrored_to:
         return 0.0
     return lag_seconds([*ends, Ends(now_ms, now_ms, end)], mirrored_to, now_ms) if ends else None
 
 
 def least_missed(sightings: Sequence[Sighting], now_ms: int) -> int:
-    """The sighting to forget first: the time between its neighbours is the shortest part of its
-    age. Never the first or the last."""
+    """Returns the index of the sighting to forget first, never the first or the last one.
+
+    The time between the neighbors of that sighting is the smallest fraction of its age.
+    """
 
     def missed(each: int) -> float:
         time_between = sightings[each + 1].first_ms - sightings[each - 1].first_ms
@@ -120,10 +124,12 @@ def least_missed(sightings: Sequence[Sighting], now_ms: int) -> int:
 
 
 def packed(sightings: Sequence[Sighting]) -> list[int]:
-    """Numbers for an entry's metadata, at most PACKED_BYTES_MAX as JSON; of many sightings those
-    that say most."""
+    """Returns the numbers for an entry's metadata, at most PACKED_BYTES_MAX as JSON.
+
+    Of too many sightings the most informative ones are kept.
+    """
     kept = list(sightings)
-    # Every entry is packed while many partitions catch up: no search among more than a few.
+    # Every entry is packed while many partitions catch up: the search is kept to few sightings.
     while len(kept) > PACKED_FROM_MAX:
         kept = [kept[0], *kept[1:-1:2], kept[-1]]
     while len(kept) > 2 and _size(kept) > PACKED_BYTES_MAX:
@@ -134,7 +140,7 @@ def packed(sightings: Sequence[Sighting]) -> list[int]:
 
 
 def unpacked(numbers: object) -> Sightings:
-    """The sightings that `packed` gave; none where the numbers are none of ours."""
+    """Returns the sightings that `packed` encoded; none when the numbers are not ours."""
     if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
         return ()
     found: list[Sighting] = []
@@ -148,7 +154,7 @@ def unpacked(numbers: object) -> Sightings:
 
 
 def _numbers(sightings: Iterable[Sighting]) -> list[int]:
-    """Each as its distance from the one before it."""
+    """Returns each sighting as its distance from the one before it."""
     numbers: list[int] = []
     time_ms = stable = 0
     for each in sightings:

@@ -1,4 +1,4 @@
-"""The tail of a target log: what a fenced writer still landed behind its ledger entry."""
+"""Tail of a target log: the records that a fenced writer still landed after its ledger entry."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ READ_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What was found.
+    """Content of a tail.
 
     Args:
-        landed: records of the entry's writer that follow the entry, by its last sequence: a
+        landed: number of records of the entry's writer after the entry, by its last sequence. A
             compacted target holds fewer records than were landed.
-        end: target offset behind the marker.
-        mark: the last of them, or the entry's own.
-        runs: where they stand.
+        end: target offset after the marker.
+        mark: the last of these records, or the entry's own mark.
+        runs: source and target offsets of these records.
         bytes_read: of the target log.
         missing: records of the writer that are not there although later ones are.
-        ends_thinned: behind the last of them the log has a hole, where more may have been: the
-            cleaner leaves nothing of a batch whose keys others have all written since.
-        leader_epoch: in which the marker was appended.
+        ends_thinned: after the last of these records the log has a hole, where more may have been.
+            Compaction leaves nothing of a batch whose keys were all written again since.
+        leader_epoch: leader epoch in which the marker was appended.
         is_whole: nothing had been deleted between the entry and the first batch that was read.
     """
 
@@ -47,11 +47,11 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Memory of the leader before the fence: it spares a taker others' records.
+    """Memory of the leader before the fence. With it, records of other writers can be skipped.
 
     Args:
-        landed: records of the entry's writer that it remembered, counted from the entry on.
-        end: of the log, asked before the leader was.
+        landed: records of the entry's writer that the leader remembered, counted from the entry on.
+        end: end of the log, asked before the leader's memory was.
     """
 
     landed: int
@@ -60,16 +60,17 @@ class Remembered:
 
 @dataclass(slots=True)
 class Reading:
-    """How far a tail has been read; kept between attempts, so that a long one is read once.
+    """Progress of reading a tail; kept between attempts, so that a long tail is read once.
 
     Args:
-        begin: where it begins.
+        begin: offset where the tail begins.
         leader: leader epoch under which reading began (-1: not known).
         is_whole: nothing was deleted between the entry and `begin`.
-        remembered: by the leader, before the first attempt fenced the writer.
+        remembered: memory of the leader before the first attempt fenced the writer.
         offset: of the next batch.
         bytes_read: of the target log.
-        is_doubtful: an election may make it wrong: it was cut short, or passed records over.
+        is_doubtful: an election may make the reading wrong, because an attempt was cut short or
+            records were skipped.
     """
 
     entry: Entry
@@ -98,18 +99,20 @@ class Reading:
         self.is_doubtful = self._has_passed = False
 
     def go_on(self, start: int) -> None:
-        """The next attempt, of a log that begins at `start` by now."""
+        """Prepares the next attempt, on a log that begins at `start` by now."""
         self.is_doubtful = True
         self.deleted_before(start)
 
     def deleted_before(self, start: int) -> None:
-        """Records that were not read yet are gone."""
+        """Skips to `start` when records before it were deleted unread."""
         if start > self.offset:
             self.offset, self.has_hole, self.is_thinned = start, True, True
 
     def pass_over(self) -> None:
-        """Skip others' records, once all that the leader remembered of the writer is found: records
-        that the writer landed since stand behind the log's end of then."""
+        """Skips other writers' records once every record that the leader remembered is found.
+
+        Records that the writer landed later stand after the log end of that time.
+        """
         known = self.remembered
         if known is None or self.landed < known.landed or known.end <= self.offset:
             return
@@ -117,20 +120,22 @@ class Reading:
         self.is_doubtful = self._has_passed = True
 
     def is_misled(self, marker_leader: int) -> bool:
-        """True if an election since the first attempt may have changed what was read or passed
-        over. A marker of the same leader, or for what was read of one before, proves that there
-        was none."""
+        """Returns True when an election may have changed the records that were read or skipped.
+
+        If records were skipped, only a marker of the same leader epoch rules that out. For records
+        that were read, a marker of that epoch or an older one does.
+        """
         if self._has_passed:
             return marker_leader != self.leader
         return self.is_doubtful and marker_leader > self.leader
 
     def begin_again(self, leader: int) -> None:
-        """Read all of it."""
+        """Starts over at `begin`, under another leader epoch and without the leader's memory."""
         self.leader, self.remembered = leader, None
         self._start()
 
     def add(self, header: Header) -> None:
-        """The next batch of data, of whatever writer."""
+        """Adds the next data batch; batches of other writers than the entry's do not count."""
         writer = header.producer_id, header.producer_epoch
         if writer != (self.entry.producer_id, self.entry.epoch):
             return
@@ -154,15 +159,15 @@ async def read_tail(
     is_whole: bool = False,
     reading: Reading | None = None,
 ) -> Tail:
-    """Read from `begin` to the first marker that fences the entry's writer.
+    """Reads from `begin` to the first marker that fences the entry's writer.
+
+    The high watermark is not enough as an end: an append of the old writer may still be in
+    progress, and only a marker follows all of them. The marker of an earlier takeover does so too.
 
     Args:
-        marker: (producer id, epoch) of the taker's own marker.
+        marker: (producer id, epoch) of this takeover's own marker.
         is_whole: nothing was deleted between the entry and `begin`.
-        reading: of the same entry, to go on with; it is kept up to date.
-
-    To a marker and never just to the high watermark: an append of the old writer may still be
-    under way, and only a marker comes after all of them. The marker of an earlier taker does too.
+        reading: progress for the same entry, to continue from; updated in place.
     """
     at = reading or Reading(entry, begin, is_whole=is_whole)
     while True:
@@ -195,7 +200,7 @@ async def read_tail(
 
 
 async def _read(cluster: Cluster, partition: TopicPartition, reading: Reading) -> bytes:
-    """The next batches, or those behind what retention deletes meanwhile."""
+    """Returns the next batches; skips those that retention has deleted meanwhile."""
     while True:
         try:
             return await cluster.read(*partition, reading.offset, READ_BYTES)
@@ -209,7 +214,7 @@ async def _read(cluster: Cluster, partition: TopicPartition, reading: Reading) -
 
 
 def _fences(control: Header, entry: Entry, marker: tuple[int, int]) -> bool:
-    """True if the entry's writer can have written nothing behind this control batch."""
+    """Returns True when the entry's writer cannot have written after this control batch."""
     if (control.producer_id, control.producer_epoch) == marker:
         return True
     return control.producer_id == entry.producer_id and control.producer_epoch > entry.epoch
@@ -220,9 +225,9 @@ class Found:
     """A batch of the entry's writer.
 
     Args:
-        first, end: of its records, counted from the entry's sequence on.
-        is_thinned: between the writer's batch before and this one offsets are missing in the log,
-            by compaction or at its begin, and records may be with them.
+        first, end: range of its records, counted from the entry's sequence on.
+        is_thinned: offsets are missing in the log between the writer's previous batch and this one,
+            by compaction or at the log's begin. Records may be missing with them.
     """
 
     first: int
@@ -231,10 +236,10 @@ class Found:
 
 
 def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
-    """Records that the target never took, as the log has no room for them.
+    """Returns the records that the target never took: the log has no room for them.
 
-    A broker that has forgotten the writer takes any sequence: a batch refused before, for want of
-    replicas, is then overtaken by the next one, and refused for ever.
+    A broker that has forgotten the writer takes any sequence. A batch that was refused before, for
+    lack of replicas, is then overtaken by the next batch and refused forever.
     """
     holes = []
     end = 0
@@ -256,7 +261,10 @@ def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
 
 
 def runs_before(tail: Tail | Loss | None, source_end: int) -> tuple[Run, ...]:
-    """Runs of a tail below a source offset; after a truncation, offsets behind it come again."""
+    """Returns the runs of a tail below a source offset.
+
+    After a truncation of the source, the offsets after `source_end` are used again.
+    """
     runs = tail.runs if isinstance(tail, Tail) else ()
     return tuple(
         run._replace(records=min(run.records, source_end - run.source_offset))
@@ -276,9 +284,9 @@ def _runs(entry: Entry, header: Header, up_to: int) -> list[Run]:
 
 
 async def mark_holds(cluster: Cluster, partition: TopicPartition, mark: Mark | None) -> bool | None:
-    """Whether the marked record is still in its place; None when the evidence is gone.
+    """Returns True when the marked record is still at its offset, None when the evidence is gone.
 
-    Retention may have taken it (then nothing can be said), compaction as well.
+    Retention or compaction may have removed the record; then nothing can be concluded.
     """
     if mark is None:
         return None
@@ -287,14 +295,14 @@ async def mark_holds(cluster: Cluster, partition: TopicPartition, mark: Mark | N
             data = await cluster.read(*partition, mark.offset, 1)
         except Answered as answer:
             if Code.UNKNOWN_TOPIC_ID in answer.codes:
-                return None  # made anew: its id tells
+                return None  # created again: its id tells
             if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
                 raise
             return None if await cluster.log_start(*partition) > mark.offset else False
         if headers := [header for _, header in scan(data)]:
             return _holds(mark, headers)
-        # Empty is no proof: a leader just elected shows nothing behind an old high watermark. It
-        # names its log's end once it knows the new one.
+        # An empty answer is no proof: a newly elected leader shows nothing after an old high
+        # watermark. It reports the log's end once it knows the new one.
         if await cluster.log_end(*partition) <= mark.offset:
             return False
 

@@ -1,4 +1,4 @@
-"""Tails that a taker reads: what one attempt has read, the next one need not read again."""
+"""Tail readings of a takeover: the next attempt does not read again what one attempt has read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from replicator.ledger.tail import Reading, Remembered, Tail, read_tail
 
 @dataclass(slots=True)
 class _Kept:
-    """A reading between attempts.
+    """A reading that is kept between attempts.
 
     Args:
-        memory: of the first attempt: its own marker resets what the leader remembers.
-        tail: once all of it was read; the first fence ended it, so it does not change any more.
+        memory: the last one that still has the entry's epoch, else that of the first attempt. The
+            takeover's own marker resets the leader's memory.
+        tail: set once the tail was read to its end. The first fence ended the tail, so it no longer
+            changes.
     """
 
     reading: Reading
@@ -28,7 +30,7 @@ class _Kept:
 
 
 class TailReadings:
-    """Keeps how far tails were read, by partition, until their entries are replaced (0018)."""
+    """Keeps tail readings by partition until the entries are replaced (decision 0018)."""
 
     def __init__(self, target: Cluster):
         self._target = target
@@ -37,7 +39,7 @@ class TailReadings:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of all tails, in all attempts."""
+        """Bytes read of all tails, in all attempts."""
         return self._bytes_read + sum(each.reading.bytes_read for each in self._kept.values())
 
     async def read(
@@ -51,14 +53,14 @@ class TailReadings:
         memory: Memory,
         is_whole: bool,
     ) -> tuple[Tail, Memory]:
-        """The tail behind an entry, and the memory to count with.
+        """Returns the tail after an entry, and the memory to count with.
 
-        An attempt that is cancelled is gone on with by the next.
+        Continues where a cancelled attempt stopped.
 
         Args:
-            found: the target's log, looked at before the leader was asked for its memory.
-            memory: of the entry's writer, asked before it was fenced.
-            others: as of read_tail.
+            found: inspection of the target's log, made before the leader was asked for its memory.
+            memory: of the entry's writer, asked before that writer was fenced.
+            others: as in read_tail.
         """
         kept = self._kept.get(partition)
         if kept is None or kept.reading.entry != entry:
@@ -75,21 +77,24 @@ class TailReadings:
                 self._target, partition, entry, kept.reading.begin, marker, reading=kept.reading
             )
         except Answered:
-            # The log does not reach as far any more.
+            # The log no longer reaches the offset to read.
             self.forget([partition])
             raise
         return kept.tail, kept.memory
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Their entries were replaced."""
+        """Drops the readings of partitions whose entries were replaced."""
         for partition in partitions:
             kept = self._kept.pop(partition, None)
             self._bytes_read += kept.reading.bytes_read if kept else 0
 
 
 def remembered(entry: Entry, found: TargetFindings, memory: Memory) -> Remembered | None:
-    """What the leader knows of the entry's writer; None where it may have forgotten some of it, a
-    taker before us has fenced it, or another leader told the log's end."""
+    """Returns the leader's memory of the entry's writer as a count, or None if it is not reliable.
+
+    It is not reliable when the leader may have forgotten some of it, when an earlier takeover has
+    fenced the writer, or when another leader reported the log's end.
+    """
     state = memory.state
     if state is None or state.epoch > entry.epoch or found.leader != memory.leader_epoch:
         return None

@@ -1,7 +1,8 @@
-"""How a carrier comes to hold partitions: custody of the entry, the fence, the tail, the new entry.
+"""Takeover: acquires partitions by custody of the entry, the fence, the tail and the new entry.
 
 Custody: an entry is replaced only inside a transaction of the transactional id it names. Of any
-number of takers exactly one has the newest epoch of that id when it commits; the others are fenced.
+number of competing carriers exactly one has the newest epoch of that id when it commits; the others
+are fenced.
 """
 
 from __future__ import annotations
@@ -40,22 +41,23 @@ from replicator.ledger.writer import Writer
 from replicator.offsets.runs_tail import RunsTail
 from replicator.offsets.stretch import Stretch
 
-# Longer than the transaction of the taker that was quicker (5 ms quiet, 140 ms busy).
+# Longer than the transaction of the carrier that was faster (5 ms quiet, 140 ms busy).
 BACKOFF_SECONDS = 0.2
 BACKOFF_DOUBLINGS_MAX = 4
-"""Virgin entries all name one id, and whoever opens it fences the one who has it: so many carriers
-that begin at once get out of each other's way in time."""
+"""All virgin entries name one id, and opening it fences the carrier that has it. Growing pauses
+keep many carriers that begin at once out of each other's way."""
 
 ID_SECONDS = 15.0
-"""For taking over what one transactional id holds, the first time; what was taken waits so long."""
+"""Time limit for the partitions of one transactional id at the first attempt. Partitions that are
+already acquired wait for so long."""
 ID_DOUBLINGS_MAX = 4
-"""A long tail is read in the end."""
+"""Limit to the doublings of ID_SECONDS, which let a long tail be read in the end."""
 
 LOG_CHANGES = frozenset(
     {Code.UNKNOWN_TOPIC_OR_PARTITION, Code.UNKNOWN_TOPIC_ID, Code.OFFSET_OUT_OF_RANGE}
 )
-"""Answers about a log that was deleted or cut while it was examined: the next attempt finds what
-became of it, and no other partition suffers."""
+"""Error codes of a log that was deleted or cut while it was examined. The next attempt finds the
+log's new state, and no other partition is affected."""
 
 CHANGED = "its entry has changed since the loss was accepted; look again"
 
@@ -63,9 +65,10 @@ T = TypeVar("T")
 
 
 Spare = Callable[[Mapping[TopicPartition, Entry | None]], set[TopicPartition]]
+"""Returns the partitions whose entries are not to be replaced. None stands for a missing entry."""
 
 Tell = Callable[[Mapping[TopicPartition, tuple[Entry, Stretch]]], Awaitable[None]]
-"""Puts runs on disk; awaited before an entry that passes them is committed."""
+"""Publishes runs and returns once they are on disk; awaited before an entry that passes them."""
 
 
 class Takeover:
@@ -73,11 +76,12 @@ class Takeover:
 
     Args:
         start: where a virgin partition begins: "earliest", "latest" or milliseconds since 1970.
-        accept: losses that an operator has accepted, by partition: each goes on behind its loss,
-            as long as that is the one its entry is parked for.
-        restart_at: source offset at which accepted partitions go on that would be stepped over
-            to the end of their loss, or whose loss has no end.
-        runs: follows the runs topic, which shows an entry that is older than what was mirrored.
+        tell: publishes the runs of tails that were read.
+        accept: losses that an operator has accepted, by partition. A partition continues after its
+            loss only if its entry is still parked for that loss.
+        restart_at: source offset at which accepted partitions continue. Applies to losses that
+            would be skipped to their end or that have no end.
+        runs: tails the runs topic, which shows an entry that is older than what was mirrored.
     """
 
     def __init__(
@@ -105,30 +109,33 @@ class Takeover:
         self._restart_at = restart_at
         self._runs = runs
         self._readiness = Readiness(ledger, source, target, self._accept)
-        # Transactional ids, by how often they gave no answer, and another taker was quicker.
+        # By transactional id: how often it gave no answer, and how often another carrier was
+        # faster.
         self._overdue: Counter[str] = Counter()
         self._beaten: Counter[str] = Counter()
         self._readings = TailReadings(target)
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of tails and of the runs topic: while it grows, another attempt comes further."""
+        """Bytes read of tails and the runs topic: while they grow, another attempt gets further."""
         return self._readings.bytes_read + (self._runs.bytes_read if self._runs else 0)
 
     async def acquire(
         self, partitions: Iterable[TopicPartition], spare: Spare = lambda _: set()
     ) -> Acquired:
-        """Take all that can be taken; returns when each partition is taken, parked, waiting or
-        spared; with something that is taken it goes on to no other id after ID_SECONDS, since
-        nothing of it is carried meanwhile.
+        """Acquires all partitions that can be acquired.
+
+        Returns when each partition is taken, parked, waiting or spared. Once something is taken, no
+        other transactional id is begun after ID_SECONDS, since taken partitions are not carried
+        meanwhile.
 
         Args:
-            spare: which of these entries (None: there is none) are not to be replaced. Asked anew
-                each time that entries are read: what was free may be held by the time it would be
-                taken.
+            spare: chooses the entries that are not to be replaced. Called each time that entries
+                are read: a partition that was free may be held by the time it would be acquired.
 
         Raises:
-            Fenced: this carrier's own writer has a successor.
+            Fenced: another client has opened the id of this carrier's own writer.
+            StartOver: this carrier's own writer cannot continue; only a new one can.
         """
         acquired, todo = Acquired(), set(partitions)
         began = time.monotonic()
@@ -144,8 +151,8 @@ class Takeover:
             for partition in todo:
                 by_id.setdefault(entries[partition].transactional_id, []).append(partition)
             ids = list(by_id)
-            # Takers of the same ids shall not meet at each of them in turn; and those that did not
-            # answer before are not to hold up the others.
+            # Shuffled, so that competing carriers do not collide at each id in turn. Ids that gave
+            # no answer before come last, so that they do not hold up the others.
             random.shuffle(ids)
             ids.sort(key=lambda each: self._overdue[each])
             for transactional_id in ids:
@@ -169,7 +176,7 @@ class Takeover:
     async def _take_in_time(
         self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
     ) -> bool:
-        """Whether it came to an end.
+        """Returns False when the time limit was over first.
 
         A commit that is cut short may have happened: then the entries are found as our own.
         """
@@ -206,7 +213,7 @@ class Takeover:
         holder = self._writer
         if transactional_id != holder.transactional_id:
             holder = await Writer(self._target, transactional_id, self._timeout_ms).open()
-        # Read again: only what still names the id now that we hold it is ours to replace.
+        # Read again: only entries that still name the id, now that we hold it, are ours to replace.
         entries = {
             partition: entry
             for partition, entry in (await self._ledger.read_as_holder(holder, partitions)).items()
@@ -233,7 +240,7 @@ class Takeover:
         lost |= {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Loss)}
         for partition in [p for p, loss in lost.items() if loss.kind is LossKind.SOURCE_DELETED]:
             if not self._readiness.is_deleted(partition):
-                # It was shown when the taking began.
+                # The source showed the topic when the acquisition began.
                 del lost[partition]
                 acquired.waiting[partition] = NOT_SHOWN
         taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
@@ -253,20 +260,23 @@ class Takeover:
         acquired.lost |= lost.keys()
 
     def _is_own(self, entry: Entry) -> bool:
-        """Committed by this very writer: only the answer was lost."""
+        """Returns True for an entry that this very writer committed: only the answer was lost."""
         writer = (self._writer.producer_id, self._writer.epoch)
         return entry.custody is Custody.HELD and (entry.producer_id, entry.epoch) == writer
 
     def _has_changed(self, partition: TopicPartition, entry: Entry | None) -> bool:
-        """True if another taker has replaced the entry since its loss was accepted."""
+        """Returns True when the entry is no longer parked for the loss that was accepted."""
         accepted = self._accept.get(partition)
         if accepted is None or entry is None or self._is_own(entry):
             return False
         return entry.parked != accepted
 
     def _shun_given_up(self, entries: Mapping[TopicPartition, Entry]) -> None:
-        """Our own entry of a partition that we gave up: records that were under way then may have
-        landed behind it, and no writer can fence itself."""
+        """Raises StartOver for our own entry of a partition that this writer gave up.
+
+        Records in flight at that time may have landed after the entry, and no writer can fence
+        itself.
+        """
         for partition, entry in entries.items():
             if self._is_own(entry) and self._writer.has_left(partition):
                 raise StartOver(
@@ -277,7 +287,7 @@ class Takeover:
     def _must_fence(self, entry: Entry) -> bool:
         return entry.custody is Custody.HELD and not self._is_own(entry)
 
-    # -- what is found
+    # -- inspection and tails
 
     async def _examine(
         self, partition: TopicPartition, entry: Entry, holder: Writer
@@ -301,7 +311,7 @@ class Takeover:
         found: Mapping[TopicPartition, TargetFindings],
         holder: Writer,
     ) -> dict[TopicPartition, Tail | Loss]:
-        """Fence the writers of HELD entries, then read what they had landed."""
+        """Fences the writers of HELD entries, then reads the records that they had landed."""
         fenced = [p for p, entry in entries.items() if self._must_fence(entry)]
         if not fenced:
             return {}
@@ -327,7 +337,7 @@ class Takeover:
         memory: Memory,
         marker: tuple[int, int],
     ) -> Tail | Loss:
-        # After an accepted loss at the target, its old offsets mean nothing in the log of today.
+        # After an accepted loss at the target, the entry's offsets mean nothing in today's log.
         begin = max(entry.target_offset, found.start)
         known = entry
         if found.loss:
@@ -339,7 +349,7 @@ class Takeover:
         count = landed(entry, tail, found.start, memory, is_whole=tail.is_whole)
         return count if isinstance(count, Loss) else replace(tail, landed=count)
 
-    # -- where it goes on
+    # -- next positions
 
     async def _go_on(
         self,
@@ -367,10 +377,10 @@ class Takeover:
         if tail:
             position, target_offset, mark = entry.after(tail.landed), tail.end, tail.mark
         if entry.parked and entry.parked.kind in CUT_BACK:
-            # Accepted: the epoch read last belongs to a log that is gone.
+            # Accepted: the last epoch read belongs to a log that is gone.
             entry = replace(entry, source_epoch=-1)
         turned: Loss | None = None
-        # Where the target lost what was told, or its tail, runs say nothing of what it holds.
+        # If the target lost records of published runs, or its tail, runs do not tell what it holds.
         if not (is_own or found.loss or (unread and tail is None)):
             turned = turned_back(entry, position, target_offset, told)
         if turned and not accepted:
@@ -413,5 +423,5 @@ class Takeover:
 
 
 async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:
-    """All at once; in the order asked."""
+    """Awaits all at once; returns the results in the order asked."""
     return dict(zip(asked, await together(*asked.values()), strict=True))

@@ -1,4 +1,4 @@
-"""Runs told of partitions since their ledger entries were committed."""
+"""Known runs: runs that were published for partitions since their ledger entries were committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replicator.offsets.runs_topic import RunsKey
 async def told_since(
     runs: RunsTail, entries: Mapping[TopicPartition, Entry]
 ) -> dict[TopicPartition, Told]:
-    """The last run told of each partition whose entry says where the runs topic ended."""
+    """Returns the last published run of each partition whose entry names runs topic positions."""
     placed = {partition: entry for partition, entry in entries.items() if entry.runs}
     if not placed:
         await runs.look()
@@ -30,6 +30,6 @@ async def told_since(
 
 
 def runs_key(partition: TopicPartition, entry: Entry) -> RunsKey:
-    """Key of runs: the partition between the two topics of its entry."""
+    """Returns the key of runs: the partition between the two topic ids of its entry."""
     source, target = (t.hex if t else "" for t in (entry.source_topic, entry.target_topic))
     return RunsKey(partition.topic, partition.partition, source, target, entry.losses)

@@ -1,4 +1,4 @@
-"""Decision: whether a ledger entry is older than what was mirrored, by the runs told behind it."""
+"""Decision: whether a ledger entry is older than what was mirrored, by published runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from replicator.offsets.runs_tail import LastRun
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The last run told of a partition under the most losses.
+    """The last run published for a partition, under the highest number of losses.
 
     Args:
-        losses: how many losses an operator had accepted when it was told.
+        losses: how many losses an operator had accepted when the run was published.
     """
 
     run: LastRun
@@ -22,15 +22,16 @@ class Told:
 
 
 def turned_back(entry: Entry, position: int, target_end: int, told: Told | None) -> Loss | None:
-    """Returns what was mirrored behind the position where the entry has a taker go on.
+    """Returns the range that was mirrored after the position at which to continue, if any.
 
-    Runs are told before an entry passes them. What the writer of a HELD entry landed since is
-    found in the log and lies before the position; behind it only a later entry can have led.
+    Runs are published before an entry passes them. Records that the writer of a HELD entry landed
+    since are found in the log and lie before the position. A run after the position was therefore
+    published under a later entry (decision 0017).
 
     Args:
-        position: the source offset to go on at, with all that was found in the log.
-        target_end: of the target's log. Told runs beyond it were lost by the target itself, in an
-            election that dropped them behind the entry, and are carried again.
+        position: source offset to continue at, everything that was found in the log included.
+        target_end: end of the target's log. Published runs beyond it were lost by the target
+            itself, in an election that dropped them after the entry, and are carried again.
     """
     if told is None or told.run.target_end > target_end:
         return None

@@ -1,8 +1,8 @@
-"""The driver's word to its carriers: which driver it is, which plan holds, whether to stop.
+"""Driver command to the carriers: which driver leads, which plan is active, and whether to stop.
 
-It is an offset committed in the target cluster, in a transaction of the driver's own id: a newer
-driver fences the older one, and carriers hear of either by one OffsetFetch. Nothing else is needed
-to steer them: with Redis down everything flows on.
+The command is an offset committed in the target cluster, in a transaction of the driver's own id. A
+newer driver fences the older one, and carriers learn of both by one OffsetFetch. Nothing else is
+needed to steer carriers, so they keep running while Redis is down (decision 0001).
 """
 
 from __future__ import annotations
@@ -18,25 +18,28 @@ from replicator.ledger.writer import PLAN_TOPIC, Offsets, Writer
 
 
 class OtherTerm(Exception):
-    """A newer driver acts for this region. Yield nothing more; it has carriers of its own."""
+    """A newer driver leads in this region. Yield nothing more; it has carriers of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A driver's time in office: what InitProducerId gave it."""
+    """A driver's time of leadership: the producer id and epoch that InitProducerId gave it."""
 
     producer_id: int
     epoch: int
 
     def is_before(self, other: Term) -> bool:
-        """Whether this term is known to be an earlier one; another producer id tells nothing."""
+        """Returns True when this term is known to be earlier. Another producer id tells nothing."""
         return self.producer_id == other.producer_id and self.epoch < other.epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What the driver said last. A carrier of another term ends its epoch, and so does one of a
-    plan older than the course; the others follow the course."""
+    """The last driver command.
+
+    A carrier of another term ends its epoch, and so does one whose plan is older than
+    `course.since`. The others apply the delta.
+    """
 
     term: Term
     plan_version: int
@@ -49,20 +52,21 @@ def driver_id(target: str) -> str:
 
 
 async def read_word(cluster: Cluster, target: str) -> Word | None:
-    """None: no driver ever spoke."""
+    """Returns the last driver command; None when no driver ever published one."""
     commits = await cluster.commits(driver_id(target), [(PLAN_TOPIC, [0])])
     commit = commits.get((PLAN_TOPIC, 0))
     if commit is None:
         return None
     said = json.loads(commit.metadata)
     version = commit.offset
-    # A driver of before the course said neither; then its plan's version is where it begins.
+    # Versions before decision 0014 published neither; then the delta begins at their plan's
+    # version.
     course = Course.decode(said.get("since", version), said.get("course", ""))
     return Word(Term(said["pid"], said["epoch"]), version, said["stop"], course)
 
 
 class Driver:
-    """The speaking side. Every method may raise Fenced: then a newer driver acts."""
+    """Publisher of driver commands. Every request may raise Fenced: a newer driver leads."""
 
     def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
         self._cluster = cluster
@@ -70,7 +74,7 @@ class Driver:
         self._writer = Writer(cluster, driver_id(target), timeout_ms)
 
     async def open(self) -> Term:
-        """Take office: the driver before is cut off."""
+        """Acquires the leadership; the driver before is fenced."""
         await self._writer.open()
         return self.term
 
@@ -81,10 +85,12 @@ class Driver:
     async def say(
         self, plan_version: int, *, stop: bool = False, course: Course | None = None
     ) -> None:
-        """Returns once it can be heard; every carrier hears it within word_poll_seconds.
+        """Publishes a driver command; returns once carriers can read it.
+
+        Carriers read it every word_poll_seconds.
 
         Args:
-            course: from an older plan to this one; without it this plan takes a new epoch.
+            course: delta from an older plan to this one; without it this plan begins a new epoch.
         """
         followed = course or Course(plan_version)
         said = {
@@ -99,10 +105,13 @@ class Driver:
         await self._writer.commit({driver_id(self._target): offsets}, lambda *_: True)
 
     async def commit(self, groups: Mapping[str, Offsets]) -> None:
-        """Ledger entries that only the driver in office may write: adoptions."""
+        """Commits ledger entries that only the leading driver may write: adoptions."""
         await self._writer.commit(groups, _is_no_entry)
 
 
 def _is_no_entry(_: TopicPartition, shown: Commit | None) -> bool:
-    """A witness of fewer partitions, or nothing: an adopted entry may be taken at once."""
+    """Returns True when the commit is hidden: nothing is shown, or a witness of fewer partitions.
+
+    Another entry that is shown belongs to a carrier: an adopted entry may be acquired at once.
+    """
     return shown is None or not shown.metadata

@@ -1,7 +1,8 @@
-"""A writer: one transactional id, the producer id and epoch it was given, and its transactions.
+"""Fenced committer: one transactional id, its producer id and epoch, and its transactions.
 
-Its batches are idempotent and not transactional; its transactions hold nothing but ledger entries
-or, to fence a predecessor, nothing at all. The broker lets only the newest writer of an id commit.
+The batches sent under that producer id are idempotent and not transactional. Its transactions hold
+nothing but committed offsets or, to fence a predecessor, nothing at all. The broker lets only the
+newest epoch of an id commit.
 """
 
 from __future__ import annotations
@@ -43,27 +44,28 @@ Shown = Mapping[tuple[str, int], Commit]
 WasThere = Callable[[TopicPartition, Commit | None], bool]
 
 PLAN_TOPIC = "sluice.plan"
-"""One partition in every aggregate cluster; offsets can only be committed under a topic."""
+"""Topic of one partition in every aggregate cluster; offsets need a topic to be committed."""
 
 SHOWN_SECONDS = 0.5
-"""A marker follows EndTxn within some milliseconds; asking again sooner would only cost."""
+"""Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
+sooner would only add requests."""
 SHOWN_PAUSE_SECONDS = 0.002
 
 
 class NotCommitted(Answered):
-    """Refused before the transaction's end was asked for: it is aborted before the writer's next
-    one, and nothing of it will ever be there."""
+    """Refused before EndTxn. The transaction is aborted before the writer's next one, and none of
+    its offsets will ever be shown."""
 
 
 def base_id(transactional_id: str) -> str:
-    """The carrier's own, whatever turn of it the id is: see Writer.rotated."""
+    """Returns the carrier's own id, without the number that Writer.rotated appends."""
     return transactional_id.partition("~")[0]
 
 
 class Writer:
-    """The newest holder of a transactional id, until another one opens it.
+    """The newest holder of a transactional id, until another client opens the id.
 
-    Every method may raise Fenced: then a newer writer exists and this one must be thrown away.
+    Every request may raise Fenced: then a newer holder exists and this one must be discarded.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = 30_000):
@@ -79,7 +81,7 @@ class Writer:
         self._sequences: dict[TopicPartition, int] = {}
 
     async def open(self) -> Writer:
-        """InitProducerId: every older writer of the id is cut off from its transactions."""
+        """Sends InitProducerId, which fences every older holder of the id."""
         response = await self._ask(
             InitProducerIdRequest(self.transactional_id, self._timeout_ms), _one
         )
@@ -89,42 +91,43 @@ class Writer:
         return self
 
     def rotated(self) -> Writer:
-        """This writer, under the next transactional id of its carrier; open it anew."""
+        """Switches to the next transactional id of this carrier; open it anew."""
         base, _, turn = self.transactional_id.partition("~")
         self.transactional_id = f"{base}~{int(turn or 0) + 1}"
         return self
 
     def next_sequence(self, partition: TopicPartition) -> int:
-        """The first sequence of a partition that this writer takes now.
+        """Returns the first sequence of a partition that this writer acquires now.
 
-        Taken again under the same epoch it goes on behind the last one: from 0, the broker would
-        take the records for old ones and answer success.
+        A partition that is acquired again under the same epoch continues after its last sequence.
+        From 0 on, the broker would take the records for duplicates and answer success.
         """
         return self._sequences.get(partition, 0)
 
     def left_at(self, partition: TopicPartition, sequence: int) -> None:
-        """A partition is given up; `sequence` would have been its next."""
+        """Notes that a partition is given up; `sequence` would have been its next."""
         self._sequences[partition] = sequence
 
     def has_left(self, partition: TopicPartition) -> bool:
-        """Whether a partition was given up at least once."""
+        """Returns True when a partition was given up at least once."""
         return partition in self._sequences
 
     async def commit(self, groups: Mapping[str, Offsets], was_there: WasThere) -> None:
-        """Offsets of any number of groups, all or none. Returns once they have been shown.
+        """Commits offsets of any number of groups, all or none. Returns once they have been shown.
 
-        EndTxn is answered before its markers are written, and a coordinator whose metadata show no
-        leader of the group's partition leaves the marker out (KAFKA-20734, Kafka 4.3): what was
-        answered as committed then stays hidden. So it is read back, and committed again.
+        EndTxn is answered before its markers are written. A coordinator whose metadata shows no
+        leader of the group's partition leaves the marker out (KAFKA-20734, Kafka 4.3). Offsets that
+        were answered as committed then stay hidden. So they are read back, and committed again
+        (decision 0010).
 
         Args:
-            was_there: whether an offset that is shown, other than the one committed, is what stood
-                there before; if not, whoever came next has put it there. It may raise Fenced.
+            was_there: returns True when a shown offset, other than the committed one, is the one
+                from before. Otherwise the next writer has committed it. May raise Fenced.
 
         Raises:
             NotCommitted: a topic is not there.
         """
-        # One at a time: behind a later one, an earlier one is not shown any more.
+        # One at a time: once a later commit is shown, an earlier one no longer is.
         async with self._committing:
             is_first = True
             while groups:
@@ -139,16 +142,18 @@ class Writer:
                 is_first = False
                 hidden = await self._hidden(groups)
                 if hidden:
-                    # That it begins says that the one before is complete: a marker that is not
-                    # there now never comes. That it writes says that today's coordinator is asked.
+                    # A successful AddOffsetsToTxn proves that the previous transaction completed,
+                    # so a missing marker will never arrive. A successful TxnOffsetCommit proves
+                    # that today's coordinator is asked.
                     await self.knock(hidden)
                     hidden = _differing(hidden, await self._shown(hidden), was_there)
                 groups = hidden
 
     async def knock(self, groups: Iterable[str]) -> None:
-        """Have the coordinators of groups write an offset, and take it back. One that is cut off
-        from its peers goes on answering with what it knew, and cannot write: its successor is
-        found, and asked from here on.
+        """Confirms the coordinators of groups: each writes an offset, which is then aborted.
+
+        A coordinator that is cut off from its peers keeps answering with old offsets, and cannot
+        write. Its successor is then found, and asked from here on.
         """
         async with self._transaction():
             await self._put(
@@ -157,9 +162,10 @@ class Writer:
             await self._end(commit=False)
 
     async def fence(self, topic: str, partitions: Sequence[int]) -> None:
-        """Put an abort marker of this epoch into partitions: from there on, appends of the older
-        writers of this id are refused. A transaction that cannot be aborted holds up the whole id,
-        so name only partitions that have a leader.
+        """Puts an abort marker of this epoch into partitions.
+
+        After the marker, appends of older epochs of this id are refused. A transaction that cannot
+        be aborted holds up the whole id, so name only partitions that have a leader.
         """
         async with self._transaction():
             await self._ask(
@@ -171,8 +177,8 @@ class Writer:
     async def _transaction(self) -> AsyncIterator[None]:
         async with self._lock:
             if self._unfinished:
-                # A cancelled or refused attempt may have left offsets in an open transaction;
-                # committed with the next ones they would turn the ledger back.
+                # A cancelled or refused attempt may have left offsets in an open transaction.
+                # Committed with the next ones, they would turn the ledger back.
                 with suppress(StartOver):  # INVALID_TXN_STATE: it had ended after all
                     await self._end(commit=False)
             self._unfinished = True
@@ -186,10 +192,10 @@ class Writer:
     async def _put(
         self,
         groups: Mapping[str, Offsets],
-        # A deleted topic would be asked for forever, and every other entry wait for it.
+        # A deleted topic would be asked for forever, while every other entry waits.
         never: frozenset[int] = frozenset({UNKNOWN_TOPIC}),
     ) -> None:
-        """Hand the offsets to their coordinators, pending."""
+        """Sends the offsets to their coordinators, where they stay pending."""
         for group in groups:
             await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
         await together(
@@ -209,7 +215,7 @@ class Writer:
         )
 
     async def _hidden(self, groups: Mapping[str, Offsets]) -> Mapping[str, Offsets]:
-        """Those that are not shown after SHOWN_SECONDS."""
+        """Returns the offsets that are not shown after SHOWN_SECONDS."""
         give_up_at = time.monotonic() + SHOWN_SECONDS
         pause = SHOWN_PAUSE_SECONDS
         while True:
@@ -220,14 +226,15 @@ class Writer:
                 return groups
 
     async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
-        """What readers see today in the place of each offset."""
+        """Returns, by group, the offsets that readers see today for the same partitions."""
         found = await together(
             *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
         )
         return dict(zip(groups, found, strict=True))
 
     async def _end(self, *, commit: bool) -> None:
-        # A lost answer may be asked for again within the epoch: the coordinator answers the same.
+        # After a lost answer the same request is sent again: within the epoch the coordinator
+        # answers the same.
         await self._ask(EndTxnRequest(*self._identity, commit), _one)
 
     async def _ask(self, request: Any, codes: Any) -> Any:
@@ -237,7 +244,7 @@ class Writer:
 
 
 def _requests(offsets: Offsets) -> list[Offsets]:
-    """Split so that no request grows over REQUEST_BYTES_MAX."""
+    """Splits offsets so that no request grows over REQUEST_BYTES_MAX."""
     parts: list[list[Row]] = [[]]
     size = 0
     for row in offsets:
@@ -254,7 +261,7 @@ def _differing(
     shown: Mapping[str, Shown],
     counts: WasThere = lambda *_: True,
 ) -> dict[str, Offsets]:
-    """The offsets in whose place something else is shown, if that counts."""
+    """Returns the offsets in whose place another offset is shown, if that one counts."""
     differing: dict[str, Offsets] = {}
     for group, rows in groups.items():
         left = [

@@ -1,1 +1,1 @@
-"""Spark as the host of carriers: its session, its stream, and what stands around them."""
+"""Spark as the host of carriers: its session, its stream, and the files around them."""

@@ -1,8 +1,8 @@
-"""Spark's shared secret: every connection to a port of Spark's proves that it knows it.
+"""Spark's shared secret: every connection to one of Spark's ports proves that it knows the secret.
 
-Without one, any process that reaches the driver's port or a block manager's has Java objects of
-its own deserialised there, on a host with many users that is anybody. Spark makes a secret by
-itself under local, YARN and Kubernetes masters; a standalone cluster's is the operator's.
+Without a secret, any process that reaches the driver's port or a block manager's has Java objects
+of its own deserialized there. On a host with many users that is anybody. Spark makes a secret by
+itself under local, YARN and Kubernetes masters; a standalone cluster's secret is the operator's.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ class NoSecret(ValueError):
 
 
 def split_secret(master: str, conf: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The settings that may stand on the JVM's command line, and those that may not.
+    """Returns the settings that may stand on the JVM's command line, and those that may not.
 
     Args:
         master: Spark's master URL.
         conf: all settings, the operator's among them.
 
-    Raises NoSecret.
+    Raises:
+        NoSecret: the cluster needs a secret and none is given, or its file cannot be read.
     """
     open_to_all = {name: value for name, value in conf.items() if name != SECRET}
     given = {name: value for name, value in conf.items() if name == SECRET}

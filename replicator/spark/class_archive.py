@@ -1,8 +1,8 @@
-"""Spark's classes as an archive that the JVM maps in: a start takes half the CPU time.
+"""Class archive: Spark's classes in a file that the JVM maps in, which halves a start's CPU time.
 
-`python -m replicator.spark.class_archive` makes it, once per installation (half a minute, 170 MB),
-by running Spark through an empty epoch. Without it everything works, later. When the JVM or the
-jars are not those it was made with, the JVM notices and does without.
+`python -m replicator.spark.class_archive` makes the archive, once per installation (half a minute,
+170 MB), by running Spark through an empty epoch. Without it everything works, after a slower start.
+When the JVM or the jars are not those it was made with, the JVM notices and ignores it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ EXIT_SECONDS = 300.0
 
 
 def archive_path() -> Path:
-    """Within the Python environment, as the jars are."""
+    """Returns the archive's path, within the Python environment as the jars are."""
     return Path(sys.prefix) / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
 
 
 def options() -> str:
-    """For a JVM that shall use the archive; empty while there is none."""
+    """Returns the options for a JVM that uses the archive; empty when there is none."""
     path = archive_path()
-    # What does not fit is passed over in silence.
+    # An archive that does not fit is ignored silently.
     quiet = "-Xlog:disable -Xlog:all=error:stderr"
     return f"-XX:SharedArchiveFile={path} -Xshare:auto {quiet}" if path.exists() else ""
 
 
 def make() -> Path:
-    """The archive, made anew; one in use stays as it is for those who use it."""
+    """Makes the archive anew and returns its path; a JVM that uses the old one keeps it."""
     from replicator.spark.posting import PostingFile
     from replicator.spark.receipts_folder import ReceiptsFolder
     from replicator.spark.session import Session

@@ -1,8 +1,8 @@
-"""What the daemon posts for the stream reader, which runs in a process of its own on the same host.
+"""Posting: the daemon's message to the stream reader, another process on the same host.
 
-One small file, replaced as a whole: the plan in force, the task slots, the driver's term, stop.
-Beside it, written once, the appliance: what the operator makes of its file meanwhile counts at the
-next start.
+A small file, replaced as a whole, has the active plan, the task slots, the driver's term, the batch
+limits and whether to stop. Beside it the appliance is written once: what the operator changes in
+the configuration meanwhile counts at the next start.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from replicator.ledger.word import Term
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """What the next epoch starts with."""
+    """Input of the next epoch."""
 
     plan: Plan
     slots: int
     """Spark tasks that can run at once."""
     term: Term
-    """The driver's."""
+    """The driver's term."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """The largest batch that the target takes, by topic."""
+    """Largest batch in bytes that the target takes, by topic."""
     stop: bool = False
 
     def to_json(self) -> str:
@@ -51,8 +51,11 @@ class Posting:
 
 
 def takes_new_epoch(before: Posting, after: Posting) -> bool:
-    """Whether what carriers that run were told holds no more: how many tasks there are for either
-    plan, or the largest batch that the target takes of a topic that stays."""
+    """Returns True when running carriers cannot continue under the next posting.
+
+    This is so when the slots give either plan another number of tasks, or when the target's largest
+    batch changes for a topic that stays.
+    """
     for plan in (before.plan, after.plan):
         if len(bins(plan, before.slots)) != len(bins(plan, after.slots)):
             return True
@@ -66,7 +69,10 @@ def _topics(plan: Plan) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class PostingFile:
-    """The place both processes know. A reader sees the old posting or the new one, whole."""
+    """File of the posting at a path that both processes know.
+
+    A reader sees the old posting or the new one, whole.
+    """
 
     path: Path
 
@@ -74,7 +80,7 @@ class PostingFile:
         write_private(self.path, posting.to_json().encode())
 
     def read(self) -> Posting | None:
-        """None before the first posting."""
+        """Returns the posting; None before the first one."""
         try:
             return Posting.from_json(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -83,7 +89,7 @@ class PostingFile:
 
 @dataclass(frozen=True, slots=True)
 class ApplianceFile:
-    """The appliance as the daemon loaded it, for as long as the daemon runs."""
+    """File of the appliance as the daemon loaded it, unchanged for as long as the daemon runs."""
 
     path: Path
 

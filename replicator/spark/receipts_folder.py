@@ -1,4 +1,4 @@
-"""Where receipts are kept: Parquet files, one per epoch, in one folder per day."""
+"""Folder of receipts: Parquet files, one per epoch, in one folder per day."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class ReceiptsFolder:
     region: str
 
     def add(self, receipts: Sequence[Receipt]) -> Path:
-        """One more file, named after the moment its epoch ended. Raises OSError.
+        """Writes the receipts of one epoch to a file that is named after the end of the epoch.
 
-        A reader never sees half a file: Spark and pandas pass over names that begin with a dot.
+        A reader never sees half a file: Spark and pandas skip names that begin with a dot. Raises
+        OSError.
         """
         ended = datetime.fromtimestamp(max(receipt.ended_at for receipt in receipts), UTC)
         region = private_folder(self.path) / f"region={self.region}"

@@ -1,8 +1,8 @@
-"""The Spark session of a daemon: small, quiet, and gone when the daemon is gone.
+"""Spark session of a daemon: small, quiet, and ended together with the daemon.
 
-The JVM is a child in a session of its own, so that Ctrl-C or a signal to the daemon's process group
-reaches the daemon alone, which then ends carriers gracefully. It dies with the daemon all the same,
-however that ends: its standard input closes.
+The JVM is a child in a process session of its own. So Ctrl-C or a signal to the daemon's process
+group reaches the daemon alone, which then ends carriers gracefully. The JVM still ends with the
+daemon, however the daemon ends: its standard input closes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 # local[*] alone never runs a failed task again.
 MASTER = "local[*,8]"
 JVM_EXIT_SECONDS = 5.0
-# One collector thread and the quick compiler: a driver that only waits needs neither more.
+# One collector thread and the quick compiler only: enough for a driver that mostly waits.
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 CONF = {
@@ -44,34 +44,35 @@ CONF = {
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": JVM_OPTIONS,
     "spark.speculation": "false",
-    # A carrier's task fails for reasons that pass; Spark gives up on the whole epoch after these.
+    # A carrier's task fails for transient reasons. After so many failures Spark ends the whole
+    # epoch.
     "spark.task.maxFailures": "8",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
-    # Months of epochs in half a gigabyte: little is remembered of them.
+    # The driver runs for months in half a gigabyte, so Spark keeps little history.
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.sql.ui.retainedExecutions": "10",
-    # query.stop() kills tasks where they stand; it need not wait for more.
+    # query.stop() kills tasks at once, so short timeouts are enough.
     "spark.sql.streaming.stopTimeout": "5s",
     "spark.python.task.killTimeout": "500ms",
-    # All executors first: bins are made for the task slots there are.
+    # Waits for all executors first, since bins are made for the task slots that exist.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "15s",
 }
 
-# Fetches and what is made of them are megabytes each: glibc would map, zero and return every one of
-# them, a sixth of the work of opening batches. (bench/batch_codec.py with and without.)
+# Fetched data and the batches made of it are megabytes each. glibc would map, zero and return each
+# of them, a sixth of the work of opening batches (bench/batch_codec.py with and without).
 MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
 }
 
-# Control characters, line separators, and the invisible ones of writing directions, as a properties
-# file says them (plain_text.py does the same for our own lines).
+# Control characters, line separators, and the invisible characters of writing directions, in the
+# syntax of a properties file (plain_text.py does the same for our own lines).
 UNPRINTABLE = r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+"
 LOG4J = f"""\
 rootLogger.level = warn
@@ -91,8 +92,8 @@ logger.dag.name = org.apache.spark.scheduler.DAGScheduler
 logger.dag.level = error
 """
 
-# Spark puts its own copy of pyspark first on the path of its Python processes: a zip, compiled anew
-# by each of a dozen processes. The installed one is compiled already: 0.25 instead of 1.15 CPU s.
+# Spark puts its own copy of pyspark first on the path of its Python processes: a zip, which each of
+# a dozen processes compiles again. The installed copy is compiled: 0.25 instead of 1.15 CPU s.
 SITE = """\
 import os, sys
 installed = os.path.dirname(os.environ["SPARK_HOME"])
@@ -109,13 +110,13 @@ class SparkGone(Exception):
 
 
 class Session:
-    """A running Spark, its JVM, and the folder it may litter.
+    """A running Spark with its JVM and its scratch folder.
 
     Args:
         master: Spark's master URL.
         folder: of this run; Spark's scratch files go here.
         conf: Spark settings that override ours.
-        java_options: more of them for the JVM.
+        java_options: further options of the JVM; None: those of the class archive.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Session:
         )
         self._jvm: Popen[bytes] = gateway.proc
         self._gateway: Any = gateway
-        # All that was set before has become a word of the JVM's command line, for everybody to see.
+        # Every setting made before this line is on the JVM's command line, for everybody to see.
         settings.setAll(list(secret.items()))
         try:
             self._context = SparkContext(conf=settings, gateway=gateway)
@@ -143,10 +144,10 @@ class Session:
         log.info("event=spark-started master=%s jvm=%d", master, self._jvm.pid)
 
     def count_slots(self) -> int:
-        """How many tasks can run at once, 1 at least; follows executors as they come and go.
+        """Returns how many tasks can run at once, at least 1, as executors come and go.
 
-        Counted by executor: Spark's own default parallelism says 2 where there is a single core.
-        Where Spark adds executors to tasks that wait for them, those that it may add count too.
+        Counted by executor, since Spark's own default parallelism is 2 on a single core. With
+        dynamic allocation, executors that Spark may still add count too.
         """
         if self._slots_at_most:
             return self._slots_at_most
@@ -164,7 +165,7 @@ class Session:
         return self._jvm.poll() is None
 
     def stop(self, seconds: float = JVM_EXIT_SECONDS) -> None:
-        """Ends Spark and waits for its JVM; kills it when it takes longer."""
+        """Ends Spark and waits for its JVM; kills the JVM if it takes longer."""
         self.spark.stop()
         self._gateway.shutdown()
         if self._jvm.stdin:
@@ -176,14 +177,16 @@ class Session:
             self.kill()
 
     def kill(self) -> None:
-        """Ends Spark where it stands; its Python workers end as their JVM is gone."""
+        """Kills the JVM at once; its Python workers end when the JVM is gone."""
         with suppress(ProcessLookupError):
             os.killpg(self._jvm.pid, signal.SIGKILL)
 
 
 def _prepare(master: str, folder: Path) -> None:
-    """The environment that the JVM and its Python workers inherit (what the operator has set
-    stays), and silence where others speak up for us."""
+    """Sets the environment that the JVM and its Python workers inherit; silences other loggers.
+
+    Variables that the operator has set stay.
+    """
     paths = [str(Path(__file__).resolve().parents[2])]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in MALLOC.items():
@@ -199,10 +202,10 @@ def _prepare(master: str, folder: Path) -> None:
             paths.insert(0, str(site))
     paths += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
-    # Its errors reach us as exceptions; its own tracebacks come on top.
+    # py4j's errors reach us as exceptions; its log would repeat them with tracebacks.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
-    # Spark's warning about pandas is of no concern here: no pandas is used.
+    # Spark's warning about pandas does not apply: no pandas is used.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 

@@ -1,4 +1,4 @@
-"""How many tasks can run at once where Spark adds and removes executors by itself."""
+"""Task slots where Spark adds and removes executors by itself (dynamic allocation)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ CORES = "spark.executor.cores"
 
 
 class SlotsUnlimited(ValueError):
-    """Nothing says how many carriers there may be."""
+    """No setting tells how many carriers there may be."""
 
 
 def slots_at_most(conf: Mapping[str, str]) -> int:
-    """With dynamic allocation, the task slots that there may be; 0 without.
+    """Returns the most task slots that dynamic allocation can give; 0 without dynamic allocation.
 
-    Spark adds executors to tasks that wait for them: so more tasks have to be given to it than
-    there are slots, and no more than there ever will be.
+    Spark adds executors for tasks that wait. So it has to be given more tasks than there are slots,
+    and no more than there ever will be.
 
-    Raises SlotsUnlimited.
+    Raises:
+        SlotsUnlimited: the settings do not limit the slots.
     """
     if conf.get(ENABLED, "false").lower() != "true":
         return 0

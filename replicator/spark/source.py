@@ -1,7 +1,7 @@
 """Spark's stream `sluice`: each task of a micro-batch is a bin of carriers, its rows are receipts.
 
-The records themselves ride beside Spark, inside the task, from broker to broker. Spark gives tasks
-their place, starts them again where they fail, and writes the receipts.
+The records themselves do not pass through Spark: inside the task, carriers move them from broker to
+broker. Spark places the tasks, starts them again when they fail, and returns the receipts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from replicator.daemon.logs import log_to_stderr
 from replicator.ledger.word import OtherTerm
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
-# Spark starts five Python processes for a query, of which only the workers carry: what carriers are
-# made of takes a second to import, and waits for them.
+# Spark starts five Python processes for a query, of which only the workers carry. The modules of
+# carriers take a second to import, so only workers import them.
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-# Long enough for no worker to be given two tasks of the first epoch.
+# Long enough that no worker is given two tasks of the first epoch.
 WARM_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 2.0
 OTHER_TERM_SECONDS = 1.0
@@ -45,17 +45,20 @@ OTHER_TERM_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Carriers that share one Spark task. Executors may be anywhere: all they need is in here."""
+    """Carriers that share one Spark task, with all they need: executors may be on any host."""
 
     appliance: Appliance
     assignments: tuple[Assignment, ...]
     deadline: float
-    """Unix seconds, by the driver's clock."""
+    """End of the epoch in Unix seconds, by the driver's clock."""
 
 
 class SluiceSource(DataSource):
-    """Options: appliance and posting (the daemon's files, on this host); slots (how many tasks the
-    first epoch has)."""
+    """Data source `sluice`.
+
+    Options: appliance and posting (the daemon's files, on this host); slots (how many tasks the
+    first epoch has).
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -75,10 +78,12 @@ class SluiceSource(DataSource):
 
 
 class EpochReader(DataSourceStreamReader):
-    """Offsets count epochs. Runs on the driver's host, save for `read`, which runs in tasks.
+    """Stream reader whose offsets count epochs.
+
+    Runs on the driver's host, except for `read`, which runs in tasks.
 
     The first epoch carries nothing: it starts Spark's Python workers and makes Spark's own plan,
-    which takes seconds. A driver waits for it before it takes the region over from another.
+    which takes seconds. A driver waits for it before it takes the region over from another driver.
     """
 
     def __init__(self, appliance: ApplianceFile, postings: PostingFile, slots: int):
@@ -92,7 +97,7 @@ class EpochReader(DataSourceStreamReader):
 
     @override
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
-        """The next epoch; waits while there is nothing to carry, for Spark asks without pause."""
+        """Returns the next epoch. Waits while there is none to carry: Spark asks without pause."""
         while start["epoch"] > 0:
             posting = self._postings.read()
             if posting and posting.stop:
@@ -116,8 +121,10 @@ class EpochReader(DataSourceStreamReader):
 
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Be the carriers of one bin until the epoch ends. Repeating it is harmless: progress
-        comes from the ledger. Never raises because of one partition or one carrier.
+        """Runs the carriers of one bin until the epoch ends, and yields their receipts.
+
+        Repeating it is harmless, since progress comes from the ledger. Never raises because of a
+        single partition or carrier.
         """
         log_to_stderr()
         each: Bin | None = partition.value
@@ -135,13 +142,13 @@ class EpochReader(DataSourceStreamReader):
 
 
 def quiet() -> None:
-    """From here on all that this process could say is that Spark has closed its pipe."""
+    """Silences stderr: this process could only report that Spark has closed its pipe."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
 
 
 def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
-    """What the tasks of the epoch that begins now are given."""
+    """Returns the bins of the epoch that begins now, one for each task."""
     deadline = now + appliance.replicator.epoch_seconds
     return [
         Bin(
@@ -156,7 +163,7 @@ def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:
 def assigned(
     appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
 ) -> Assignment:
-    """What one carrier has to do in the epoch."""
+    """Returns the assignment of one carrier for the epoch."""
     from replicator.carrier.assignment import Assignment
 
     partitions = posting.plan.loads[carrier]
@@ -173,7 +180,7 @@ def assigned(
 
 
 async def carried(each: Bin) -> list[Receipt]:
-    """The receipts of all carriers of a bin, once the last of them has ended its epoch."""
+    """Runs the carriers of a bin; returns all receipts once the last one has ended its epoch."""
     receipts = await asyncio.gather(
         *(kept_up(each.appliance, assignment) for assignment in each.assignments)
     )
@@ -181,8 +188,10 @@ async def carried(each: Bin) -> list[Receipt]:
 
 
 async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
-    """One carrier's receipts. A carrier that fails is started again within the epoch: as a failed
-    task it would take its whole bin down, and every other carrier there with it.
+    """Runs one carrier for an epoch and returns its receipts.
+
+    A carrier that fails is started again within the epoch. A failed task would take down its whole
+    bin, and every other carrier in it.
     """
     from replicator.carrier.carrier import carry
 
@@ -199,7 +208,8 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
             return await carry(appliance, assignment)
         except OtherTerm as error:
             log.info("event=other-term %s: %s", who, error)
-            # Not at once: until the driver hears of the other one, it would send us here again.
+            # Not at once: until its driver learns of the newer one, it would start this carrier
+            # again.
             await asyncio.sleep(OTHER_TERM_SECONDS)
             return []
         except Exception:

@@ -1,4 +1,4 @@
-"""The streaming query: epoch after epoch of carriers, and what becomes of their receipts."""
+"""Streaming query: runs epoch after epoch of carriers, and keeps their receipts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class Stream:
-    """One query over the source `sluice`; every micro-batch of it is an epoch.
+    """A query over the source `sluice`, each micro-batch of which is an epoch.
 
     Args:
         spark: the session.
         appliance, posting: the daemon's files. The stream's reader reads both.
-        checkpoint: a folder for Spark's own notes. Never the truth: use a new one each time.
+        checkpoint: a folder for Spark's own progress. Never the truth: use a new folder each time.
         slots: how many tasks can run at once.
-        receipts: where they are kept.
+        receipts: the folder where receipts are kept.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Stream:
         receipts: ReceiptsFolder,
     ):
         self.warm = Event()
-        """Set once the first epoch, which carries nothing, is over: the next begins at once. Set
-        also when there will be none."""
+        """Set once the first epoch, which carries nothing, is over: the next begins at once. Also
+        set when the query has ended."""
         self._idle = Event()
         self._idle.set()
         self._receipts = receipts
@@ -61,24 +61,24 @@ class Stream:
         )
 
     def wait(self) -> None:
-        """Until the query has ended; raises what ended it, nothing after stop()."""
+        """Waits until the query has ended. Raises the error that ended it; none after stop()."""
         try:
             self._query.awaitTermination()
         finally:
             self.warm.set()
 
     def stop(self) -> None:
-        """Kills tasks where they stand: end the carriers first, by the driver's word."""
+        """Kills the query's tasks at once: end the carriers first, by a driver command."""
         self._query.stop()
 
     def wait_idle(self, seconds: float) -> bool:
-        """Until no epoch runs and its receipts are kept; False: one still runs after that long."""
+        """Waits until no epoch runs and its receipts are kept; returns False after a timeout."""
         return self._idle.wait(seconds)
 
     def _epoch(self, frame: DataFrame, number: int) -> None:
         self._idle.clear()
         try:
-            # The tasks run in here, and carry until their epoch is over.
+            # The tasks run within this call, and carry until their epoch is over.
             receipts = from_arrow(frame.toArrow())
             if receipts:
                 self._keep(number, receipts)
@@ -87,7 +87,7 @@ class Stream:
             self.warm.set()
 
     def _keep(self, number: int, receipts: Sequence[Receipt]) -> None:
-        """Receipts are for people: a full disk must not stop the carriers."""
+        """Keeps an epoch's receipts. These are for people: a full disk must not stop carriers."""
         log.info("event=epoch-over epoch=%d %s", number, summary(receipts))
         for receipt in receipts:
             if receipt.state == "parked":
@@ -99,7 +99,7 @@ class Stream:
 
 
 def summary(receipts: Sequence[Receipt]) -> str:
-    """One epoch in one line."""
+    """Returns a line that sums up one epoch."""
     states = Counter(receipt.state for receipt in receipts)
     seconds = max(r.ended_at for r in receipts) - min(r.began_at for r in receipts)
     totals: dict[str, float] = {

@@ -1,4 +1,4 @@
-"""Fetch by topic id."""
+"""Fetch by topic id (API key 1, version 13)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from replicator.kafka.wire.topic_id import TopicId
 
 
 class Records(AbstractType[memoryview | None]):
-    """Record batches as they stand in the log, read where the answer lies."""
+    """Record batches as they stand in the log, read as Frame.view gives them."""
 
     @classmethod
     def encode(cls, value: memoryview | None) -> bytes:
@@ -39,7 +39,7 @@ class Records(AbstractType[memoryview | None]):
 
 
 class FetchResponse(Response):
-    """Fetch v13, by topic id; a partition's last field is its records, as they stand in the log."""
+    """Fetch v13, by topic id. Field `records`: a partition's batches as they stand in the log."""
 
     API_KEY = 1
     API_VERSION = 13
@@ -124,8 +124,11 @@ class FetchStruct(RequestStruct):
 
 @dataclass(frozen=True, slots=True)
 class FetchPosition:
-    """What to fetch of one partition. A leader of another epoch than `leader_epoch` (-1: any)
-    answers 74 or 75, so that the position is checked against its log first."""
+    """Position to fetch from in one partition.
+
+    A leader of another epoch than `leader_epoch` (-1: any) answers 74 or 75, so that the position
+    is checked against its log first.
+    """
 
     topic: UUID
     partition: int
@@ -135,11 +138,11 @@ class FetchPosition:
 
 
 class FetchRequest(Request[FetchStruct]):
-    """Fetch by topic id: a topic created again under the same name is never taken for the old.
+    """Fetch by topic id: a topic created again under the same name is never taken for the old one.
 
     Args:
-        session: its id and epoch; (0, -1): none is wanted.
-        forgotten: partitions that the session shall leave out from now on.
+        session: its id and epoch; (0, -1) for a Fetch without a session.
+        forgotten: partitions that the session leaves out from now on.
     """
 
     API_KEY = 1

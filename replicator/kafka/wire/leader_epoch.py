@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader epoch ends."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LeaderEpochStruct(RequestStruct):
 
 
 class LeaderEpochRequest(Request[LeaderEpochStruct]):
-    """OffsetForLeaderEpoch: where a leader epoch ends in today's log (KIP-320).
+    """OffsetForLeaderEpoch: the end offset of a leader epoch in today's log (KIP-320).
 
     Args:
         current_leader_epoch: the broker answers only while it leads in this epoch (-1: in any).

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: how many bytes the logs of a broker take on its disks."""
+"""DescribeLogDirs: the number of bytes that the logs of a broker take on its disks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PARTITION = (
 
 
 def _described(*volume: tuple[str, Any]) -> tuple[str, Any]:
-    """The flexible answer's directories, with what it tells of each one's volume."""
+    """Returns the flexible answer's directories, with fields about each directory's volume."""
     partitions = CompactArray(*_PARTITION, _TAGS)
     topics = CompactArray(("topic", CompactString()), ("partitions", partitions), _TAGS)
     directory = (("error_code", Int16), ("log_dir", CompactString()), ("topics", topics))
@@ -120,8 +120,10 @@ LogDirsStruct = LogDirsStruct_v1 | LogDirsStruct_v2 | LogDirsStruct_v3 | LogDirs
 class LogDirsRequest(
     Request[LogDirsStruct_v1 | LogDirsStruct_v2 | LogDirsStruct_v3 | LogDirsStruct_v4]
 ):
-    """The sizes of these partitions' logs on the broker that is asked; it needs Describe on the
-    cluster. One that has no log of a partition leaves it out."""
+    """Sizes of these partitions' logs on the broker that is asked.
+
+    Needs the right Describe on the cluster. A broker that has no log of a partition leaves it out.
+    """
 
     API_KEY = 35
 
@@ -131,17 +133,17 @@ class LogDirsRequest(
             self._topics.setdefault(topic, []).append(number)
 
     def build(self, request_struct_class: type[LogDirsStruct]) -> LogDirsStruct:
-        # No topics at all are none; only a null would be all that the broker has.
+        # An empty list asks for no topic; only null asks for all that the broker has.
         if request_struct_class is LogDirsStruct_v1:
             return request_struct_class(list(self._topics.items()))
         return request_struct_class([(*row, {}) for row in self._topics.items()], {})
 
 
 def log_sizes(response: Any) -> dict[TopicPartition, int]:
-    """The bytes of each log that the answer tells of.
+    """Returns the bytes of each log in the answer.
 
-    A log that moves to another disk of its broker counts as it is, and not as it is to become. Who
-    lacks the right is told of no log; a disk that failed tells of none either.
+    A log that moves to another disk of its broker counts with its present size only. Without the
+    right the answer names no log, and neither does a disk that failed.
     """
     return {
         TopicPartition(topic, number): size_bytes

@@ -1,4 +1,4 @@
-"""Metadata: brokers and topics, and who leads what."""
+"""Metadata: brokers, topics and the partitions' leaders."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class MetadataStruct(RequestStruct):
 
 
 class MetadataRequest(Request[MetadataStruct]):
-    """Brokers, and the leaders, leader epochs and ids of the named topics; never creates one."""
+    """Brokers, and leaders, leader epochs and ids of the named topics; never creates a topic."""
 
     API_KEY = 3
 

@@ -59,15 +59,15 @@ def _produced(topic: tuple[str, Any]) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer for one batch.
+    """Answer for one batch.
 
     Args:
-        base_offset: target offset of its first record; -1 where the broker does not know it.
+        base_offset: target offset of its first record; -1 if the broker does not know it.
         log_append_time_ms: the timestamp that the broker gave to all records of a topic with
             LogAppendTime; for a duplicate the largest timestamp of the batch in the log; else -1.
-        refused_records: indexes of the records for which the batch was refused, where the broker
-            names them.
-        message: its words for that.
+        refused_records: indexes of the records for which the batch was refused, if the broker names
+            them.
+        message: the broker's error text.
     """
 
     code: int
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def outcomes(response: Any) -> dict[tuple[str | UUID, int], Outcome]:
-    """Outcomes by topic, or topic id, and partition."""
+    """Returns the outcomes by topic, or topic id, and partition."""
     found = {}
     for topic, rows, _ in response.responses:
         for number, code, base_offset, append_time_ms, _, errors, message, _ in rows:
@@ -101,7 +101,7 @@ class ProduceByIdResponse(Response):
 
 
 class _ProduceStruct(RequestStruct):
-    """In parts: aiokafka's schemas would copy the payload once per level of nesting."""
+    """Request in parts: aiokafka's schemas would copy the payload once per level of nesting."""
 
     API_KEY = 0
     API_VERSION = 9
@@ -155,8 +155,10 @@ Produced = tuple[int, Bytes]
 
 
 class ProduceRequest(Request[ProduceByNameStruct | ProduceByIdStruct]):
-    """Produce with acks=all; by topic id where the broker knows that (Kafka 4.1), so that a topic
-    created again under the same name is refused, else by name."""
+    """Produce with acks=all, by topic id if the broker supports that (Kafka 4.1), else by name.
+
+    By id, a topic that was created again under the same name is refused.
+    """
 
     API_KEY = 0
 

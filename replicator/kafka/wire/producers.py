@@ -1,4 +1,4 @@
-"""DescribeProducers: what a leader remembers of writers."""
+"""DescribeProducers: a leader's memory of producers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class DescribeProducersStruct(RequestStruct):
 
 
 class DescribeProducersRequest(Request[DescribeProducersStruct]):
-    """What the leader remembers of the idempotent producers of some partitions of one topic."""
+    """Asks for the leader's memory of the idempotent producers of some partitions of one topic."""
 
     API_KEY = 61
 

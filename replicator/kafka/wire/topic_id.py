@@ -1,4 +1,4 @@
-"""A topic id as it stands in Kafka's messages."""
+"""Topic id in the encoding of Kafka's messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NO_TOPIC_ID = UUID(int=0)
 
 
 class TopicId(AbstractType[UUID]):
-    """A topic id as it stands in Kafka's messages: 16 bytes."""
+    """A topic id as 16 bytes in Kafka's messages."""
 
     @classmethod
     def encode(cls, value: UUID) -> bytes:

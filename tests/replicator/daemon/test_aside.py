@@ -1,4 +1,4 @@
-"""Claims about work beside the loop: it answers, it raises, and it never keeps a process alive."""
+"""Claims about work in threads: it returns, it raises, and it never keeps a process alive."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Of several errors the one that says most decides how a daemon ends."""
+"""Among several errors a fence decides how a daemon ends, and otherwise the first error."""
 
 from replicator.daemon.endings import decisive, leaves
 

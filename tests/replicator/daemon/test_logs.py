@@ -53,7 +53,7 @@ def test_asking_for_logs_again_never_doubles_the_lines(untouched_root):
 
 
 def said(sparing: Sparing, name: str, text: str, at: float, *of: object) -> str | None:
-    """The line that is logged at that time, if any: its level and its message."""
+    """Returns the level and message of the line logged at that time; None if it is left out."""
     record = logging.LogRecord(name, logging.ERROR, "", 1, text, of, None)
     record.created = at
     return f"{record.levelname} {record.getMessage()}" if sparing.filter(record) else None

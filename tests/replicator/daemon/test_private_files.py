@@ -1,4 +1,4 @@
-"""Claims about files of the daemon: theirs alone, whatever the umask, in folders that are too."""
+"""Claims about the daemon's files: private whatever the umask, in folders that are private too."""
 
 import os
 import stat

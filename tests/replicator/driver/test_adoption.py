@@ -1,4 +1,4 @@
-"""Claims about adoption: what may be a lost ledger is never taken for something new."""
+"""Claims about adoption: partitions whose entries may be lost are never taken for new ones."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""Counters grow by what every carrier counted, once, however often it is looked at."""
+"""Counters grow by everything that each carrier counted, once, however often it is read."""
 
 from hypothesis import given
 from hypothesis import strategies as st

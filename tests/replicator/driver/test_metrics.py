@@ -1,4 +1,4 @@
-"""Metrics: what is known is served, what is not has no sample."""
+"""Metrics: known values are served, unknown ones have no sample."""
 
 from collections.abc import Iterable
 from dataclasses import replace

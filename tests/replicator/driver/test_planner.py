@@ -72,7 +72,7 @@ def where(plan):
     return {(c.route, place): c for c, load in plan.loads.items() for place in load}
 
 
-# Where no balancer ever ran
+# Without a balancer
 
 
 def test_task_slots_are_shared_out_when_no_number_of_carriers_is_set():
@@ -138,7 +138,7 @@ def test_the_version_grows_only_when_the_loads_change(history):
     assert planned(extra, carriers, plan).version == plan.version + 1
 
 
-# Where one did
+# With placements of a balancer
 
 
 def test_what_the_balancer_placed_is_carried_there_whatever_the_slots():

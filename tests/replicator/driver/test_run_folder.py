@@ -1,4 +1,4 @@
-"""Claims about run folders: a killed run leaves nothing for good, a living one is left alone."""
+"""Claims about run folders: a killed run leaves nothing for good, a running one is left alone."""
 
 import os
 import stat

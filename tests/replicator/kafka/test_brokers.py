@@ -1,4 +1,4 @@
-"""Claims about connections to brokers that need no broker: what each of them is made with."""
+"""Claims about connections and metadata that need no broker."""
 
 import asyncio
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from replicator.kafka.wire.topic_id import NO_TOPIC_ID
 
 
 class Silent:
-    """A connection that is asked nothing."""
+    """A connection that must not be sent any request."""
 
     muted_until = 0.0
 
@@ -56,7 +56,7 @@ async def test_each_connection_is_made_with_the_password_its_file_holds_by_then(
 
 
 def told(epoch: int, node: int, topic_id: int = 1) -> SimpleNamespace:
-    """Metadata that names one leader of topic t."""
+    """Returns metadata that names one leader of topic t."""
     row = (0, 0, node, epoch, [], [], [])
     return SimpleNamespace(
         cluster_id="id", brokers=[], topics=[(0, "t", UUID(int=topic_id), False, [row])]
@@ -116,7 +116,7 @@ async def test_the_cluster_id_is_kept_from_the_first_answer_that_has_it():
 
 
 def refused(code: int) -> SimpleNamespace:
-    """Metadata that has this code for topic t, and no more."""
+    """Returns metadata that has this error code for topic t, and no more."""
     return SimpleNamespace(
         cluster_id="id", brokers=[], topics=[(code, "t", NO_TOPIC_ID, False, [])]
     )
@@ -174,7 +174,7 @@ async def test_a_connection_on_which_an_answer_never_came_is_not_asked_again(mon
 
 
 async def test_while_no_broker_is_named_a_coordinator_is_asked_for_again_and_again(monkeypatch):
-    """A cluster whose brokers are all held to be dead answers with metadata that names none."""
+    """A cluster whose brokers are all considered dead answers with metadata that names none."""
     asked = []
 
     class Answering(Silent):

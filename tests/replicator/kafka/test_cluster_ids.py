@@ -1,4 +1,4 @@
-"""Claims about comparing cluster ids, of values alone."""
+"""Claims about comparing cluster ids, on values alone."""
 
 from hypothesis import given
 from hypothesis import strategies as st

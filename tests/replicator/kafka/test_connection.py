@@ -1,4 +1,4 @@
-"""Frames and answers of a connection; the bytes come from here, not from a broker."""
+"""Frames and answers of a connection; the bytes come from this file, not from a broker."""
 
 import asyncio
 import gc
@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from replicator.kafka.connection import FRAME_BYTES_MAX, KEPT_SHARE, Connection, Frame, Frames
 
 VERSIONS = struct.pack(">hi", 0, 1) + struct.pack(">hhh", 18, 0, 0)
-"""An ApiVersions response, behind its correlation id: one API, in version 0."""
+"""An ApiVersions response without its correlation id: one API, in version 0."""
 
 
 def fed(frames: Frames, data: bytes, cut: int) -> None:
-    """`data` as a socket hands it on: at most `cut` bytes at once, and never more than fits."""
+    """Feeds `data` as a socket does: at most `cut` bytes at once, and never more than fits."""
     while data:
         into = frames.get_buffer(-1)
         size = min(len(into), cut, len(data))
@@ -67,12 +67,12 @@ def test_a_large_part_stays_in_its_frame_and_a_small_one_lets_go_of_it():
 
 
 Answer = Callable[[bytes], bytes]
-"""What the broker sends for one request, given its correlation id as four bytes."""
+"""Returns the broker's answer to one request, given its correlation id as four bytes."""
 
 
 @asynccontextmanager
 async def connected(*answers: Answer) -> AsyncIterator[Connection]:
-    """To a server that greets as a broker does, then gives these answers and hangs up."""
+    """Connects to a server that greets as a broker does, gives these answers and hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for answer in (right, *answers):

@@ -22,7 +22,7 @@ def wanted(*positions: FetchPosition) -> dict[Place, FetchPosition]:
 
 
 def begun(*positions: FetchPosition) -> FetchSession:
-    """A session whose first request the broker has answered."""
+    """Returns a session whose first request the broker has answered."""
     session = FetchSession()
     session.next(wanted(*positions))
     session.answered(SESSION)
@@ -101,7 +101,7 @@ def test_it_knows_what_the_last_request_asked_for_also_where_that_was_not_named_
 
 
 class Broker:
-    """What KIP-227 says of a broker: full requests replace its view, others change it."""
+    """A broker by KIP-227: full requests replace its view of the session, others change it."""
 
     def __init__(self) -> None:
         self.view: dict[Place, FetchPosition] = {}

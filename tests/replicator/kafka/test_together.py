@@ -1,4 +1,4 @@
-"""Nothing that was asked together runs on alone."""
+"""Gathered requests never run on alone."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Every error code has one answer, and the answers are those of the design."""
+"""Every error code has one verdict, and the verdicts are those of the design."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_an_error_without_a_code_says_only_its_own_words():
 
 
 PROVED = {2, 10, 18, 19, 32, 45, 76, 87, 100}
-"""The errors that Kafka 4.3 throws before it appends, and at no later step."""
+"""Errors that Kafka 4.3 throws before it appends, and at no later step."""
 
 
 @pytest.mark.parametrize("code", range(-1, 140))

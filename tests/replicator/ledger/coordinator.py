@@ -13,12 +13,12 @@ Offsets = dict[str, list[Row]]
 
 
 class Coordinator(Cluster):
-    """Of all groups and ids; some transactions are completed without what they committed.
+    """Coordinator of all groups and ids; completes some transactions without what they committed.
 
     Args:
-        shown: what readers find, by group.
-        left_out: the groups whose markers each of the first transactions leaves out.
-        put_behind: what the next one commits right behind the first transaction.
+        shown: offsets that readers find, by group.
+        left_out: for each of the first transactions, the groups whose markers are left out.
+        put_behind: offsets that the next writer commits right after the first transaction.
     """
 
     def __init__(self, shown: Offsets, left_out: list[set[str]], put_behind: Offsets | None = None):

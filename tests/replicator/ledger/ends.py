@@ -21,7 +21,7 @@ LEADER_EPOCH = 5
 
 @dataclass
 class End:
-    """A cluster on either end; the log is given as bytes."""
+    """A cluster at either end, with its log given as bytes."""
 
     topic_id: UUID
     start: int
@@ -67,7 +67,7 @@ class End:
 
 
 class Pen:
-    """A writer."""
+    """A stand-in for Writer."""
 
     def __init__(self, cluster, transactional_id, timeout_ms=0, producer_id=7, epoch=5):
         self.transactional_id = transactional_id
@@ -87,7 +87,7 @@ class Pen:
 
 
 class Book(dict[TopicPartition, Entry]):
-    """A ledger."""
+    """A stand-in for Ledger."""
 
     async def read(self, partitions):
         return {p: self[p] for p in partitions if p in self}
@@ -126,7 +126,7 @@ def marker(offset: int, writer: tuple[int, int], leader_epoch: int = LEADER_EPOC
 
 
 def a_taker(monkeypatch, book: Book, source: Any, target: Any, pen: Any = Pen, **more: Any) -> Any:
-    """A carrier's own writer is (8, 0); every other id is given (7, 5)."""
+    """Returns a Takeover whose own writer is (8, 0); every other id is given (7, 5)."""
     monkeypatch.setattr(takeover, "Writer", pen)
     own = more.pop("own", None) or pen(target, "sluice.west.east.99", 0, 8, 0)
     return Takeover(

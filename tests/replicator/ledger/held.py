@@ -1,4 +1,4 @@
-"""A ledger entry for tests: each says only what its claim is about."""
+"""Ledger entries for tests: each test names only the fields that its claim is about."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,5 +17,5 @@ HELD = Entry(
 
 
 def held(**changes: Any) -> Entry:
-    """Of a writer who began; what differs is given by name."""
+    """Returns the entry of a writer that has just begun, with the given fields changed."""
     return replace(HELD, **changes)

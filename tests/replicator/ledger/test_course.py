@@ -1,4 +1,4 @@
-"""A course leads every carrier to the plan of now, whichever plan it began with."""
+"""A reassignment delta leads every carrier to the present plan, whichever plan it began with."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ PLACES = [TopicPartition(topic, number) for topic in ("a", "a-0", "ü") for numb
 wheres = st.fixed_dictionaries(
     {(route, place): st.none() | st.integers(0, 3) for route in ROUTES for place in PLACES}
 )
-"""Nobody carries what is paused, deleted, or not there yet."""
+"""Carriers by partition; None for one that is paused, deleted, or not there yet."""
 histories = st.lists(wheres, min_size=1, max_size=6)
 
 
@@ -27,7 +27,7 @@ def plan_of(where, version):
 
 
 def courses(history):
-    """The plans, and by plan the course that was said with it; up to where it took a new epoch."""
+    """Returns the plans, and the delta of each, up to the first that takes a new epoch."""
     plans = [plan_of(where, number) for number, where in enumerate(history, 1)]
     found, running = [Course(1)], busy(plans[0])
     for before, after in pairwise(plans):
@@ -40,7 +40,7 @@ def courses(history):
 
 
 def own(plan, course, carrier):
-    """What a carrier that began with the plan has once it has heard the course."""
+    """Returns the partitions that a carrier of the plan has once it has applied the delta."""
     moved = course.of_route(carrier.route)
     begun = plan.loads[carrier]
     kept = {place for place in begun if moved.get(place, carrier.number) == carrier.number}

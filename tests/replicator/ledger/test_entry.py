@@ -1,4 +1,4 @@
-"""An entry survives its way through a committed offset, counts over gaps and round the circle."""
+"""An entry survives its way through a committed offset, and counts across gaps and wrap-around."""
 
 import pytest
 from hypothesis import given

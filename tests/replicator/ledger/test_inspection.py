@@ -1,4 +1,4 @@
-"""What is found at a source, from the answers of a cluster that stand here as values."""
+"""Inspection of a source, from a cluster whose answers are given as values."""
 
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -53,7 +53,7 @@ async def test_a_log_that_ends_before_the_position_was_truncated():
 
 
 async def test_a_topic_made_anew_does_not_answer_for_the_one_that_was_asked_for():
-    """It is as long already: only its id tells."""
+    """The new topic is as long as the old one: only its id differs."""
     source = Source(Leader(1, epoch=6), end=9000, epoch_6_end=9000)
 
     async def made_anew(topic, partition):

@@ -80,15 +80,15 @@ def test_a_writer_that_its_leader_never_saw_landed_nothing_in_a_hole():
 
 @dataclass(frozen=True)
 class History:
-    """A target log behind the entry: batches of (ours or not, records).
+    """A target log after the entry: batches of (ours or not, records).
 
     Args:
         before: appended by the former leader.
-        asked: the leader was asked behind so many of them.
-        kept: how many of them its successor has; None: no election is held.
+        asked: number of these batches that were there when the leader was asked.
+        kept: number of these batches that its successor has; None: no election is held.
         after: appended by the successor.
         forgets: the leader that is asked has forgotten the writer.
-        cut: the log starts behind so many batches.
+        cut: number of batches that the log has lost at its start.
         cleaned: batches that compaction removed.
     """
 
@@ -156,7 +156,7 @@ def histories(draw):
     before, after = draw(batches), draw(batches)
     kept = draw(st.none() | st.integers(0, len(before)))
     asked = draw(st.integers(0, len(before)))
-    # Neither retention nor compaction takes what was appended moments ago.
+    # Neither retention nor compaction removes what was appended moments ago.
     numbers = st.integers(0, asked if kept is None else kept + len(after))
     return History(
         before,

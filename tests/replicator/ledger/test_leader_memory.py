@@ -1,4 +1,4 @@
-"""A memory names the epoch that its leader confirmed, and no epoch that only metadata name."""
+"""A memory has the epoch that its leader confirmed, and no epoch that only metadata names."""
 
 from types import SimpleNamespace
 from uuid import UUID
@@ -15,7 +15,7 @@ STATE = ProducerState(3, 499)
 
 
 class Elects(Cluster):
-    """Metadata name one leader after the other; each refresh takes the next."""
+    """A cluster whose metadata names one leader after the other; each refresh moves to the next."""
 
     def __init__(self, *leaders: Leader | None, leads: Leader, shown: bool = True) -> None:
         super().__init__("elects", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))

@@ -1,4 +1,4 @@
-"""Where entries and witnesses are kept: spread over groups, the same for ever."""
+"""Entries and witnesses are spread over groups, which stay the same forever."""
 
 from collections import Counter
 from dataclasses import replace
@@ -71,7 +71,7 @@ def test_a_witness_is_kept_under_a_topic_that_outlives_the_one_it_speaks_of():
     )
 
 
-# -- what is shown in the place of a commit whose marker was left out
+# -- offsets that are shown in place of a commit whose marker was left out
 
 OLD, OWN = "sluice.west.east.3", "sluice.west.east.4"
 BEFORE = held(
@@ -89,7 +89,7 @@ PLACE = TopicPartition("flights", 7)
 
 
 def coordinator(*later: Entry) -> Coordinator:
-    """Leaves the first marker out; right behind it somebody commits `later`."""
+    """Returns one that leaves the first marker out; right after it, others commit `later`."""
     ledger = a_ledger()
     group = group_of(ROUTE, PLACE)
     behind = [row for entry in later for row in ledger.offsets({PLACE: entry})[group]]
@@ -112,7 +112,7 @@ async def test_a_replacement_that_stays_hidden_is_made_again():
     "later",
     [
         replace(TAKEN, epoch=1, transactional_id=OWN),
-        # Taken, carried and released again: the same id, which nobody had to open for that.
+        # Acquired, carried and released again: the same id, which nobody had to open for that.
         replace(BEFORE, source_offset=5000, target_offset=5000),
     ],
     ids=["held by another", "released again under the same id"],
@@ -159,7 +159,7 @@ def test_an_entry_is_committed_with_the_ends_of_the_runs_topic():
     assert decoded(ledger, TAKEN).runs == (3, 4)
     lost = Loss(LossKind.LEDGER_TURNED_BACK, 1, 2)
     assert decoded(ledger, TAKEN.park(lost)).runs == (3, 4)
-    # The runs that parked it lie behind its own position.
+    # The runs that parked it lie after its own position.
     assert decoded(ledger, replace(TAKEN, runs=(1, 1)).park(lost)).runs == (1, 1)
     runs.positions = ()
     assert decoded(ledger, replace(TAKEN, runs=(1, 1))).runs == (1, 1)

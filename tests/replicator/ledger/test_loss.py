@@ -1,4 +1,4 @@
-"""Every loss is seen, named and measured; where nothing is lost, nothing is named."""
+"""Every loss is found, named and measured; where nothing is lost, nothing is named."""
 
 import pytest
 from hypothesis import given
@@ -63,8 +63,8 @@ def test_a_loss_says_on_which_side_and_where(kind):
 
 
 def test_what_the_target_refuses_or_stamps_is_named_by_the_sources_offsets():
-    """A carrier that names them knows where they stand in the source; in the target they never
-    were, or their place is not known."""
+    """The carrier that names the records knows their source offsets. In the target they have none,
+    or none that is known."""
     for kind in (LossKind.RECORDS_REFUSED, LossKind.TARGET_REFUSES, LossKind.TIMES_CHANGED):
         assert kind.at_source
     at_target = {kind.name for kind in LossKind if not kind.at_source}

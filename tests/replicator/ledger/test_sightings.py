@@ -27,7 +27,7 @@ YEARS_2013_MS = -400_000_000_000
 
 @dataclass(frozen=True)
 class Step:
-    """What happens between two looks, and who looks then."""
+    """Events between two looks, and the carrier that looks then."""
 
     pause_ms: int
     arrivals: tuple[float, ...]
@@ -46,7 +46,7 @@ steps = st.builds(
 
 
 def played(play):
-    """(what is remembered, mirrored offset, arrival times, now) after each look."""
+    """Yields (sightings kept, mirrored offset, arrival times, now) after each look."""
     now, mirrored, arrivals = 0, 0, []
     seen = [Sighting(0, 0, 0, 0)]
     for step in play:

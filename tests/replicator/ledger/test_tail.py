@@ -1,4 +1,4 @@
-"""What a target never took is told apart from what compaction or retention has taken since."""
+"""Records that a target never took are told apart from those compaction or retention removed."""
 
 import asyncio
 import struct
@@ -42,7 +42,7 @@ class Log:
 
 
 def own(offset: int, first: int, count: int) -> bytes:
-    """A batch whose first record is so many behind the entry."""
+    """Returns a batch whose first record is the entry's sequence plus `first`."""
     return batch(offset, WRITER, (ENTRY.sequence + first) & SEQUENCE_MASK, count)
 
 
@@ -120,7 +120,7 @@ def test_the_range_is_in_offsets_of_the_source_gaps_and_all():
     assert (loss.begin, loss.end) == (108, 1112)
 
 
-# -- where a tail ends
+# -- end of a tail
 
 
 async def test_the_marker_of_an_earlier_taker_ends_the_tail():
@@ -141,7 +141,7 @@ async def test_a_marker_of_the_entrys_own_epoch_or_of_others_does_not_end_it():
 
 
 class BatchByBatch:
-    """A log that gives one batch at a time, from some offset on; it may be cut short."""
+    """A log that returns one batch at a time, from some offset on, until it is cut short."""
 
     def __init__(self, *batches: bytes, start: int = 0) -> None:
         self.batches = batches
@@ -167,14 +167,14 @@ class BatchByBatch:
 
 
 def under(leader: int, batch: bytes) -> bytes:
-    """The batch as a leader of this epoch wrote it."""
+    """Returns the batch as a leader of this epoch wrote it."""
     data = bytearray(batch)
     struct.pack_into(">i", data, 12, leader)
     return bytes(data)
 
 
 async def read_in(log, reading: Reading, attempts: list[int]):
-    """The tail, in attempts of so many answers each, and one that is not cut short."""
+    """Reads the tail in attempts of so many answers each, and a last one that is not cut short."""
     for answers in attempts:
         log.left = answers
         try:
@@ -189,7 +189,10 @@ KINDS = st.lists(st.tuples(st.booleans(), st.integers(1, 5)), max_size=12)
 
 
 def a_log(kinds) -> tuple[list[bytes], int, int]:
-    """Batches of the writer or of others, its marker behind; landed, and the end before it."""
+    """Returns batches of the writer and of others with a marker at the end.
+
+    Also returns the number of records landed, and the end before the marker.
+    """
     batches, offset, landed = [], 1000, 0
     for is_own, count in kinds:
         if is_own:
@@ -213,7 +216,7 @@ async def test_a_tail_read_in_several_attempts_is_the_one_read_in_one(kinds, att
 
 @given(KINDS, KINDS)
 async def test_a_tail_with_others_records_passed_over_is_the_one_with_them(before, since):
-    """The leader was asked between the two; the end of the log was known before."""
+    """The leader was asked between the two lists; the end of the log was known before."""
     _, landed, end = a_log(before)
     batches, _, _ = a_log([*before, *since])
     at_once = await tail(*batches)
@@ -231,7 +234,7 @@ async def test_a_tail_with_others_records_passed_over_is_the_one_with_them(befor
 
 @pytest.mark.parametrize("attempts", [[], [2, 1]], ids=["in one attempt", "in several"])
 async def test_under_another_leader_than_was_asked_all_is_read(attempts):
-    """Its memory may be of records that the next leader never had, or lack some that it took."""
+    """The memory may include records that the next leader never had, or lack some that it took."""
     batches = [
         own(1000, 0, 10),
         batch(1010, OTHER, 0, 5),
@@ -270,7 +273,7 @@ async def test_what_retention_deletes_between_two_attempts_leaves_a_hole():
 
 
 class Shows:
-    """A log whose leader shows nothing at first; its end is named once it is known."""
+    """A log whose leader shows nothing at first, and reports its end once that is known."""
 
     def __init__(self, end: int, *answers: bytes) -> None:
         self.end, self.answers = end, list(answers)

@@ -1,4 +1,4 @@
-"""What a leader's memory of a writer is worth, and what a taker keeps between its attempts."""
+"""A leader's memory counts if it is reliable; readings are kept between attempts."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What an operator accepts is all named: also what is found only while the partition is taken."""
+"""Every loss that an operator accepts is named, even one that is found only during the takeover."""
 
 import asyncio
 from dataclasses import replace
@@ -34,7 +34,7 @@ TAIL_DELETED = Loss(LossKind.TARGET_TAIL_DELETED, 100, 150)
 
 
 class Pretend(Cluster):
-    """One topic of one partition, of which the log is [20, 30)."""
+    """A cluster with one topic of one partition, whose log is [20, 30)."""
 
     def __init__(self) -> None:
         super().__init__("pretend", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
@@ -121,7 +121,7 @@ async def test_a_tail_that_retention_deleted_is_known_or_stops(monkeypatch, stat
 async def test_a_tail_that_the_cleaner_may_have_ended_is_known_or_stops(
     monkeypatch, states, own, goes_on_at
 ):
-    """The writer of the last record in the log is another one."""
+    """The last record in the log is another writer's."""
     log = own + batch(115, (6, 0), 0, 1) + marker(116, (7, 5))
     target = End(TARGET, 0, 116, states, log)
     book = Book({ONE: HELD})
@@ -149,7 +149,7 @@ async def test_records_that_the_target_never_took_stop_and_are_stepped_over(monk
 
 
 class ToldRuns:
-    """A runs topic in which the source's [.., end) was told to stand before offset 90."""
+    """A runs topic by which source offsets up to `end` stand in the target before `target_end`."""
 
     def __init__(self, entry: Entry, end: int, target_end: int = 90) -> None:
         self._told = {runs_key(ONE, entry): LastRun(end, target_end)}
@@ -262,7 +262,7 @@ SILENT = "sluice.west.east.3.free"
 
 
 class Muted(Pen):
-    """Of one transactional id nothing is heard."""
+    """A writer of whose ids one never gets an answer."""
 
     asked: ClassVar[list[str]] = []
 
@@ -329,7 +329,7 @@ async def test_what_this_writer_gave_up_is_not_taken_again_without_a_fence(monke
     source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 161)
     taker = a_taker(monkeypatch, book, source, target, own=own)
     assert (await taker.acquire([ONE])).taken[ONE].entry.sequence == 50
-    own.left_at(ONE, 70)  # parked, and the ledger did not take it
+    own.left_at(ONE, 70)  # parked, but the entry could not be committed
     with pytest.raises(StartOver, match="flights-0 was given up"):
         await taker.acquire([ONE])
 
@@ -382,8 +382,10 @@ async def test_what_another_was_quicker_to_take_is_spared_where_it_is_not_to_be_
 
 
 class Split(Cluster):
-    """Broker 1 was the coordinator of all groups, and knows not that broker 2 has succeeded it: it
-    answers with what it knew, and cannot write."""
+    """A cluster whose broker 1 was the coordinator of all groups, until broker 2 succeeded it.
+
+    Broker 1 does not know this: it answers with what it knew, and cannot write.
+    """
 
     def __init__(self, stale: Entry, true: Entry) -> None:
         super().__init__("split", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
@@ -436,7 +438,7 @@ async def test_an_entry_that_only_a_coordinator_of_yesterday_has_is_not_believed
 
 
 async def test_a_loss_that_was_accepted_is_not_taken_for_another_one(monkeypatch):
-    """Another taker has let the partition go on meanwhile, and it was parked again or is held."""
+    """Another takeover let the partition continue: by now it is parked anew, or held."""
     listed = Loss(LossKind.SOURCE_CORRUPT, 10, None)
     for parked in (Loss(LossKind.RECORDS_REFUSED, 20, 21), None):
         book = Book({ONE: replace(ENTRY, parked=parked)})

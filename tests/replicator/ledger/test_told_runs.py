@@ -1,4 +1,4 @@
-"""Runs are matched with entries by their topics' ids, the newest generation of each."""
+"""Runs are matched with entries by topic ids, and the highest number of losses counts."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -14,7 +14,7 @@ ENTRY = held(source_topic=UUID(int=1), target_topic=UUID(int=2), runs=(5, 9))
 
 
 class Tail:
-    """A runs topic in which so much was told."""
+    """A runs topic in which these runs were published."""
 
     def __init__(self, told):
         self._told, self.asked = told, []

@@ -1,4 +1,4 @@
-"""An entry is called old only for runs that its own writer cannot have told."""
+"""An entry is called old only because of runs that its own writer cannot have published."""
 
 import pytest
 from hypothesis import given
@@ -45,6 +45,6 @@ def test_a_virgin_entry_is_believed():
 
 @given(st.integers(0, 50), st.integers(0, 50))
 def test_what_the_entrys_writer_told_is_never_held_against_it(landed, told_records):
-    """All that it told had landed, and the position lies behind all that had landed."""
+    """All published records had landed, and the position lies after all that landed."""
     run = told(100 + min(landed, told_records))
     assert turned_back(ENTRY, 100 + landed, 2000, run) is None

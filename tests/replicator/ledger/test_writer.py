@@ -1,4 +1,4 @@
-"""What a writer commits is read back: a coordinator may call a transaction complete that is not."""
+"""Commits are read back: a coordinator may call a transaction complete that is not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_old(_: TopicPartition, shown: Commit | None) -> bool:
 
 
 async def committed(coordinator: Coordinator, groups: Offsets) -> list[Offsets]:
-    """What each transaction committed that was not aborted."""
+    """Returns the offsets of each transaction that was committed and not aborted."""
     await Writer(coordinator, "id").commit(groups, is_old)
     return [offsets for is_commit, offsets in coordinator.ended if is_commit]
 
@@ -62,7 +62,7 @@ async def test_who_came_next_is_not_written_over():
 
 
 async def test_a_marker_that_was_only_late_is_not_followed_by_a_second_commit():
-    """It is shown between the read that missed it and the knock that follows."""
+    """The marker takes effect between the read that missed it and the confirmation."""
 
     class Late(Coordinator):
         async def ask_coordinator(self, kind: int, key: str, request: Any, *_: Any, **more: Any):
@@ -76,7 +76,7 @@ async def test_a_marker_that_was_only_late_is_not_followed_by_a_second_commit():
 
 
 class WithoutTopic(Coordinator):
-    """One that does not know a topic any more, once so many transactions have ended."""
+    """A coordinator that no longer knows a topic, once so many transactions have ended."""
 
     def __init__(self, ended: int, left_out: list[set[str]]):
         super().__init__({"g": [OLD], "h": []}, left_out)
@@ -108,7 +108,7 @@ async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
 
 
 async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there():
-    """It waits until the one before it is shown."""
+    """The later commit waits until the one before it is shown."""
     coordinator = Coordinator({"g": [OLD]}, [{"g"}])
     writer = Writer(coordinator, "id")
     later = ("t", 0, 5, "old")

@@ -1,4 +1,4 @@
-"""Claims about Spark's shared secret: where it comes from, and where it does not stand."""
+"""Claims about Spark's shared secret: where it comes from, and that no command line has it."""
 
 import pytest
 

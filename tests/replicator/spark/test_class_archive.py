@@ -1,4 +1,4 @@
-"""Claims about the archive of Spark's classes: it is used where it is, and never missed."""
+"""Claims about the archive of Spark's classes: it is used if it is there, and never needed."""
 
 import sys
 
@@ -19,5 +19,5 @@ def test_an_archive_is_used_unless_it_does_not_fit(tmp_path, monkeypatch):
     archive.touch()
     options = class_archive.options()
     assert f"-XX:SharedArchiveFile={archive}" in options
-    # auto: what does not fit is passed over. on would refuse to start.
+    # auto: an archive that does not fit is ignored. With on, the JVM would refuse to start.
     assert "-Xshare:auto" in options

@@ -1,4 +1,4 @@
-"""Claims about postings: the reader sees one whole, and the one that was posted."""
+"""Claims about postings: the reader sees a whole posting, and the one that was posted."""
 
 import os
 import stat
@@ -31,7 +31,7 @@ def test_a_posting_half_written_is_never_seen(tmp_path):
 
 
 def of_topics(*topics, slots=2, **limits):
-    """One partition of each topic, each on a carrier of its own."""
+    """Returns a posting with one partition of each topic, each on a carrier of its own."""
     loads = {
         CarrierId("west.east", number): (TopicPartition(topic, 0),)
         for number, topic in enumerate(topics)

@@ -53,13 +53,13 @@ def test_all_receipts_are_read_back_as_one_table(tmp_path):
 
 
 def modes(folder):
-    """Of the folder and all below it."""
+    """Returns the modes of the folder and of everything below it."""
     return {stat.S_IMODE(each.stat().st_mode) for each in (folder, *folder.rglob("*"))}
 
 
 @pytest.fixture
 def open_umask():
-    """That of a shell which lets everybody write."""
+    """Sets the umask of a shell that lets everybody write."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""Claims about Spark's own log lines, which a pattern of its logging library makes."""
+"""Claims about Spark's own log lines, which are made by a pattern of its logging library."""
 
 import re
 

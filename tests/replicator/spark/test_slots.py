@@ -1,4 +1,4 @@
-"""With dynamic allocation the configuration says how many task slots there may be."""
+"""With dynamic allocation the configuration limits the task slots."""
 
 import pytest
 

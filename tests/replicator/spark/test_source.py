@@ -1,4 +1,4 @@
-"""Claims about the reader of the stream that need no Spark: what tasks are given, and when."""
+"""Claims about the stream's reader that need no Spark: what its tasks are given, and when."""
 
 import threading
 import time

@@ -1,5 +1,7 @@
-"""DescribeLogDirs in every version that a broker may want; how a real one answers is tested live
-(tests/live/test_log_sampler.py)."""
+"""DescribeLogDirs in every version that a broker may support.
+
+The answers of a real broker are tested live (tests/live/test_log_sampler.py).
+"""
 
 import pytest
 
@@ -15,7 +17,11 @@ def asked(version, *places):
 
 
 def answer(version, dirs, code=0):
-    """As a broker encodes it, and read again. A directory: its code and rows by topic."""
+    """Returns a broker's answer, encoded and decoded again.
+
+    Args:
+        dirs: for each directory its error code and its rows by topic.
+    """
     tags = () if version == 1 else ({},)
     volume = () if version < 4 else (1 << 40, 1 << 39)
     rows = [
