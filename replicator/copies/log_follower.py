@@ -73,8 +73,7 @@ class LogFollower(Generic[Record]):
     def follow(
         self, positions: Mapping[int, Position]
     ) -> Generator[dict[int, Portion[Record]], None, None]:
-        """Yields what each poll brings, by partition: several times a second, even if it is
-        nothing.
+        """Yields the news of each poll, by partition: several times a second, even without any.
 
         The first item has all partitions, each with the position from which it is read. Ends when
         reading has to begin anew, because the log was cut or the topic is another one. Put what
