@@ -120,8 +120,7 @@ class Aggregate:
         return Place(max(read_before, found.offset if found else 0), "floor")
 
     def place(self, region: str, source_offset: int) -> Place | None:
-        """Returns the offset from which a reader meets all records of a region from source_offset
-        on.
+        """Returns the offset to read from to meet all records of a region from source_offset on.
 
         None when nothing is known.
         """

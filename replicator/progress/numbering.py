@@ -23,8 +23,9 @@ class Cut(NamedTuple):
 
     Runs behind a cut are published under one more accepted loss.
 
-    is_exact: False when the cut may have been anywhere below, and retention took the evidence.
-    is_accepted: False while the route stands still, with runs from before the cut only.
+    Args:
+        is_exact: False when the cut may have been anywhere below, and retention took the rest.
+        is_accepted: False while the route stands still, with runs from before the cut only.
     """
 
     source_offset: int
@@ -79,7 +80,7 @@ class Numbering:
     def agrees_below(self, other: Numbering) -> int | None:
         """Returns the source offset below which both mean the same records; None: everywhere.
 
-        Progress by this numbering counts for no more than that in the other one.
+        In the other aggregate, progress by this numbering counts only up to that offset.
         """
         if None not in (self.topic, other.topic) and self.topic != other.topic:
             return 0
