@@ -16,6 +16,7 @@ DAILY = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][
 
 
 def daily_window(text: str) -> str:
+    """Returns a window such as "02:00-04:30", or ""; raises ValueError for anything else."""
     if text and not DAILY.fullmatch(text):
         raise ValueError('a window of the day is written "02:00-04:30", in UTC')
     if text and text[:5] == text[6:]:
@@ -24,6 +25,7 @@ def daily_window(text: str) -> str:
 
 
 def memory_of_a_carrier(mib: int) -> int:
+    """Returns the MiB if they are 0 or enough for a carrier; raises ValueError otherwise."""
     if 0 < mib < MEMORY_MIB_MIN:
         raise ValueError(f"a carrier takes up to {MEMORY_MIB_MIN} MiB: give as much, or 0")
     return mib

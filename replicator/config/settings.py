@@ -35,6 +35,7 @@ def re2_options() -> re2.Options:
 
 
 def valid_pattern(pattern: str) -> str:
+    """Returns an RE2 pattern; raises ValueError, with RE2's reason, if it does not compile."""
     try:
         re2.compile(pattern, re2_options())
     except re2.error as error:
@@ -255,6 +256,7 @@ class OffsetsSettings(Table):
 
 
 def raise_if_any(found: Iterator[tuple[str, str]]) -> None:
+    """Raises Relations with these contradictions, if there are any."""
     relations = list(found)
     if relations:
         raise Relations(relations)

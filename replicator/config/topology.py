@@ -84,6 +84,7 @@ def parse_route(value: Any) -> Any:
 
 
 def valid_address(text: str) -> str:
+    """Returns a host:port in lower case; raises ValueError for anything else."""
     match = ADDRESS.fullmatch(text)
     if not match or not 1 <= int(match["port"]) <= 65535:
         raise ValueError("an address is host:port, e.g. kafka-1.west:9092")
@@ -91,6 +92,7 @@ def valid_address(text: str) -> str:
 
 
 def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the addresses; raises ValueError for none, or one listed twice."""
     if not addresses:
         raise ValueError("needs at least one host:port")
     twice = sorted({address for address in addresses if addresses.count(address) > 1})
@@ -100,6 +102,7 @@ def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def valid_redis(url: str) -> str:
+    """Returns a Redis address; raises ValueError if no client takes it, or it has a password."""
     if not re.match(r"(rediss?|unix)://.", url):
         raise ValueError("a Redis address starts with redis://, rediss:// (TLS) or unix://")
     parts = urlsplit(url)
@@ -199,9 +202,11 @@ class Appliance(Table):
         return tuple(route for route in self.routes if route.target == target)
 
     def source_of(self, route: Route) -> KafkaCluster:
+        """Returns the cluster that a route reads."""
         return self.region(route.source).regional
 
     def target_of(self, route: Route) -> KafkaCluster:
+        """Returns the cluster that a route writes."""
         return self.region(route.target).aggregate
 
     @model_validator(mode="before")
@@ -342,6 +347,7 @@ def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Ro
 
 
 def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the (name, table) pairs of a table of tables; skips everything else."""
     if isinstance(value, Mapping):
         yield from ((name, table) for name, table in value.items() if isinstance(table, Mapping))
 

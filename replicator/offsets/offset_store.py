@@ -61,6 +61,7 @@ class WholeMark:
 
     @staticmethod
     def whole(run_id: str) -> str:
+        """Returns the mark of a server, named by its run id, that has all runs."""
         return f"whole {run_id}"
 
     @staticmethod

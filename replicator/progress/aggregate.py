@@ -189,6 +189,7 @@ class Aggregate:
 
 
 def vector_of(places: Mapping[str, Place]) -> dict[str, int]:
+    """Returns the offsets of the answers, by source region."""
     return {region: place.offset for region, place in places.items()}
 
 

@@ -34,6 +34,7 @@ class Cut(NamedTuple):
 
     @property
     def floor(self) -> int:
+        """Lowest source offset at which the cut may have been."""
         return self.source_offset if self.is_exact else 0
 
     def may_be(self, other: Cut) -> bool:

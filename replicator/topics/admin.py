@@ -234,6 +234,7 @@ def configs_of(entries: Mapping[str, ConfigEntry]) -> Configs:
 
 
 def source_of(entry: ConfigEntry) -> int:
+    """Returns the number of an entry's ConfigSource, which confluent_kafka gives in either form."""
     source = entry.source
     return source.value if isinstance(source, ConfigSource) else int(source)
 

@@ -126,6 +126,7 @@ def translated(
 
 
 def refusal(error: KafkaError, cluster: KafkaCluster) -> str:
+    """Returns the text of a refused login, with how to mend it."""
     security = cluster.security
     if error.code() == KafkaError._SSL:
         return f"TLS failed ({error.str()}); check ca_file, and the names in the certificate"

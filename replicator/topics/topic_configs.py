@@ -111,11 +111,13 @@ def resolved(name: str, values: Sequence[str]) -> str:
 
 
 def total(values: Sequence[str]) -> str:
+    """Returns the sum of retention.bytes; "-1" when one of them is unlimited, 0 or no number."""
     sizes = [number("retention.bytes", value) or UNLIMITED for value in values]
     return "-1" if UNLIMITED in sizes else str(int(sum(sizes)))
 
 
 def common_policies(sources: Sequence[Configs]) -> frozenset[str]:
+    """Returns the cleanup policies that all sources have."""
     return frozenset.intersection(*(source.policies for source in sources))
 
 
@@ -130,6 +132,7 @@ def canonical(name: str, value: str) -> str:
 
 
 def number(name: str, value: str | None) -> Decimal | None:
+    """Returns a config's value as a number, with -1 as infinite for retention; None for none."""
     try:
         size = Decimal(value) if value is not None else None
     except InvalidOperation:

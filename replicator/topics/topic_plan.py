@@ -220,6 +220,11 @@ class View:
         )
 
     def actions(self, is_complete: bool) -> Iterator[Action]:
+        """Yields the actions on the target's topic.
+
+        Args:
+            is_complete: False while a source is unknown; then only the fixed configs are altered.
+        """
         if self.target is None:
             configs = {**self.wanted.configs, **AT_CREATION}
             factor = self.settings.replication_factor
@@ -233,6 +238,7 @@ class View:
             yield Alter(self.name, tuple(sorted(changes.items())))
 
     def carried(self) -> Iterator[Carried]:
+        """Yields the topic of each route with the partitions that exist at both ends."""
         if self.target is None:
             return
         for route, topic in self.feeds.items():
@@ -313,4 +319,5 @@ class View:
 
 
 def counted(partitions: int) -> str:
+    """Returns a number of partitions in words."""
     return f"{partitions} partition{'' if partitions == 1 else 's'}"
