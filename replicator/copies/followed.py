@@ -77,11 +77,11 @@ def of_today(positions: Mapping[int, Position]) -> dict[int, Position]:
 
 
 def first_era(positions: Mapping[int, Position]) -> int:
-    """Returns an era: every record of an earlier era was read of a topic that no longer exists.
+    """Returns the lowest era of the topic as last seen; records of earlier eras do not count.
 
-    A cut begins a new era in its partition alone. Where all partitions were cut, the result is
-    later than the topic itself. Records that its log held before the cuts and does not hold now are
-    then left out as well.
+    These were read of a topic that no longer exists. A cut begins a new era in its partition alone.
+    Where all partitions were cut, the lowest era is later than the topic's first one. Records from
+    before the cuts that the log no longer holds then do not count either.
     """
     return min((it.era for it in of_today(positions).values()), default=0)
 
@@ -92,7 +92,8 @@ def beginnings(
     """Returns the position from which to read each partition, after checking the topic id.
 
     Positions in another topic of that name are ignored. A topic made anew may have other
-    partitions, and a key may lie in another one. Its era is therefore larger than any before.
+    partitions, and a key may lie in another one. The era of such a topic is therefore larger than
+    any before.
     """
     anew = max((position.era for position in positions.values()), default=-1) + 1
     return {
@@ -104,7 +105,7 @@ def beginnings(
 
 
 class Reading(Generic[Record]):
-    """Read of one partition from a position on: the records found, and whether these are all."""
+    """Reading of one partition from a position on: the records found, and whether these are all."""
 
     def __init__(self, position: Position) -> None:
         self.position = position
