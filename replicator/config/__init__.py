@@ -1,1 +1,1 @@
-"""What operators write: regions, clusters, routes and settings, and what is wrong with them."""
+"""Configuration written by operators: regions, clusters, routes and settings, and its mistakes."""

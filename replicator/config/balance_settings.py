@@ -1,4 +1,4 @@
-"""The [balance] table of the configuration, and its tables by route: how partitions are placed."""
+"""Settings of the [balance] table and of its tables by route: how partitions are placed."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,12 @@ from replicator.config.security import ReadableFile, SecretFile
 from replicator.config.settings import Float, Int, OwnedPath, Table, raise_if_any
 
 MEMORY_MIB_MIN = 768
-"""Less is not enough for a carrier, however few partitions it has (carrier_memory.py)."""
+"""Least memory of a carrier in MiB, however few partitions it has (carrier_memory.py)."""
 DAILY = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 def daily_window(text: str) -> str:
+    """Returns a window such as "02:00-04:30", or ""; raises ValueError for anything else."""
     if text and not DAILY.fullmatch(text):
         raise ValueError('a window of the day is written "02:00-04:30", in UTC')
     if text and text[:5] == text[6:]:
@@ -24,6 +25,7 @@ def daily_window(text: str) -> str:
 
 
 def memory_of_a_carrier(mib: int) -> int:
+    """Returns the MiB if they are 0 or enough for a carrier; raises ValueError otherwise."""
     if 0 < mib < MEMORY_MIB_MIN:
         raise ValueError(f"a carrier takes up to {MEMORY_MIB_MIN} MiB: give as much, or 0")
     return mib
@@ -46,7 +48,7 @@ ClickHouse = Annotated[ClickHouseAddress, BeforeValidator(clickhouse_address)]
 
 
 class RouteBalance(Table):
-    """A [balance.routes."west>east"] table: what this route has instead of [balance]'s values."""
+    """Settings of a [balance.routes."west>east"] table, instead of those of [balance]."""
 
     capacity_mib_per_second: Capacity | None = None
     threshold: Threshold | None = None
@@ -58,60 +60,60 @@ class RouteBalance(Table):
 
 
 class BalanceSettings(Table):
-    """The [balance] table: how `sluice balance` works, and what it aims at."""
+    """Settings of the [balance] table: how `sluice balance` works, and what it aims at."""
 
     capacity_mib_per_second: Capacity = 0.0
-    """What one carrier moves, compressed; 0 = by what bytes and records were measured to cost."""
+    """Compressed MiB/s that one carrier moves; 0 = by the measured cost of bytes and records."""
     threshold: Threshold = 0.7
-    """So much of a carrier's capacity is planned; the rest is for bursts."""
+    """Part of a carrier's capacity that is planned; the rest is for bursts."""
     carriers_min: Carriers = 1
-    """Of each route ..."""
+    """Fewest carriers of each stream of a route."""
     carriers_max: CarriersMax = 0
-    """... and at most so many; 0 = Spark's task slots."""
+    """Most carriers of each stream of a route; 0 = Spark's task slots."""
     partitions_max: PartitionsMax = 10_000
-    """Of each carrier."""
+    """Most partitions of each carrier."""
     memory_mib: MemoryMib = 0
-    """Of each carrier: it gets no more partitions than it needs so much memory for; 0 = no cap."""
+    """Memory of each carrier in MiB, which caps its number of partitions; 0 = no cap."""
     slack: Annotated[Float, Field(ge=0, le=1)] = 0.05
-    """How far above the least possible the heaviest carrier may be before partitions move."""
+    """Part by which the heaviest carrier may exceed the least possible before partitions move."""
     idle: Annotated[Float, Field(ge=0, le=1)] = 0.05
-    """While no carrier has more than this of its capacity, nothing moves for balance."""
+    """Load of carriers, as a part of their capacity, up to which nothing moves for balance."""
     sample_seconds: Annotated[Float, Field(ge=0.5, le=300)] = 15.0
-    """How often the growth of the sources' logs is looked at."""
+    """Interval at which the growth of the sources' logs is sampled."""
     round_seconds: Annotated[Float, Field(ge=0.5, le=3600)] = 60.0
-    """How often it is decided whether something should move."""
+    """Interval of the rounds that decide whether something should move."""
     calm_rounds: Annotated[Int, Field(ge=0, le=1000)] = 10
-    """After so many rounds that needed fewer carriers there are fewer."""
+    """Rounds in a row that need fewer carriers before there are fewer."""
     patience_rounds: Annotated[Int, Field(ge=1, le=1000)] = 3
-    """After so many rounds above the slack partitions move."""
+    """Rounds in a row above the slack before partitions move."""
     fresh_seconds: Annotated[Float, Field(ge=1, le=86400)] = 900.0
-    """A partition whose traffic was not looked at for longer is not known."""
+    """Age of its last sample above which a partition's traffic does not count as measured."""
     throughput_file: OwnedPath | None = None
-    """What partitions take in that were never looked at, as Brooklin writes it."""
+    """File with the throughput of partitions that were never sampled, in Brooklin's format."""
     held_seconds: Annotated[Float, Field(ge=1, le=604800)] = 7200.0
-    """Without any traffic looked at for longer, partitions are placed by count."""
+    """Time without any sample after which partitions are placed by throughput_file, or by count."""
     history: Literal["redis", "clickhouse"] = "redis"
-    """Where what was looked at is kept over restarts."""
+    """Store that keeps the samples over restarts."""
     history_clickhouse: ClickHouse | None = None
     history_clickhouse_password_file: SecretFile | None = None
     history_clickhouse_ca_file: ReadableFile | None = None
     """PEM certificates that sign a clickhouses:// server's own."""
     history_clickhouse_days: Annotated[Int, Field(ge=2, le=3650)] = 30
-    """ClickHouse keeps so many, Redis one."""
+    """Days of samples that ClickHouse keeps; Redis keeps one."""
     cool_down_seconds: Annotated[Float, Field(ge=0, le=86400)] = 300.0
-    """Between two rounds that move partitions which could have stayed."""
+    """Time between two rounds that move partitions which could have stayed."""
     moves_max: Annotated[Int, Field(ge=0, le=1_000_000)] = 0
-    """Of those, in one round of a stream; 0 = a tenth of its partitions, and 100 at least."""
+    """Most such moves in one round of a stream; 0 = a tenth of its partitions, and 100 at least."""
     lag_seconds_max: LagSeconds = 30.0
-    """A partition that is further behind ..."""
+    """Lag of a partition above which partitions are moved ..."""
     lag_patience_seconds: Annotated[Float, Field(ge=0, le=86400)] = 60.0
-    """... for so long brings partitions to move."""
+    """... once the lag has lasted this long."""
     off_peak: Annotated[str, AfterValidator(daily_window)] = ""
-    """A window of the day, in UTC, in which all may be placed anew: "02:00-04:30"."""
+    """Daily window, in UTC, in which all may be placed anew: "02:00-04:30"; empty = none."""
     metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
-    """Of `sluice balance`, at metrics.address; 0 = off."""
+    """Metrics port of `sluice balance`, at metrics.address; 0 = off."""
     routes: dict[str, RouteBalance] = Field(default_factory=dict)
-    """By route, what it has instead."""
+    """Settings by route, which replace those above."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

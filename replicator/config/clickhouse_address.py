@@ -1,4 +1,4 @@
-"""Where a ClickHouse server is found, and which of its databases is meant."""
+"""Address of a ClickHouse server, and of one of its databases."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PATTERN = re.compile(
     re.ASCII,
 )
 PORT, PORT_TLS = 9000, 9440
-"""Of ClickHouse's own protocol, which is not HTTP."""
+"""Default ports of ClickHouse's native protocol, which is not HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClickHouseAddress:
-    """clickhouse://user@host:9000/database, or clickhouses:// for TLS."""
+    """Address clickhouse://user@host:9000/database, or clickhouses:// for TLS."""
 
     host: str
     port: int
@@ -31,8 +31,8 @@ class ClickHouseAddress:
 
     @classmethod
     def parse(cls, text: str) -> ClickHouseAddress:
-        """Raises ValueError, which says how such an address is written."""
-        # A password with / ? or # in it ends the host, and leaves its @ behind.
+        """Parses an address; raises ValueError, which says how such an address is written."""
+        # A password that contains / ? or # ends the host early, and leaves its @ behind.
         user, _, place = text.partition("://")[2].rpartition("@")
         if ":" in user or "/" in user or "password" in place:
             raise ValueError(

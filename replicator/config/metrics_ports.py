@@ -1,14 +1,14 @@
-"""Where the daemons of a region, which may share a machine, offer their metrics."""
+"""Metrics ports of a region's daemons, which may share a machine."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 PORTS = {"metrics": "port", "offsets": "metrics_port", "balance": "metrics_port"}
-"""Table -> key."""
+"""Table -> key of its metrics port."""
 
 
 def shared_ports(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(key, text) of each port that is another's as well, however broken other values are."""
+    """Yields (key, text) of each port that is another's too, however broken other values are."""
     owners: dict[int, str] = {}
     for table, key in PORTS.items():
         values = raw.get(table)

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file: every mistake, each with its path in the file."""
+"""Mistakes of a configuration file: all of them, each with its path in the file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-# By pydantic's type of error.
+# Texts by pydantic's type of error.
 WORDS = {
     "dict_type": "should be a table",
     "finite_number": "should be a number",
@@ -25,7 +25,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
-    """One thing to mend: where in the file, and what about it."""
+    """Mistake to mend: its path in the file, and its text."""
 
     path: str
     text: str
@@ -35,7 +35,7 @@ class Mistake:
 
 
 class ConfigMistakes(Exception):
-    """The configuration cannot be used. Mend each listed place in the file, then start again."""
+    """The configuration cannot be used. Mend each listed mistake in the file, then start again."""
 
     def __init__(self, file: str, mistakes: Iterable[Mistake]) -> None:
         self.file = file
@@ -52,9 +52,9 @@ class ConfigMistakes(Exception):
 
 
 class Relations(ValueError):
-    """Settings that contradict each other; raised inside a pydantic validator.
+    """Settings contradict each other; raised inside a pydantic validator.
 
-    Holds (key below the table, text) pairs, so that one validator can name several places.
+    Holds (key below the table, text) pairs, so that one validator can name several keys.
     """
 
     def __init__(self, found: Iterable[tuple[str, str]]) -> None:
@@ -63,7 +63,7 @@ class Relations(ValueError):
 
 
 def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
-    """pydantic's errors in the words of the file: dotted paths, nearest known keys."""
+    """Translates pydantic's errors into the terms of the file: dotted paths, nearest known keys."""
     mistakes: list[Mistake] = []
     for item in error.errors(include_url=False):
         location = item["loc"]
@@ -83,7 +83,7 @@ def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
 
 
 def unknown_key(location: tuple[str | int, ...], model: type[BaseModel]) -> Mistake:
-    """Names the nearest known key, or all of them where none is near."""
+    """Returns a mistake that names the nearest known key, or all keys where none is near."""
     table = table_at(location[:-1], model)
     known = sorted(key for key in (table.model_fields if table else {}) if key != "name")
     near = get_close_matches(str(location[-1]), known, n=1, cutoff=0.6)
@@ -92,7 +92,7 @@ def unknown_key(location: tuple[str | int, ...], model: type[BaseModel]) -> Mist
 
 
 def table_at(location: tuple[str | int, ...], model: type[BaseModel]) -> type[BaseModel] | None:
-    """The model of the table at a path of the file; None where there is no table."""
+    """Returns the model of the table at a path of the file; None where there is no table."""
     here: Any = model
     for step in location:
         if isinstance(here, type) and issubclass(here, BaseModel):
@@ -106,7 +106,7 @@ def table_at(location: tuple[str | int, ...], model: type[BaseModel]) -> type[Ba
 
 
 def dotted(location: Iterable[str | int]) -> str:
-    """regions.west.regional.bootstrap[0]"""
+    """Returns a path as the file writes it, such as regions.west.regional.bootstrap[0]."""
     path = ""
     for step in location:
         if isinstance(step, int):
@@ -117,7 +117,7 @@ def dotted(location: Iterable[str | int]) -> str:
 
 
 def worded(item: Any) -> str:
-    """What is wrong with one value, in TOML's words where pydantic has Python's."""
+    """Returns the error of one value, in TOML's terms where pydantic has Python's."""
     words = WORDS.get(item["type"])
     if words is not None:
         return words.format(**item.get("ctx", {}))
@@ -126,7 +126,7 @@ def worded(item: Any) -> str:
 
 
 def found(item: Any) -> str:
-    """The value found, short enough for one line; never one that may hold a password."""
+    """Returns the value found, short enough for one line; nothing if it may hold a password."""
     text = repr(item.get("input"))
     if "@" in text or "password" in text:
         return ""

@@ -1,11 +1,11 @@
-"""How one Kafka cluster is spoken to: plaintext or TLS, with or without SASL.
+"""Security settings of one Kafka cluster: plaintext or TLS, with or without SASL.
 
-Secrets stand in files of their own, never in the configuration. Questions to clusters
-(replicator.kafka) read passwords and certificates whenever a connection is made, so a changed file
-counts from the next one on. Clients with connections of their own (aiokafka's producer of runs,
-librdkafka) keep what they read when they were made: a carrier's are made anew with each epoch, the
-daemon's OffsetKeeper needs a restart. Admin reads them anew once it is not let in any more, and
-what follows a log whenever it begins anew.
+Secrets stand in files of their own, never in the configuration. The clients of replicator.kafka
+read passwords and certificates whenever they make a connection, so a changed file counts from the
+next connection on. Clients with connections of their own (aiokafka's producer of runs, librdkafka)
+keep what they read when they were made. A carrier's clients are made anew with each epoch; the
+daemon's OffsetKeeper needs a restart. Admin reads the files anew once it is not let in any more,
+and a topic tailer whenever it begins anew.
 """
 
 import os
@@ -27,13 +27,13 @@ LIBRDKAFKA_PROTOCOLS = {
 
 
 def beside_the_file(path: Path, info: ValidationInfo) -> Path:
-    """A path as the file means it: relative to the directory the file is in."""
+    """Returns a path as the file means it: relative to the directory of the file."""
     directory = (info.context or {}).get("directory")
     return path if directory is None else Path(directory) / path
 
 
 def readable(path: Path, info: ValidationInfo) -> Path:
-    """The same path, made absolute against the file's directory; refused when unreadable."""
+    """Returns the path, relative to the file's directory; raises ValueError if unreadable."""
     path = beside_the_file(path, info)
     try:
         exists = path.exists()
@@ -49,7 +49,7 @@ def readable(path: Path, info: ValidationInfo) -> Path:
 
 
 def holding_a_secret(path: Path, info: ValidationInfo) -> Path:
-    """A readable file with something in it."""
+    """Returns the path of a readable file with a secret in it; raises ValueError otherwise."""
     path = readable(path, info)
     try:
         secret = read_secret(path)
@@ -61,7 +61,7 @@ def holding_a_secret(path: Path, info: ValidationInfo) -> Path:
 
 
 def read_secret(path: Path) -> str:
-    """The first line of a secret's file, without its end of line."""
+    """Returns the first line of a secret's file, without its end of line."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return lines[0] if lines else ""
 
@@ -71,7 +71,7 @@ SecretFile = Annotated[Path, AfterValidator(holding_a_secret)]
 
 
 class Security(BaseModel):
-    """The [....security] table of a cluster."""
+    """Security settings of a cluster, from its [....security] table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -79,13 +79,13 @@ class Security(BaseModel):
     ca_file: ReadableFile | None = None
     """PEM certificates that sign the brokers' own; without it the system's are trusted."""
     certificate_file: ReadableFile | None = None
-    """PEM certificate this client shows (mutual TLS)."""
+    """PEM certificate that this client shows (mutual TLS)."""
     key_file: ReadableFile | None = None
     """PEM key of certificate_file."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     username: str | None = None
     password_file: SecretFile | None = None
-    """A file whose first line is the password."""
+    """File whose first line is the password."""
 
     @property
     def is_tls(self) -> bool:
@@ -99,7 +99,10 @@ class Security(BaseModel):
         return read_secret(self.password_file) if self.password_file else None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """For the asyncio side; None without TLS. Raises OSError on files that are not PEM."""
+        """Returns the context for asyncio connections; None without TLS.
+
+        Raises OSError on files that are not PEM.
+        """
         if not self.is_tls:
             return None
         context = ssl.create_default_context(cafile=self.ca_file)
@@ -108,7 +111,7 @@ class Security(BaseModel):
         return context
 
     def aiokafka_options(self) -> dict[str, Any]:
-        """Keyword arguments for kafka.connection and aiokafka's clients alike."""
+        """Returns keyword arguments for kafka.connection and aiokafka's clients alike."""
         options: dict[str, Any] = {"security_protocol": LIBRDKAFKA_PROTOCOLS[self.protocol]}
         if self.is_tls:
             options["ssl_context"] = self.ssl_context()
@@ -119,7 +122,7 @@ class Security(BaseModel):
         return options
 
     def librdkafka_options(self) -> dict[str, Any]:
-        """Configuration keys for confluent_kafka."""
+        """Returns configuration keys for confluent_kafka."""
         options: dict[str, Any] = {"security.protocol": LIBRDKAFKA_PROTOCOLS[self.protocol]}
         files = {
             "ssl.ca.location": self.ca_file,
@@ -153,14 +156,15 @@ class Security(BaseModel):
         if self.certificate_file:
             try:
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                # A key behind a passphrase would make OpenSSL ask at the terminal.
+                # Without a password, OpenSSL would ask at the terminal for that of an encrypted
+                # key.
                 context.load_cert_chain(self.certificate_file, self.key_file, password=lambda: "")
             except (OSError, ValueError) as error:
                 yield "certificate_file", f"not a PEM certificate with its key ({error})"
 
 
 def contradictions(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(key, what is wrong) for a security table as written, however incomplete."""
+    """Yields (key, what is wrong) for a security table as written, however incomplete."""
     protocol = table.get("protocol", "plaintext")
     if protocol not in LIBRDKAFKA_PROTOCOLS:
         return

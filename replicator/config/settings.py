@@ -1,4 +1,4 @@
-"""The tables of the configuration that tune one thing each: topics, replicator, metrics, offsets.
+"""Settings tables of the configuration: topics, replicator, metrics, offsets.
 
 Every default here is documented in deploy/appliance.toml; a test compares the two.
 """
@@ -28,13 +28,14 @@ Float = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 
 
 def re2_options() -> re2.Options:
-    """RE2's own log lines are switched off: the error is raised, and shown once, by us."""
+    """Returns RE2's options without its own log lines: our error is raised, and shown once."""
     options = re2.Options()
     options.log_errors = False
     return options
 
 
 def valid_pattern(pattern: str) -> str:
+    """Returns an RE2 pattern; raises ValueError, with RE2's reason, if it does not compile."""
     try:
         re2.compile(pattern, re2_options())
     except re2.error as error:
@@ -45,7 +46,10 @@ def valid_pattern(pattern: str) -> str:
 
 
 def start_of(value: Any) -> Any:
-    """A date-time becomes milliseconds since 1970; everything else is left as it is."""
+    """Converts a date-time to milliseconds since 1970; returns any other valid start as it is.
+
+    Raises ValueError for anything that is no start.
+    """
     if isinstance(value, str) and value not in ("earliest", "latest"):
         try:
             value = datetime.fromisoformat(value)
@@ -71,13 +75,13 @@ def without_duplicates(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 START_MAX = round(datetime(9999, 12, 31, tzinfo=UTC).timestamp() * 1000)
-"""Milliseconds since 1970; below 0 Kafka's timestamps have meanings of their own."""
+"""Latest start, in milliseconds since 1970; below 0 Kafka's timestamps have special meanings."""
 
 Pattern = Annotated[str, AfterValidator(valid_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], AfterValidator(without_duplicates)]
 Names = Annotated[tuple[str, ...], AfterValidator(without_duplicates)]
 OwnedPath = Annotated[Path, AfterValidator(beside_the_file)]
-# The core takes a plain int for a timestamp; Field() would let a bool or a float through.
+# A plain int is a timestamp. start_of checks it: Field() would let a bool or a float through.
 Start = Annotated[Literal["earliest", "latest"] | int, BeforeValidator(start_of)]
 
 SYNCED_CONFIGS = (
@@ -96,7 +100,7 @@ SYNCED_CONFIGS = (
     "segment.ms",
 )
 
-# All that a topic can be given, by Kafka 3 or 4.
+# All topic configs of Kafka 3 and 4.
 TOPIC_CONFIGS = (
     *SYNCED_CONFIGS,
     "compression.gzip.level",
@@ -126,30 +130,30 @@ TOPIC_CONFIGS = (
 
 
 class Table(BaseModel):
-    """A table of the file: unknown keys are mistakes, values never change."""
+    """Table of the file: unknown keys are mistakes, values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class TopicSettings(Table):
-    """The [topics] table: which topics are mirrored, and how they look on the target."""
+    """Settings of the [topics] table: which topics are mirrored, and their form on the target."""
 
     allow: Patterns = (".*",)
-    """RE2; a topic is mirrored when one of these matches its whole name ..."""
+    """RE2 patterns: a topic is mirrored when one of these matches its whole name ..."""
     deny: Patterns = ()
     """... and none of these does."""
     refresh_seconds: Float = Field(default=30.0, ge=1, le=3600)
-    """How often new topics, new partitions and changed configs are looked for."""
+    """Interval of the search for new topics, new partitions and changed configs."""
     replication_factor: Int = Field(default=-1, ge=-1, le=32767)
-    """Of topics created on the target; -1 = the target cluster's own default."""
+    """Replication factor of topics created on the target; -1 = the target cluster's own default."""
     start: Start = "earliest"
-    """Where a partition never mirrored before begins: earliest, latest, or milliseconds
-    since 1970 (in the file: a date-time with zone)."""
+    """Start of a partition that was never mirrored before: earliest, latest, or milliseconds since
+    1970 (in the file: a date-time with zone)."""
     synced_configs: Names = SYNCED_CONFIGS
-    """Topic configs carried over from the sources (replicator/topics/topic_configs.py: how)."""
+    """Topic configs carried over from the sources; rules: replicator/topics/topic_configs.py."""
     compact_many_sources: Names = ()
-    """Compacted topics that several routes may feed: equal keys of two regions overwrite
-    each other there, so each such topic needs this explicit yes."""
+    """Compacted topics that several routes may feed: equal keys of two regions overwrite each other
+    there, so each such topic needs this explicit consent."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -172,43 +176,44 @@ class TopicSettings(Table):
 
 
 class ReplicatorSettings(Table):
-    """The [replicator] table: how carriers work."""
+    """Settings of the [replicator] table: how carriers work."""
 
     epoch_seconds: Float = Field(default=600.0, ge=1, le=3600)
-    """One stretch of a carrier's work; at its end a new plan can take effect."""
+    """Length of a carrier's epoch; at its end a new plan can take effect."""
     drain_seconds: Float = Field(default=2.0, ge=0, le=60)
-    """At an epoch's end: how long to wait for outstanding acks."""
+    """Longest wait for outstanding acks at an epoch's end."""
     carriers_per_route: Int = Field(default=0, ge=0, le=1024)
-    """0 = Spark's task slots are shared out among the routes."""
+    """Carriers of each route; 0 = Spark's task slots are shared out among the routes."""
     ledger_seconds: Float = Field(default=5.0, ge=0.1, le=600)
-    """A ledger entry is committed at least this often while a partition moves ..."""
+    """Longest time between two commits of a ledger entry while a partition moves ..."""
     ledger_mib: Int = Field(default=64, ge=1, le=4096)
-    """... and after this much shipped by one carrier: what a takeover has to read."""
+    """... and most MiB that one carrier ships between them, which a takeover has to read."""
     fetch_mib: Int = Field(default=1, ge=1, le=50)
-    """Fetched at once per partition."""
+    """MiB fetched at once per partition."""
     window: Int = Field(default=5, ge=1, le=5)
     """Produce requests in flight per target broker; the broker remembers five batches."""
     word_poll_seconds: Float = Field(default=0.2, ge=0.01, le=10)
-    """How often a carrier looks for the driver's word (newer plan, stop)."""
+    """Interval at which a carrier looks for a driver command (newer plan, stop)."""
     producer_epoch_max: Int = Field(default=32000, ge=10, le=32700)
-    """A transactional id is rotated before its epoch reaches this (Kafka's own end: 32767)."""
+    """Producer epoch before which a transactional id is rotated (Kafka's own end: 32767)."""
     transaction_timeout_ms: Int = Field(default=30000, ge=1000, le=900000)
-    """Of ledger transactions; the broker's transaction.max.timeout.ms allows 900000."""
+    """Timeout of ledger transactions; the broker's transaction.max.timeout.ms allows 900000."""
     runs_seconds: Float = Field(default=1.0, ge=0.05, le=60)
-    """How often runs are published to the runs topic and to Redis."""
+    """Interval at which runs are published to the runs topic and to Redis."""
     request_timeout_ms: Int = Field(default=15000, ge=1000, le=300000)
-    """A broker that has not answered by then counts as lost."""
+    """Time without an answer after which a broker counts as lost."""
     connections_idle_seconds: Float = Field(default=540.0, ge=10, le=3600)
-    """Idle connections are closed: far below the broker's producer.id.expiration.ms (24 h)."""
+    """Idle time after which a connection is closed: far below the broker's
+    producer.id.expiration.ms (24 h)."""
     merge_below_records: Int = Field(default=32, ge=0, le=100000)
-    """Batches of fewer records are opened and merged with their neighbours, where that is
-    cheaper than to send each by itself (replicator/batches/packer.py); 0 = never."""
+    """Number of records below which a batch is opened and merged with its neighbors, where that is
+    cheaper than sending each by itself (replicator/batches/packer.py); 0 = never."""
     open_transaction_seconds: Float = Field(default=120.0, ge=1, le=86400)
-    """A source transaction open for longer is reported: nothing behind it can be mirrored."""
+    """Time after which an open source transaction is reported: it blocks all records behind it."""
     state_dir: OwnedPath = Field(default=Path("state"), validate_default=True)
-    """Spark's checkpoints. Relative paths are relative to the configuration file."""
+    """Directory of Spark's checkpoints. Relative paths are relative to the configuration file."""
     receipts_dir: OwnedPath = Field(default=Path("receipts"), validate_default=True)
-    """Where receipts are written as Parquet. Relative to the configuration file."""
+    """Directory of receipts, as Parquet. Relative to the configuration file."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -221,7 +226,7 @@ class ReplicatorSettings(Table):
             yield "drain_seconds", f"must be below epoch_seconds ({self.epoch_seconds:g})"
         if self.word_poll_seconds >= self.epoch_seconds:
             yield "word_poll_seconds", f"must be below epoch_seconds ({self.epoch_seconds:g})"
-        # A lost EndTxn answer is asked for again within the transaction it belongs to.
+        # After a lost answer, EndTxn is sent again within the timeout of its transaction.
         if self.request_timeout_ms >= self.transaction_timeout_ms:
             yield (
                 "request_timeout_ms",
@@ -230,27 +235,28 @@ class ReplicatorSettings(Table):
 
 
 class MetricsSettings(Table):
-    """The [metrics] table: Prometheus metrics, off unless a port is given."""
+    """Settings of the [metrics] table: Prometheus metrics, off unless a port is given."""
 
     port: Int = Field(default=0, ge=0, le=65535)
-    """0 = off."""
+    """Metrics port of `sluice replicate`; 0 = off."""
     address: str = "127.0.0.1"
 
 
 class OffsetsSettings(Table):
-    """The [offsets] table: how `sluice offsets` works."""
+    """Settings of the [offsets] table: how `sluice offsets` works."""
 
     sync_seconds: Float = Field(default=2.0, ge=0.1, le=3600)
-    """How often groups that live in another region have their offsets here brought up to date."""
+    """Interval at which groups that live in another region get their offsets here updated."""
     activity_seconds: Float = Field(default=2.0, ge=0.1, le=5)
-    """How often all regions are told which groups have members here."""
+    """Interval at which all regions are informed which groups have members here."""
     tend_seconds: Float = Field(default=30.0, ge=1, le=3600)
-    """How often the runs that other regions keep of this one are joined and trimmed."""
+    """Interval at which other regions' copies of this region's runs are joined and trimmed."""
     metrics_port: Int = Field(default=0, ge=0, le=65535)
-    """Of `sluice offsets`, at metrics.address; 0 = off."""
+    """Metrics port of `sluice offsets`, at metrics.address; 0 = off."""
 
 
 def raise_if_any(found: Iterator[tuple[str, str]]) -> None:
+    """Raises Relations with these contradictions, if there are any."""
     relations = list(found)
     if relations:
         raise Relations(relations)

@@ -1,6 +1,6 @@
-"""The appliance: its regions, their clusters, the routes between them; one TOML file.
+"""Appliance: its regions, their clusters and the routes between them, from one TOML file.
 
-load() returns it checked, or raises ConfigMistakes with every mistake of the file at once.
+load() returns a checked appliance, or raises ConfigMistakes with every mistake of the file at once.
 """
 
 import re
@@ -39,30 +39,30 @@ from replicator.config.settings import (
 
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 REGION_NAME_CHARACTERS_MAX = 100
-"""Kafka allows a topic 249, and the topic sluice.runs.<source>.<target> names two regions."""
+"""Longest name: the topic sluice.runs.<source>.<target> names two regions, and Kafka allows 249."""
 ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})")
 ROLES = ("regional", "aggregate")
 
 
 class UnknownRegion(Exception):
-    """The region asked for is not in the configuration."""
+    """The region or route asked for is not in the configuration."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Route:
-    """A source region's regional cluster -> a target region's aggregate cluster."""
+    """Route from a source region's regional cluster to a target region's aggregate cluster."""
 
     source: str
     target: str
 
     @property
     def name(self) -> str:
-        """For people: west>east."""
+        """Name for people: west>east."""
         return f"{self.source}>{self.target}"
 
     @property
     def key(self) -> str:
-        """For ids: west.east."""
+        """Key for ids: west.east."""
         return f"{self.source}.{self.target}"
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Route:
 
     @classmethod
     def parse(cls, name: str) -> "Route":
-        """Raises ValueError unless the name is <source region>><target region>."""
+        """Parses <source region>><target region>; raises ValueError for anything else."""
         source, arrow, target = (part.strip() for part in name.partition(">"))
         if not arrow or not REGION_NAME.fullmatch(source) or not REGION_NAME.fullmatch(target):
             raise ValueError('a route is "<source region>><target region>", e.g. "west>east"')
@@ -84,6 +84,7 @@ def parse_route(value: Any) -> Any:
 
 
 def valid_address(text: str) -> str:
+    """Returns a host:port in lower case; raises ValueError for anything else."""
     match = ADDRESS.fullmatch(text)
     if not match or not 1 <= int(match["port"]) <= 65535:
         raise ValueError("an address is host:port, e.g. kafka-1.west:9092")
@@ -91,6 +92,7 @@ def valid_address(text: str) -> str:
 
 
 def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the addresses; raises ValueError for none, or one listed twice."""
     if not addresses:
         raise ValueError("needs at least one host:port")
     twice = sorted({address for address in addresses if addresses.count(address) > 1})
@@ -100,12 +102,13 @@ def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def valid_redis(url: str) -> str:
+    """Returns a Redis address; raises ValueError if no client takes it, or it has a password."""
     if not re.match(r"(rediss?|unix)://.", url):
         raise ValueError("a Redis address starts with redis://, rediss:// (TLS) or unix://")
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     is_socket = parts.scheme == "unix"
-    # A password with / ? or # in it ends the host, and leaves its @ behind.
+    # A password that contains / ? or # ends the host early, and leaves its @ behind.
     behind_the_host = f"{'' if is_socket else parts.path}{parts.query}{parts.fragment}"
     if parts.password is not None or "password" in options or "@" in behind_the_host:
         raise ValueError("no password in the address: put it into redis_password_file")
@@ -126,33 +129,33 @@ RouteName = Annotated[Route, BeforeValidator(parse_route)]
 
 
 class KafkaCluster(Table):
-    """One Kafka cluster: where it is found, how it is spoken to."""
+    """Kafka cluster: its addresses, and its security settings."""
 
     bootstrap: Annotated[tuple[Address, ...], AfterValidator(some_addresses)]
     security: Security = Security()
 
     @property
     def bootstrap_servers(self) -> str:
-        """As Kafka clients take it: comma-separated."""
+        """Addresses as Kafka clients take them: comma-separated."""
         return ",".join(self.bootstrap)
 
 
 class Region(Table):
-    """One region: its two clusters and its Redis."""
+    """Region: its two clusters and its Redis."""
 
     name: str
-    """From the table's own name: [regions.west]."""
+    """Name of the region, from its table: [regions.west]."""
     regional: KafkaCluster
-    """Where this region's producers write."""
+    """Cluster to which this region's producers write."""
     aggregate: KafkaCluster
-    """Where every region's records arrive."""
+    """Cluster in which every region's records arrive."""
     redis: Annotated[str, AfterValidator(valid_redis)]
     redis_password_file: SecretFile | None = None
     redis_ca_file: ReadableFile | None = None
     """PEM certificates that sign a rediss:// server's own."""
 
     def redis_url(self) -> str:
-        """The address with the secrets in it: for redis.Redis.from_url, never to be shown."""
+        """Returns the address with its secrets, for redis.Redis.from_url; never to be shown."""
         parts = urlsplit(self.redis)
         if self.redis_password_file:
             user, _, host = parts.netloc.rpartition("@")
@@ -161,33 +164,33 @@ class Region(Table):
         if self.redis_ca_file:
             options = dict(parse_qsl(parts.query)) | {"ssl_ca_certs": str(self.redis_ca_file)}
             parts = parts._replace(query=urlencode(options))
-        # urlunsplit() would make unix:/path of unix:///path, which redis does not take.
+        # urlunsplit() would turn unix:///path into unix:/path, which redis does not take.
         query = f"?{parts.query}" if parts.query else ""
         return f"{parts.scheme}://{parts.netloc}{parts.path}{query}"
 
 
 class Appliance(Table):
-    """The whole configuration."""
+    """Whole configuration of an appliance."""
 
     regions: dict[str, Region]
     routes: tuple[RouteName, ...]
-    """Default: every ordered pair of regions, also a region onto its own aggregate."""
+    """Routes; by default every ordered pair of regions, also a region onto its own aggregate."""
     topics: TopicSettings = TopicSettings()
     replicator: ReplicatorSettings = ReplicatorSettings()
     metrics: MetricsSettings = MetricsSettings()
     offsets: OffsetsSettings = OffsetsSettings()
     balance: BalanceSettings = BalanceSettings()
     shared_cluster_ids: tuple[str, ...] = ()
-    """Cluster ids that several separate clusters are known to have."""
+    """Cluster ids that several separate clusters are known to share."""
 
     def region(self, name: str) -> Region:
-        """Raises UnknownRegion, listing the known ones."""
+        """Returns a region; raises UnknownRegion, listing the known ones."""
         if name not in self.regions:
             raise UnknownRegion(f"no region {name!r}; known: {', '.join(sorted(self.regions))}")
         return self.regions[name]
 
     def route(self, name: str) -> Route:
-        """The configured route west>east; raises UnknownRegion, listing the known routes."""
+        """Returns the configured route west>east; raises UnknownRegion, listing the known ones."""
         for route in self.routes:
             if route.name == name:
                 return route
@@ -199,9 +202,11 @@ class Appliance(Table):
         return tuple(route for route in self.routes if route.target == target)
 
     def source_of(self, route: Route) -> KafkaCluster:
+        """Returns the cluster that a route reads."""
         return self.region(route.source).regional
 
     def target_of(self, route: Route) -> KafkaCluster:
+        """Returns the cluster that a route writes."""
         return self.region(route.target).aggregate
 
     @model_validator(mode="before")
@@ -235,7 +240,7 @@ class Appliance(Table):
 
 
 def load(path: str | Path) -> Appliance:
-    """The appliance a TOML file describes; raises ConfigMistakes."""
+    """Returns the appliance of a TOML file; raises ConfigMistakes."""
     path = Path(path)
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -265,8 +270,8 @@ def load(path: str | Path) -> Appliance:
 
 
 def completed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's tables with what goes without saying: region names, the routes' default."""
-    # The table is there even when the file has none: its defaults depend on where the file is.
+    """Returns the file's tables with the implied values: region names, the default routes."""
+    # [replicator] is added where the file has none: its defaults depend on the file's directory.
     whole: dict[str, Any] = {"replicator": {}, "regions": {}, **data}
     regions = whole["regions"]
     if isinstance(regions, Mapping):
@@ -280,14 +285,14 @@ def completed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_within(raw: Mapping[str, Any]) -> Iterator[Mistake]:
-    """A region is named by its table alone, so a key "name" in it is unknown."""
+    """Yields a mistake for a key "name" in a region: the region is named by its table alone."""
     for name, table in tables(raw.get("regions")):
         if "name" in table:
             yield Mistake(dotted(("regions", name, "name")), "unknown key; the table's name counts")
 
 
 def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
-    """What a file contradicts between its tables, however broken single values are."""
+    """Yields the contradictions between a file's tables, however broken single values are."""
     regions = dict(tables(raw.get("regions")))
     addresses: dict[tuple[str, str], tuple[str, ...]] = {}
     for name, region in regions.items():
@@ -310,7 +315,7 @@ def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def within(name: str, model: type[Table], raw: Mapping[str, Any]) -> Iterator[Mistake]:
-    """What the sound values of a table contradict among themselves, beside its unsound ones."""
+    """Yields the contradictions among the sound values of a table that also has unsound ones."""
     table = raw.get(name)
     if not isinstance(table, Mapping):
         return
@@ -328,7 +333,7 @@ def within(name: str, model: type[Table], raw: Mapping[str, Any]) -> Iterator[Mi
 
 
 def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Route | None, ...]:
-    """The routes as listed, None in the place of one that cannot be read."""
+    """Returns the routes as listed; None for one that cannot be read."""
     listed = raw.get("routes")
     if listed is None:
         return tuple(Route(a, b) for a in regions for b in regions)
@@ -342,6 +347,7 @@ def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Ro
 
 
 def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the (name, table) pairs of a table of tables; skips everything else."""
     if isinstance(value, Mapping):
         yield from ((name, table) for name, table in value.items() if isinstance(table, Mapping))
 
@@ -351,7 +357,7 @@ def crossings(
     routes: tuple[Route | None, ...],
     addresses: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> Iterator[tuple[str, str]]:
-    """(path, what is wrong) between regions, routes and clusters; routes may hold None."""
+    """Yields (path, what is wrong) between regions, routes and clusters; routes may hold None."""
     if not regions:
         yield "regions", "needs at least one region: a table [regions.<name>]"
     for name in regions:

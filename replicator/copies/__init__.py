@@ -1,1 +1,1 @@
-"""What a region keeps of other regions, copied into its Redis by daemons of theirs."""
+"""Copies of commits and runs in another region's Redis, written by the daemons of their region."""

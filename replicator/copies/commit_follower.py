@@ -1,4 +1,4 @@
-"""The commits of all groups of one cluster, as they are made: `__consumer_offsets` is followed."""
+"""Tailer of `__consumer_offsets`: the commits of all groups of one cluster, as they are made."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GROUP = "sluice.commits"
 
 
 class CommitTold(NamedTuple):
-    """A commit that was made, or (None) deleted."""
+    """Commit that was made, or (None) deleted."""
 
     committed: Committed
     commit: Commit | None
 
 
 def commit_follower(name: str, cluster: KafkaCluster) -> LogFollower[CommitTold]:
-    """`name` is for people: "west aggregate"."""
+    """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
     return LogFollower(name, cluster, TOPIC, GROUP, _CommitReader(name).read)
 
 
@@ -46,7 +46,7 @@ class _CommitReader:
             return None
 
     def _note(self, reason: str, where: str) -> None:
-        """Once for each reason: what is wrong with one is wrong with thousands."""
+        """Logs each reason once: what is wrong with one record is wrong with thousands."""
         if reason not in self._unreadable:
             self._unreadable.add(reason)
             logger.warning(

@@ -1,6 +1,6 @@
-"""Records of `__consumer_offsets`: what a broker writes when a group commits.
+"""Records of `__consumer_offsets`, which a broker writes when a group commits.
 
-Followed: the schemas OffsetCommitKey (versions 0 and 1) and OffsetCommitValue (0 to 4) of
+Source: the schemas OffsetCommitKey (versions 0 and 1) and OffsetCommitValue (0 to 4) of
 org.apache.kafka.coordinator.group. Keys of other versions describe groups, not commits.
 """
 
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 
 class UnknownCommit(Exception):
-    """A commit of a format this version cannot read: this Kafka is newer than this Sluice."""
+    """A commit has a format that this Sluice cannot read: this Kafka is newer than this Sluice."""
 
 
 class Committed(NamedTuple):
-    """Whose commit it is."""
+    """Key of a commit: group, topic and partition."""
 
     group: str
     topic: str
@@ -25,7 +25,7 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The next offset to read, what the client wrote beside it, and when (ms)."""
+    """Value of a commit: the next offset to read, the client's metadata, and the time (ms)."""
 
     offset: int
     metadata: str
@@ -34,7 +34,10 @@ class Commit:
 
 
 def key_of(key: bytes) -> Committed | None:
-    """Whose commit a record is; None when it is about something else."""
+    """Returns the key of a commit; None when the record is about something else.
+
+    Raises UnknownCommit.
+    """
     at = _Cursor(key)
     if at.number(">h") > 1:
         return None
@@ -42,7 +45,7 @@ def key_of(key: bytes) -> Committed | None:
 
 
 def commit_of(value: bytes) -> Commit:
-    """Raises UnknownCommit."""
+    """Returns the value of a commit; raises UnknownCommit."""
     at = _Cursor(value)
     version = at.number(">h")
     if not 0 <= version <= 4:

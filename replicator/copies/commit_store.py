@@ -1,16 +1,16 @@
-"""What the groups of a region have committed, copied into another region's Redis.
+"""Commits of a region's groups, copied into another region's Redis.
 
-    sluice:commits:<region>:<group>     hash: [topic,partition] -> a commit, or that it was deleted
-    sluice:groups:<region>              hash: group -> how many commits it has
+    sluice:commits:<region>:<group>     hash: [topic,partition] -> a commit, or its deletion.
+    sluice:groups:<region>              hash: group -> how many commits it has.
 
-Every value is a join: of two commits the larger version stays, and a deletion is a value like any
-other, so that an older commit that comes late does not bring back what was deleted. All commits of
-a group lie in one partition of `__consumer_offsets`, so the later one is the newer one, also when a
-group was rewound on purpose.
+Every write is a join: of two commits the larger version stays. A deletion is a value like any
+other, so that an older commit that arrives late does not bring back a deleted one. All commits of a
+group lie in one partition of `__consumer_offsets`. The later one is therefore the newer one, also
+when a group was rewound on purpose.
 
-Of a cluster that was built anew, the log tells nothing of groups that have not committed there yet.
-What they committed in the former one stays here until they do, and is shown to nobody: its offsets
-are places in logs that are no more.
+When a cluster was built anew, its log holds nothing of groups that have not committed there yet.
+Their commits in the former cluster stay here until they do, and are shown to nobody: those offsets
+belong to logs that no longer exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from replicator.copies.positions import PRELUDE, Positions, header, text
 from replicator.offsets.store_unreachable import reached, redis_name
 
 GROUPS_PER_READ = 1000
-# A group without commits is forgotten after that; nobody is late by as much.
+# A group without commits is forgotten after this time; no commit arrives that late.
 DELETED_SECONDS = 7 * 24 * 3600
 
 # KEYS: positions, ages, groups, and the hashes of the groups that the portions name by number.
@@ -71,7 +71,7 @@ return behind
 
 
 class CommitStore:
-    """One region's commits in one Redis, for the copier that writes them and for readers."""
+    """Commits of one region in one Redis, for the copier that writes them and for readers."""
 
     def __init__(self, url: str, region: str, *, timeout_seconds: float = 5.0) -> None:
         self.name = redis_name(url)
@@ -95,7 +95,7 @@ class CommitStore:
     # Reading
 
     def groups(self) -> list[str]:
-        """Every group that has a commit."""
+        """Returns every group that has a commit, sorted."""
         with reached(self.name):
             found: Any = self._redis.hkeys(self._groups)
         names = sorted(name.decode() for name in found)
@@ -105,7 +105,7 @@ class CommitStore:
         return [name for name in names if commits[name]]
 
     def commits(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, Commit]]:
-        """What each of these groups has committed; a group without commits has an empty answer."""
+        """Returns the commits of each of these groups; empty for a group without commits."""
         since = first_era(self.position())
         wanted = list(dict.fromkeys(groups))
         found: dict[str, dict[TopicPartition, Commit]] = {}
@@ -121,20 +121,20 @@ class CommitStore:
         return found
 
     def position(self) -> dict[int, Position]:
-        """Up to where each partition of `__consumer_offsets` is in here."""
+        """Returns the position up to which each partition of `__consumer_offsets` is here."""
         return self._positions.get()
 
     def age(self, now_ms: int) -> int | None:
-        """How many ms ago it was that all commits of that time are in here; None: not known."""
+        """Returns an age in ms: all commits made that long ago are here; None: not known."""
         return self._positions.age(now_ms)
 
     # Copying
 
     def put(self, portions: Mapping[int, Portion[CommitTold]]) -> None:
-        """Joins what was read, by partition of `__consumer_offsets`, in one step.
+        """Joins portions, by partition of `__consumer_offsets`, in one step.
 
-        A poll's worth at a time: Redis does nothing else meanwhile. Raises StoreBehind once
-        everything is in that goes on from what is here.
+        Put a poll's worth at a time: Redis does nothing else meanwhile. Raises StoreBehind, after
+        all portions are put that continue from what is here.
         """
         hashes: dict[str, int] = {}
         told = [_told(number, portion, hashes) for number, portion in portions.items()]
@@ -145,7 +145,7 @@ class CommitStore:
 
 
 def newest(told: Iterable[Told[CommitTold]]) -> dict[Committed, Told[CommitTold]]:
-    """The newest of each, in whatever order and how often they are told."""
+    """Returns the newest record of each commit key, in any order and with any repetition."""
     found: dict[Committed, Told[CommitTold]] = {}
     for each in told:
         committed = each.record.committed
@@ -155,7 +155,7 @@ def newest(told: Iterable[Told[CommitTold]]) -> dict[Committed, Told[CommitTold]
 
 
 def _told(number: int, portion: Portion[CommitTold], hashes: dict[str, int]) -> dict[str, object]:
-    """A portion as the script takes it; groups get their numbers in `hashes`."""
+    """Returns a portion in the script's form; groups get their numbers in `hashes`."""
     commits = [
         (
             hashes.setdefault(committed.group, len(hashes) + 1),
@@ -169,7 +169,10 @@ def _told(number: int, portion: Portion[CommitTold], hashes: dict[str, int]) -> 
 
 
 def _value(told: Told[CommitTold]) -> str:
-    """Begins with the version, which the script compares; a deletion is nothing but that."""
+    """Returns the stored text, which begins with the version that the script compares.
+
+    A deletion is nothing but its version.
+    """
     (era, log_offset), (_, commit) = told
     if commit is None:
         return text((era, log_offset))
@@ -178,7 +181,7 @@ def _value(told: Told[CommitTold]) -> str:
 
 
 def _commits(fields: Mapping[bytes, bytes], since: int) -> dict[TopicPartition, Commit]:
-    """Those of this era and later ones that were not deleted."""
+    """Returns the commits of this era and later ones that were not deleted."""
     found: dict[TopicPartition, Commit] = {}
     for field, value in fields.items():
         era, _, *commit = json.loads(value)

@@ -1,7 +1,8 @@
-"""Keeps in another region's Redis what one log says; one copier for each log and such Redis.
+"""Copier of one log into another region's Redis; one copier for each log and such Redis.
 
-Where it stands is kept there, so a copier has nothing to remember: begun anew, or beside another
-one, it goes on from what the Redis has, be that nothing at all.
+The position of a copier is stored in that Redis, so the copier has nothing to remember. A copier
+that is started anew, or beside another one, continues from what the Redis has, be that nothing at
+all.
 """
 
 from __future__ import annotations
@@ -28,37 +29,37 @@ EXPECTED = (AdminError, LogUnreadable, StoreBehind, StoreUnreachable)
 
 
 class Store(Protocol[Record]):
-    """Where copies are kept."""
+    """Destination of the copies."""
 
     @property
     def name(self) -> str: ...
 
     def position(self) -> Mapping[int, Position]:
-        """Up to where each partition of the log is in there."""
+        """Returns the position up to which each partition of the log is there."""
 
     def put(self, portions: Mapping[int, Portion[Record]]) -> None:
-        """Raises StoreBehind where a portion does not go on from what is there."""
+        """Puts portions; raises StoreBehind where one does not continue from what is there."""
 
 
 class Copier(Generic[Record]):
-    """From one log to one store. Blocking: give run() a thread of its own."""
+    """Copies one log to one store. Blocking: give run() a thread of its own."""
 
     def __init__(self, follower: LogFollower[Record], store: Store[Record]) -> None:
         self._follower = follower
         self._store = store
         self.name = f"{follower.name} to {store.name}"
         self.is_copying = False
-        """The log was read and put of late; not while something keeps it from that."""
+        """True once news of the log was put, until an error keeps the copier from going on."""
         self._stopping = threading.Event()
         self._troubles = Troubles()
         self._retry_seconds = RETRY_SECONDS_MIN
 
     def stop(self) -> None:
-        """Has run() return, within some seconds when a server does not answer."""
+        """Makes run() return, within some seconds when a server does not answer."""
         self._stopping.set()
 
     def run(self) -> None:
-        """Copies until it is told to stop, whatever is away meanwhile."""
+        """Copies until stop() is called, whatever is unreachable meanwhile."""
         while not self._stopping.is_set():
             try:
                 self._copy()
@@ -68,7 +69,7 @@ class Copier(Generic[Record]):
                 self._retry_seconds = min(2 * self._retry_seconds, RETRY_SECONDS_MAX)
 
     def _copy(self) -> None:
-        """From where the destination stands, until something has to be begun anew."""
+        """Copies from the store's position on, until reading has to begin anew."""
         with closing(self._follower.follow(self._store.position())) as polls:
             for portions in polls:
                 if self._stopping.is_set():
@@ -79,13 +80,13 @@ class Copier(Generic[Record]):
                     self._note(None)
 
     def _note(self, trouble: Exception | None) -> None:
-        """Says a trouble when it begins or becomes another, and its end."""
+        """Logs a trouble when it begins or becomes another, and its end."""
         self.is_copying = trouble is None
         if trouble is None:
             self._retry_seconds = RETRY_SECONDS_MIN
             if self._troubles.end():
                 logger.warning("event=copied-again %s", self.name)
         elif self._troubles.begins(trouble, time.monotonic()):
-            # A surprise is tried again like anything else: nothing else would copy.
+            # An unexpected error is retried like any other: nothing else would copy.
             surprise = None if isinstance(trouble, EXPECTED) else trouble
             logger.warning("event=not-copied %s: %s", self.name, trouble, exc_info=surprise)

@@ -1,8 +1,8 @@
-"""A log that is followed: how far it was read, and what was read of it since.
+"""Reading state of a tailed topic: its positions, its eras, and the records read since.
 
-Offsets of a log are given out a second time only when its topic was made anew or it was cut; an era
-counts these times. So a record's place, (era, offset), says which of two is the newer one
-(docs/decisions/0009).
+Offsets of a log are given out a second time only when its topic was made anew or the log was cut.
+The era counts these events. The version of a record, (era, offset), therefore tells which of two
+records is the newer one (docs/decisions/0009).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ Record = TypeVar("Record")
 
 
 class Version(NamedTuple):
-    """A place in the log; the larger of two is the newer one."""
+    """Era and offset of a record in the log; the larger of two versions is the newer one."""
 
     era: int
     log_offset: int
 
 
 class Told(NamedTuple, Generic[Record]):
-    """What a record says, and where it stands."""
+    """Record of the log with its version."""
 
     version: Version
     record: Record
 
 
 class Position(NamedTuple):
-    """Everything before this offset of one partition of the log was read.
+    """Position in one partition of the log: everything before this offset was read.
 
-    leader_epoch is of the last record that was read, -1 when not known: by it a broker sees that a
-    log was cut and has grown again since.
+    leader_epoch is that of the last record that was read, -1 when not known. With it a broker
+    detects that a log was cut and has grown again since.
     """
 
     topic_id: str
@@ -41,7 +41,7 @@ class Position(NamedTuple):
     leader_epoch: int = -1
 
     def anew(self) -> Position:
-        """The beginning, after the log was cut."""
+        """Returns the beginning of the log in the next era, after the log was cut."""
         return Position(self.topic_id, self.era + 1)
 
 
@@ -50,7 +50,8 @@ class Portion(Generic[Record]):
     """Everything that was read of one partition between two positions.
 
     Args:
-        caught_up_ms: all that stood in the log at this time has been read; None: no news of that.
+        caught_up_ms: everything that stood in the log at this time has been read; None: no news of
+            that.
     """
 
     begin: Position
@@ -60,14 +61,14 @@ class Portion(Generic[Record]):
 
     @property
     def is_news(self) -> bool:
-        """The log was read since; without that, a portion only says where reading begins."""
+        """True when the log was read since; else the portion only names where reading begins."""
         return self.begin != self.end or self.caught_up_ms is not None
 
 
 def of_today(positions: Mapping[int, Position]) -> dict[int, Position]:
-    """Those of the topic as it was last seen.
+    """Returns the positions in the topic as it was last seen.
 
-    Of a topic that was made anew with fewer partitions, the former ones' positions stay behind.
+    When a topic was made anew with fewer partitions, the positions of the others stay behind.
     """
     newest = max(positions.values(), key=lambda it: it.era, default=None)
     return {
@@ -76,10 +77,11 @@ def of_today(positions: Mapping[int, Position]) -> dict[int, Position]:
 
 
 def first_era(positions: Mapping[int, Position]) -> int:
-    """Every record of an era before this one was read of a topic that is no more.
+    """Returns the lowest era of the topic as last seen; records of earlier eras do not count.
 
-    A cut begins a new era in its partition alone. Where all partitions were cut, this is later than
-    the topic itself: what its log told before and does not hold now is left out as well.
+    These were read of a topic that no longer exists. A cut begins a new era in its partition alone.
+    Where all partitions were cut, the lowest era is later than the topic's first one. Records from
+    before the cuts that the log no longer holds then do not count either.
     """
     return min((it.era for it in of_today(positions).values()), default=0)
 
@@ -87,10 +89,11 @@ def first_era(positions: Mapping[int, Position]) -> int:
 def beginnings(
     positions: Mapping[int, Position], topic_id: str, partitions: Iterable[int]
 ) -> dict[int, Position]:
-    """From where to read each partition; what belongs to another topic of that name is passed over.
+    """Returns the position from which to read each partition, after checking the topic id.
 
-    A topic made anew may have other partitions, and a key may lie in another one: its era is
-    larger than any before.
+    Positions in another topic of that name are ignored. A topic made anew may have other
+    partitions, and a key may lie in another one. The era of such a topic is therefore larger than
+    any before.
     """
     anew = max((position.era for position in positions.values()), default=-1) + 1
     return {
@@ -102,20 +105,20 @@ def beginnings(
 
 
 class Reading(Generic[Record]):
-    """One partition on its way from a position on: what was found, and whether that is all."""
+    """Reading of one partition from a position on: the records found, and whether these are all."""
 
     def __init__(self, position: Position) -> None:
         self.position = position
         self.is_cut = False
-        """The log showed less than had been read of it: it has to be read anew."""
+        """True once the log showed less than had been read of it: it has to be read anew."""
         self._begin = position
-        # Nothing is claimed before the log has shown something.
+        # Below every offset: nothing is claimed before the log has shown something.
         self._seen_to = -1
         self._told: list[Told[Record]] = []
         self._mark: tuple[int, int] | None = None
 
     def read(self, offset: int, leader_epoch: int, record: Record | None) -> None:
-        """A record; None where it says nothing that matters."""
+        """Takes a record; None for one that carries nothing relevant."""
         if self._is_behind(offset):
             return
         if record is not None:
@@ -124,20 +127,23 @@ class Reading(Generic[Record]):
         self._seen_to = offset + 1
 
     def reach(self, offset: int) -> None:
-        """There is nothing more to be read now, and nothing was left out before this offset."""
+        """Notes that nothing more can be read now, with nothing left out before this offset."""
         if not self._is_behind(offset):
             self._seen_to = offset
 
     def expect(self, log_end: int, at_ms: int) -> None:
-        """The log ended here at that time, whether or not all of it may be read already.
+        """Notes that the log ended here at that time, whether or not all of it can be read already.
 
-        The first one counts until it is reached: the end of a busy log runs ahead for ever.
+        The first end counts until it is reached: the end of a busy log runs ahead for ever.
         """
         if self._mark is None:
             self._mark = log_end, at_ms
 
     def take(self) -> Portion[Record] | None:
-        """What was found since the last call; None when there is nothing to be told."""
+        """Returns the portion since the last call; None when it holds nothing new.
+
+        After a cut, returns the beginning of the next era.
+        """
         if self.is_cut:
             anew = self.position.anew()
             return Portion(anew, anew)

@@ -1,4 +1,4 @@
-"""A topic of one partition that keeps the newest record of every key for ever."""
+"""Compacted topic of one partition, which keeps the newest record of every key for ever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 KEPT_FOR_EVER = ("cleanup.policy", "compact")
 TIMEOUT_SECONDS = 15.0
-# The producer ends by itself by then; this one is for a librdkafka that hangs.
+# The producer gives up by itself before; the grace is for a librdkafka that hangs.
 GRACE_SECONDS = 5.0
 
 
@@ -26,7 +26,7 @@ class WriteUnknown(AdminError):
 
 
 class KeptTopic:
-    """One such topic of one cluster. Blocking; made where it is missing."""
+    """Compacted topic of one cluster. Blocking; the topic is created where it is missing."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class KeptTopic:
         topic: str,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        """`cluster_name` is for people: "west aggregate"."""
+        """Takes the cluster's name for people, such as "west aggregate"."""
         self.topic = topic
         self.timeout_seconds = timeout_seconds
         self._cluster = cluster
@@ -43,11 +43,11 @@ class KeptTopic:
 
     @property
     def exists(self) -> bool:
-        """Raises AdminError."""
+        """True when the topic exists; raises AdminError."""
         return bool(self._admin.topics([self.topic]))
 
     def make(self) -> None:
-        """Has the topic there, keeping what is written for ever. Raises AdminError."""
+        """Creates the topic if it is missing, and makes it compacted. Raises AdminError."""
         for topic in self._admin.topics([self.topic]):
             if topic.configs.values.get("cleanup.policy") != KEPT_FOR_EVER[1]:
                 self._keep_for_ever()
@@ -62,13 +62,13 @@ class KeptTopic:
             time.sleep(0.1)
 
     def write(self, records: Iterable[tuple[bytes, bytes | None]], look_with: str) -> None:
-        """Returns once they are on disk, each as safe as the topic's replicas make it.
+        """Returns once the records are on disk, each as safe as the topic's replicas make it.
 
         Args:
-            records: keys and values; None takes back what the key had.
-            look_with: the command that shows what is written.
+            records: keys and values; the value None deletes the key.
+            look_with: the command that shows what is written, for the error's text.
 
-        Raises AdminError: nothing was written; or WriteUnknown: perhaps, or not all.
+        Raises AdminError when nothing was written, and WriteUnknown when all or some may be.
         """
         self.make()
         failures: list[KafkaError] = []
@@ -101,14 +101,14 @@ class KeptTopic:
             )
 
     def _keep_for_ever(self) -> None:
-        """Somebody else made the topic, or a producer by the broker's defaults."""
+        """Makes a topic compacted that somebody else created, or the broker for a producer."""
         try:
             (altered,) = self._admin.apply([Alter(self.topic, (KEPT_FOR_EVER,))])
             error = altered.error
         except AdminError as unreachable:
             error = unreachable
         if error:
-            # What was decided is recorded all the same: that cannot wait for a right.
+            # Decisions are recorded all the same: they cannot wait until a right is granted.
             logger.warning(
                 "event=decisions-expire %s: %s is not compacted, so its records are deleted some "
                 "day; set %s=%s: %s",
@@ -120,7 +120,7 @@ class KeptTopic:
 
 
 def producer_options(cluster: KafkaCluster, timeout_seconds: float) -> dict[str, str | int]:
-    """Of any producer of ours that people wait for."""
+    """Returns the options of every producer of ours that people wait for."""
     return {
         "bootstrap.servers": cluster.bootstrap_servers,
         **cluster.security.librdkafka_options(),

@@ -1,7 +1,7 @@
-"""Where the partitions of a topic end, asked again and again while the caller does other things.
+"""Log ends of a topic's partitions, asked for repeatedly while the caller does other things.
 
-The ends of everything written, committed or not: what waits behind an open transaction is there,
-and whoever reads committed records has not seen it yet.
+These are the ends of everything written, committed or not. They include the records behind an open
+transaction, which read_committed consumers have not seen yet.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from replicator.topics.admin_error import OUTDATED, kafka_error
 ASK_SECONDS = 0.25
 ANSWER_SECONDS_MAX = 5.0
 NEW_CLIENT_SECONDS = 1.0
-"""Once it had to be made anew, whose connections have to be as well."""
+"""Wait before the next question when the client was made anew, and with it its connections."""
 
 
 class Ends(NamedTuple):
-    """What was answered.
+    """Answers to one question.
 
     Args:
+        asked_at_ms: when the question was asked.
         ends: by partition, the next offset to be written at that time.
-        refusals: by partition, why it did not answer.
+        refusals: by partition, the error that came instead.
     """
 
     asked_at_ms: int
@@ -36,10 +37,10 @@ class Ends(NamedTuple):
 
 
 class LogEnds:
-    """One question at a time; the client's own thread waits for the answers."""
+    """Asks for log ends, one question at a time; the client's own thread waits for the answers."""
 
     def __init__(self, options: Mapping[str, Any], topic: str, partitions: Iterable[int]) -> None:
-        """`options` are confluent_kafka's."""
+        """Takes confluent_kafka's options."""
         self._options = dict(options)
         self._client = AdminClient(self._options)
         self._places = [TopicPartition(topic, number) for number in partitions]
@@ -48,7 +49,7 @@ class LogEnds:
         self._answers: Mapping[TopicPartition, Future[Any]] | None = None
 
     def news(self) -> Ends | None:
-        """The answers to a question, once; asks the next one when it is time. Never waits."""
+        """Returns the answers to a question, once; asks the next one when due. Never waits."""
         if self._answers is None:
             if time.monotonic() >= self._ask_again_at:
                 self._ask()
@@ -70,7 +71,7 @@ class LogEnds:
 
     def _ask(self) -> None:
         self._ask_again_at = time.monotonic() + ASK_SECONDS
-        # Taken before asking: the answer tells at least of everything written until then.
+        # Taken before asking: the answer covers at least everything written until then.
         self._asked_at_ms = time.time_ns() // 1_000_000
         self._answers = self._client.list_offsets(
             {place: OffsetSpec.latest() for place in self._places},

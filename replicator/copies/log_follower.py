@@ -1,7 +1,7 @@
-"""One topic of a cluster, followed from where a reader stands: each poll brings what is new.
+"""Topic tailer: reads one topic of a cluster from given positions; each poll brings what is new.
 
-What a transaction writes is shown once it is committed; one that is left open (decision 0010)
-holds up what is behind it in its partition, which shows as no more news of having caught up.
+Records of a transaction are delivered once it is committed. An open transaction (decision 0010)
+blocks its partition, so `caught_up_ms` stops advancing.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from replicator.topics.admin import Admin
 
 logger = logging.getLogger(__name__)
 
-# What one poll may bring, and a store takes in one step.
+# Records that one poll may bring, and that a store takes in one step.
 MESSAGES_PER_POLL = 5000
 POLL_SECONDS = 0.1
-# How often it is looked whether the topic is still the same one.
+# How often the tailer checks that the topic is still the same one.
 LOOK_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
 
 HELD_UP = "its end is not reached; kafka-transactions.sh find-hanging tells of open transactions"
 
 Read = Callable[[Message], Record | None]
-"""What a message says; None where it says nothing that matters."""
+"""Returns the record of a message; None where the message carries nothing relevant."""
 
 
 class LogUnreadable(Exception):
@@ -42,23 +42,24 @@ class LogUnreadable(Exception):
 
 
 class Trouble(NamedTuple):
-    """The last error that passes by itself, of whichever partition, and when it came."""
+    """Last error that passes by itself, of any partition, and when it came."""
 
     at: float
     error: KafkaError
 
 
 class LogFollower(Generic[Record]):
-    """Reads one topic. Blocking; one follow() at a time."""
+    """Tails one topic. Blocking; one follow() at a time."""
 
     def __init__(
         self, name: str, cluster: KafkaCluster, topic: str, group: str, read: Read[Record]
     ) -> None:
-        """
+        """Prepares the tailer; nothing is asked of the cluster yet.
+
         Args:
             name: for people: "west aggregate".
-            group: of the consumer, which librdkafka wants to have a name; nothing is committed.
-            read: may raise LogUnreadable.
+            group: of the consumer, because librdkafka requires a name; nothing is committed.
+            read: returns the record of a message; may raise LogUnreadable.
         """
         self.name = f"{name}: {topic}"
         self._topic_name = topic
@@ -72,11 +73,12 @@ class LogFollower(Generic[Record]):
     def follow(
         self, positions: Mapping[int, Position]
     ) -> Generator[dict[int, Portion[Record]], None, None]:
-        """What each poll brings, by partition: several times a second, also when it is nothing.
+        """Yields the news of each poll, by partition: several times a second, even without any.
 
-        First come all partitions, and from where each is read. Ends when something has to be begun
-        anew, because the log was cut or the topic is another one: put what came, and call it again
-        with the positions of then. Raises AdminError or LogUnreadable.
+        The first item has all partitions, each with the position from which it is read. Ends when
+        reading has to begin anew, because the log was cut or the topic is another one. Put what
+        came, and call follow() again with the positions of then. Raises AdminError or
+        LogUnreadable.
         """
         topic_id, partitions = self._topic()
         begun = beginnings(positions, topic_id, partitions)
@@ -117,7 +119,10 @@ class LogFollower(Generic[Record]):
             raise LogUnreadable(f"{self.name}: {error}") from error
 
     def read(self, timeout_seconds: float) -> list[Record]:
-        """Everything that stands in the log by now; raises as `follow` does."""
+        """Returns every record that stands in the log by now; raises as `follow` does.
+
+        Raises LogUnreadable also when the end is not reached within timeout_seconds.
+        """
         began_ms = time.time_ns() // 1_000_000
         deadline = time.monotonic() + timeout_seconds
         awaited: set[int] | None = None
@@ -139,14 +144,14 @@ class LogFollower(Generic[Record]):
         raise LogUnreadable(f"{self.name}: not read to its end in {timeout_seconds:g} s")
 
     def _topic(self) -> tuple[str, range]:
-        """Its id and its partitions."""
+        """Returns the topic's id and its partitions."""
         for topic in self._admin.topics([self._topic_name]):
             if topic.topic_id is not None:
                 return topic.topic_id.hex, range(topic.partitions)
         raise LogUnreadable(f"{self.name}: there is no such topic yet")
 
     def _options(self) -> dict[str, Any]:
-        """With the password of now: it may have been changed since the log was followed last."""
+        """Returns the client options; reads the password anew, which may have been changed."""
         try:
             security = self._cluster.security.librdkafka_options()
         except (OSError, ValueError) as error:
@@ -165,7 +170,8 @@ class LogFollower(Generic[Record]):
                 "group.id": self._group,
                 "client.id": self._group,
                 "enable.auto.commit": False,
-                # Of a log that was cut: what comes then lies before what was read, which is seen.
+                # After a cut, the records that come then lie before the position, which Reading
+                # notices.
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
                 "isolation.level": "read_committed",

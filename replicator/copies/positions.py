@@ -1,12 +1,12 @@
-"""How far a followed log is in a Redis, kept there beside what was read of it.
+"""Positions of a tailed log in a Redis, stored there beside what was read of the log.
 
-    sluice:read:<log>        hash: partition of the log -> its Position
-    sluice:read_age:<log>    hash: the same -> [era, when all that was there was read]
+    sluice:read:<log>        hash: partition of the log -> its Position.
+    sluice:read_age:<log>    hash: partition of the log -> [era, caught_up_ms].
 
-A portion is taken only where it goes on from what is here: whoever was flushed, or restored from
-yesterday, says so, and nothing is missed in between. Of a partition that is not known here, the
-first thing taken is where its reading begins. All of a topic's partitions are told so at once, and
-with them all it is known for which of them an age is missing.
+A portion is taken only where it continues from the stored position. A Redis that was flushed, or
+restored from yesterday, therefore refuses it, and nothing is missed in between. For a partition
+without a position, the first portion taken is the beginning of its reading. The beginnings of all
+partitions of a topic are put at once; from then on it is known for which of them an age is missing.
 """
 
 from __future__ import annotations
@@ -68,20 +68,22 @@ local function take(portion)
   return true
 end
 """
-"""Begins every script that puts portions, so that no position is ever here without what was read
-before it. take() says whether a portion goes on; the script puts what that one told, and returns
-`behind`."""
+"""First part of every script that puts portions: positions are stored only with what was read.
+
+take() returns true when a portion continues from the stored position. The script puts the records
+of such portions, and returns `behind`, the partitions of all others.
+"""
 
 
 class StoreBehind(Exception):
-    """What was put does not go on from what the store has. Go on from its position()."""
+    """A portion does not continue from what the store has. Go on from the store's position()."""
 
 
 class Positions:
-    """Of one log in one Redis."""
+    """Positions and ages of one log in one Redis."""
 
     def __init__(self, client: redis.Redis, name: str, log: str) -> None:
-        """`name` is the server's, for people; `log` the log's, in the keys: "commits:west"."""
+        """Takes the server's name for people, and the log's name in the keys: "commits:west"."""
         self._redis = client
         self._name = name
         self._positions = f"sluice:read:{log}"
@@ -89,20 +91,20 @@ class Positions:
 
     @property
     def keys(self) -> list[str]:
-        """The first KEYS of a script."""
+        """First KEYS of a script."""
         return [self._positions, self._ages]
 
     def get(self) -> dict[int, Position]:
-        """Up to where each partition of the log is in here."""
+        """Returns the position up to which each partition of the log is here."""
         with reached(self._name):
             texts: Any = self._redis.hgetall(self._positions)
         return _positions(texts)
 
     def age(self, now_ms: int) -> int | None:
-        """How many ms ago it was that all the log held at that time is in here.
+        """Returns an age in ms: everything that the log held that long ago is here.
 
-        None: not known, because the log is being read for the first time, or anew. What is here may
-        then be older than what was here before.
+        None: not known, because the log is being read for the first time, or anew. The copies may
+        then be older than they were before.
         """
         with reached(self._name), self._redis.pipeline(transaction=True) as pipeline:
             pipeline.hgetall(self._positions)
@@ -118,7 +120,7 @@ class Positions:
         return now_ms - oldest if positions else None
 
     def raise_if(self, behind: list[int]) -> None:
-        """Raises StoreBehind for what a script returned."""
+        """Raises StoreBehind for the partitions that a script returned."""
         if behind:
             raise StoreBehind(
                 f"{self._name} does not have what came before, in partitions {sorted(behind)}"
@@ -126,7 +128,7 @@ class Positions:
 
 
 def header(number: int, portion: Portion[Any]) -> dict[str, str]:
-    """A portion as take() wants it, to which the script's own part is added."""
+    """Returns a portion as take() expects it; the script's own fields are added to it."""
     caught_up_ms = portion.caught_up_ms
     return {
         "partition": str(number),
@@ -141,5 +143,5 @@ def _positions(texts: Mapping[bytes, bytes]) -> dict[int, Position]:
 
 
 def text(value: object) -> str:
-    """Compact JSON: scripts look for versions at its beginning."""
+    """Returns compact JSON: scripts look for versions at its beginning."""
     return json.dumps(value, separators=(",", ":"))

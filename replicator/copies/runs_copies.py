@@ -1,7 +1,7 @@
-"""The runs of one route, copied into another region's Redis under the names they have at home.
+"""Copies of one route's runs in another region's Redis, under the names they have at home.
 
-So OffsetStore(url, route_key).load(key) reads them there. That none is missing is what positions
-guarantee; joining and trimming is left to replicator.offsets.tending, as at home.
+OffsetStore(url, route_key).load(key) therefore reads them there. Positions guarantee that no run is
+missing. Joining and trimming is left to replicator.offsets.tending, as at home.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from replicator.offsets.packed_map import BrokenPiece, UnknownVersion, unpack
 from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.store_unreachable import reached, redis_name
 
-# So many pieces of a partition at once are joined first: a Redis that is filled for the first
-# time would else hold years of seconds, and whoever reads them meanwhile would have to join them.
+# This many pieces of a partition, put at once, are joined first. A Redis that is filled for the
+# first time would otherwise hold a piece for each second of years, and its readers would have to
+# join them.
 JOINED_FROM = 16
 
 # KEYS: positions, ages, and the sets of the partitions that the portions name by number.
@@ -41,7 +42,7 @@ return behind
 
 
 class RunsCopies:
-    """One route's runs in the Redis of a region that is not the route's target."""
+    """Runs of one route in the Redis of a region that is not the route's target."""
 
     def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
         self.name = redis_name(url)
@@ -62,17 +63,17 @@ class RunsCopies:
         self.close()
 
     def position(self) -> dict[int, Position]:
-        """Up to where each partition of the runs topic is in here."""
+        """Returns the position up to which each partition of the runs topic is here."""
         return self._positions.get()
 
     def age(self, now_ms: int) -> int | None:
-        """How many ms ago it was that all runs told until then are in here; None: not known."""
+        """Returns an age in ms: all runs published that long ago are here; None: not known."""
         return self._positions.age(now_ms)
 
     def put(self, portions: Mapping[int, Portion[RunsTold]]) -> None:
-        """Joins what was read, by partition of the runs topic, in one step.
+        """Joins portions, by partition of the runs topic, in one step.
 
-        Raises StoreBehind once everything is in that goes on from what is here.
+        Raises StoreBehind, after all portions are put that continue from what is here.
         """
         names: dict[str, int] = {}
         packed: dict[bytes, int] = {}
@@ -94,7 +95,7 @@ class RunsCopies:
 
 
 def _few(told: Iterable[RunsTold]) -> list[RunsTold]:
-    """The same, with the pieces of a partition joined where they are many."""
+    """Returns the same pieces, joined per partition where they are many."""
     pieces: dict[RunsKey, list[bytes]] = {}
     for key, piece in told:
         pieces.setdefault(key, []).append(piece)
@@ -107,5 +108,5 @@ def _joined(pieces: list[bytes]) -> list[bytes]:
     try:
         return packed_together([unpack(piece) for piece in pieces])
     except (BrokenPiece, UnknownVersion):
-        # Not for a copier to judge: whoever loads this map is told.
+        # Not for a copier to judge: loading this map raises the error.
         return pieces

@@ -1,6 +1,6 @@
-"""The runs of one route, as its carriers tell them: its runs topic is followed.
+"""Tailer of a route's runs topic: the runs of one route, as its carriers publish them.
 
-A piece is left packed: it goes into another Redis as it is.
+A piece stays packed: it goes into another Redis as it is.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ from replicator.offsets.runs_topic import RunsKey, decode_key, runs_topic
 
 
 class RunsTold(NamedTuple):
-    """A packed piece of a partition's map, and under how many losses (in the key) it was told."""
+    """Packed piece of a partition's map; its key has the losses under which it was published."""
 
     key: RunsKey
     piece: bytes
 
 
 def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> LogFollower[RunsTold]:
-    """`name` is for people: "west aggregate"; the cluster is the route's target."""
+    """Returns a tailer of a route's runs.
+
+    Args:
+        name: for people: "west aggregate".
+        cluster: the route's target.
+    """
     group = f"sluice.{route_key}.runs"
     return LogFollower(name, cluster, runs_topic(route_key).name, group, _read)
 
@@ -32,7 +37,7 @@ def _read(message: Message) -> RunsTold:
     try:
         return RunsTold(decode_key(_bytes(message.key())), _bytes(message.value()))
     except (BrokenPiece, UnknownVersion) as error:
-        # Nothing is passed over: a map with a hole that nobody sees would claim too much.
+        # Nothing is skipped: a map with an unnoticed hole would claim too much.
         place = f"{message.topic()}-{message.partition()} at {message.offset()}"
         raise LogUnreadable(f"{place}: {error}") from error
 

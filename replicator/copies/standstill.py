@@ -1,4 +1,4 @@
-"""Which partitions of a log that is followed have brought nothing for too long: told once each.
+"""Partitions of a tailed log that have brought nothing for too long; each is reported once.
 
 A partition that is read brings news several times a second, if only that its end is reached.
 """
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 STILL_SECONDS = 30.0
 PAUSE_SECONDS = 5.0
-"""Nobody looked for so long: what was not heard of meanwhile says nothing of the log."""
+"""Longest gap between two calls. After a longer one, earlier silence says nothing of the log."""
 
 
 class Standstill:
-    """Of one log. `now` is of a monotonic clock, in seconds."""
+    """Standstill of one log's partitions. `now` is of a monotonic clock, in seconds."""
 
     def __init__(self) -> None:
         self._heard_at: dict[int, float] = {}
@@ -21,7 +21,7 @@ class Standstill:
         self._looked_at = float("-inf")
 
     def hear(self, partitions: Iterable[int]) -> list[int]:
-        """They brought news: those of them that had been told."""
+        """Notes that partitions brought news; returns those that had been reported."""
         moved = self._still.intersection(partitions)
         self._still -= moved
         for number in partitions:
@@ -29,8 +29,7 @@ class Standstill:
         return sorted(moved)
 
     def to_tell(self, partitions: Iterable[int], now: float) -> list[int]:
-        """Of the log's partitions those that have to be told now; called again and again, after
-        `hear`."""
+        """Returns the partitions that have to be reported now; called repeatedly, after `hear`."""
         if now - self._looked_at > PAUSE_SECONDS:
             self._heard_at.clear()
         self._looked_at = now

@@ -1,1 +1,1 @@
-"""Where records landed: runs on their way into their topic and Redis, and the map they make."""
+"""Offset maps: runs on their way to the runs topic and Redis, and the maps built from them."""

@@ -1,4 +1,4 @@
-"""The carrier's way of telling runs and reports to Redis: at best effort, and never in its way."""
+"""Best-effort writer of a carrier's runs and reports to Redis; it never holds up the carrier."""
 
 import asyncio
 import logging
@@ -20,26 +20,26 @@ from replicator.offsets.totals import packed as packed_totals
 
 logger = logging.getLogger(__name__)
 
-# The sorted set, a packed piece, the losses it is told under.
+# The sorted set, a packed piece, the losses it is published under.
 Pending = tuple[str, bytes, int]
 
-# Held for a Redis that is away. A piece counts its bytes and what holding it costs.
+# Held while Redis is unreachable. A piece counts its bytes and the overhead of holding it.
 PENDING_BYTES_MAX = 64 * 1024 * 1024
 PIECE_OVERHEAD_BYTES = 200
 PIECES_PER_WRITE = 1000
 RETRY_SECONDS = 1.0
-# Totals outlive their carrier: what it counted last is to be read by every scrape.
+# Totals outlive their carrier, so that every scrape reads its last counts.
 TOTALS_EXPIRY_MS = 600_000
 TIMEOUT_SECONDS = 2.0
 
 
 class OffsetFeed:
-    """One carrier's writes to the target region's Redis, in the background of its loop.
+    """Writer of one carrier's runs and reports to the target region's Redis, in the background.
 
-    append() and report() return at once, whatever Redis does. What no longer fits while Redis is
-    away is left out, oldest first, and Redis is told so when it is back: the map is then read
-    back from the runs topic. Append only what the runs topic has (after RunsPublisher.flush), or
-    there may be nothing to read it back from.
+    append() and report() return at once, whatever Redis does. While Redis is unreachable, what no
+    longer fits is dropped, oldest first. The drop is recorded in Redis later, and the map is then
+    read back from the runs topic. Append only runs that the runs topic has (after
+    RunsPublisher.flush), or there may be nothing to read back from.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class OffsetFeed:
         self._pending_bytes = 0
         self._reports: str | None = None
         self._totals: tuple[str, str] | None = None
-        # Pieces left out, and how many of them Redis knows of.
+        # Pieces dropped, and how many of them are recorded in Redis.
         self._missed = self._missed_told = 0
         self._trouble: str | None = None
         self._stopping = False
@@ -71,11 +71,11 @@ class OffsetFeed:
 
     @property
     def trouble(self) -> str | None:
-        """Why Redis is not being written to just now; None when it is."""
+        """Reason why Redis does not take writes at present; None when it does."""
         return self._trouble
 
     async def start(self) -> None:
-        """Begins writing; Redis need not be there."""
+        """Starts writing; Redis need not be reachable."""
         self._redis = redis.asyncio.Redis.from_url(
             self._url,
             socket_timeout=TIMEOUT_SECONDS,
@@ -84,7 +84,7 @@ class OffsetFeed:
         self._writer = asyncio.create_task(self._write_on())
 
     def append(self, key: RunsKey, stretches: Iterable[Stretch]) -> None:
-        """Takes note of what landed."""
+        """Queues run segments that landed."""
         name = runs_name(self._route_key, key)
         for stretch in stretches:
             piece = pack_stretch(stretch)
@@ -97,19 +97,20 @@ class OffsetFeed:
         self._wake.set()
 
     def report(self, reports: Iterable[PartitionReport]) -> None:
-        """Says how all of this carrier's partitions are; replaces what it said before."""
+        """Sets the reports of all of this carrier's partitions; they replace the previous ones."""
         self._reports = packed(reports)
         self._wake.set()
 
     def count(self, carrier_id: str, totals: CarrierTotals) -> None:
-        """Says what this carrier has counted so far; written with the reports."""
+        """Sets the totals of this carrier so far; they are written with the reports."""
         self._totals = totals_name(self._route_key, carrier_id), packed_totals(totals)
         self._wake.set()
 
     async def stop(self, drain_seconds: float = 1.0) -> None:
-        """Writes what is left if that takes no longer than this, withdraws the reports, closes.
+        """Writes what is left and withdraws the reports, for at most drain_seconds; then closes.
 
-        What is not written is a hole once runs behind it are; the keeper finds it and fills it.
+        Runs that were not written are a hole once later runs are in Redis. The keeper finds the
+        hole and fills it.
         """
         if self._writer is None:
             return
@@ -138,7 +139,7 @@ class OffsetFeed:
                 self._wake.set()
 
     async def _write(self) -> None:
-        """One round trip. Only what was written is forgotten: writing it twice does no harm."""
+        """Makes one round trip. Only written items are removed: writing them twice does no harm."""
         count = min(len(self._pending), PIECES_PER_WRITE)
         portion = [self._pending[at] for at in range(count)]
         missed, reports, totals = self._missed, self._reports, self._totals
@@ -167,7 +168,7 @@ class OffsetFeed:
 
     def _forget(self, portion: list[Pending]) -> None:
         for written in portion:
-            # append() may have left some of them out meanwhile.
+            # append() may have dropped some of them meanwhile.
             if self._pending and self._pending[0] is written:
                 self._pending.popleft()
                 self._pending_bytes -= _held_bytes(written[1])

@@ -1,10 +1,10 @@
-"""Keeps the runs in a region's Redis whole, joined and trimmed; `sluice replicate` calls it.
+"""Keeper of the runs in a region's Redis: whole, joined, trimmed; `sluice replicate` calls it.
 
-One pass: a route whose runs are not all in Redis (flushed, restarted, an outage too long for a
-carrier) is read back from its runs topic; then every map is joined to few pieces, and cut where
-the target's log begins now. Offsets that a map misses in two passes running (a carrier died or
-stopped with runs that only the topic had) are read back at the next pass, and once only: where
-the topic misses them too, answers stay floors.
+One pass: a route whose runs are not all in Redis (after a flush, a restart, an outage too long for
+a carrier) is read back from its runs topic. Then every map is joined into few pieces, and trimmed
+where the target's log begins now. Offsets that a map misses in two consecutive passes are read back
+at the next pass, and only once. They are missing because a carrier died or stopped with runs that
+only the topic had. Where the topic misses them too, answers stay floors.
 """
 
 import logging
@@ -21,12 +21,12 @@ from replicator.topics.admin_error import AdminError
 
 logger = logging.getLogger(__name__)
 
-# A route's key and a partition.
+# Route key and runs key.
 Place = tuple[str, RunsKey]
 
 
 class OffsetKeeper:
-    """Tends the runs of routes into one region. Blocking: call it in a thread of its own."""
+    """Maintains the runs of routes into one region. Blocking: call it in a thread of its own."""
 
     def __init__(self, region: Region, routes: Iterable[Route]) -> None:
         self._tending = Tending(region)
@@ -38,11 +38,11 @@ class OffsetKeeper:
         self._routes = tuple(routes)
         self._troubles: dict[str, str] = {}
         self._missing: dict[Place, Spans] = {}
-        # Of these, what the topic was asked for.
+        # The part of `_missing` that the topic was asked for.
         self._asked: dict[Place, Spans] = {}
 
     def keep(self) -> None:
-        """One pass over all routes; never raises for what a later pass may find mended."""
+        """Makes one pass over all routes; logs errors that a later pass may find mended."""
         for route in self._routes:
             try:
                 with OffsetStore(self._redis_url, route.key) as store:
@@ -78,11 +78,11 @@ class OffsetKeeper:
                 self._ask_for(missing, store, route, key)
 
     def _ask_for(self, missing: Spans, store: OffsetStore, route: Route, key: RunsKey) -> None:
-        """Has runs read back that were missing at the last pass and were not asked for yet."""
+        """Requests a read-back of runs that the last pass missed too and nobody requested yet."""
         place = route.key, key
         before = self._missing.get(place, Spans())
         asked = self._asked.get(place, Spans()).within(missing)
-        # What is only late comes within a pass.
+        # Runs that are only late arrive within a pass.
         lasting = missing.within(before).without(asked)
         if len(lasting):
             store.miss()
@@ -99,7 +99,7 @@ class OffsetKeeper:
         self._missing[place], self._asked[place] = missing, asked
 
     def _note(self, what: str, trouble: str | None) -> None:
-        """Says a trouble when it begins or changes, and its end; not at every pass."""
+        """Logs a trouble when it begins or changes, and its end; not at every pass."""
         if trouble == self._troubles.get(what):
             return
         if trouble is None:

@@ -1,16 +1,17 @@
-"""Where the records of one route's partition landed, and back: exact where runs are known.
+"""Offset map of one partition: source offsets to target offsets, and back.
 
-A map holds the runs of one partition for one pair of topic ids. It takes them in any order and
-any number of times, so it is a join of what it was told: two regions that exchange pieces end
-with equal maps. Beside the runs it keeps about which source offsets everything was told. Where a
-run may be missing, or was thinned away, it answers lower and says "floor": a reader may then see
-a record twice, and never skips one.
+A map holds the runs of one partition for one pair of topic ids. Runs may arrive in any order and
+any number of times. Adding them is a join, so two regions that exchange pieces end with equal maps.
+The map also keeps the covered source offsets: spans in which every run is known. Where a run may be
+missing, or was thinned away, the answer is lower and marked "floor". A reader may then see a record
+twice, and never skips one.
 
-Measured with two regions interleaving in one partition, a million runs: 24 bytes a run in memory;
-packed 3.0 (gaps and counts below 128) to 4.1 (up to 200), in Redis 3.3 to 4.1. A million records
-therefore cost 3.3 MB in Redis where every run is one record, 330 kB at 10 records a run, 41 kB at
-100. One source alone is one run. Taking in costs 0.3 microseconds a run in order, 2 in any order
-(joined at once), a lookup 1; a run that comes late by itself costs a pass over the map.
+Measured with two regions interleaving in one partition, a million runs. Bytes per run: 24 in
+memory; packed 3.0 (gaps and counts below 128) to 4.1 (up to 200); in Redis 3.3 to 4.1. A million
+records therefore cost 3.3 MB in Redis where every run is one record, 330 kB at 10 records per run,
+41 kB at 100. A single source makes a single run. Adding costs 0.3 microseconds per run in order,
+and 2 in any order when joined at once. A lookup costs 1 microsecond; a single late run costs a pass
+over the map.
 """
 
 from array import array
@@ -29,14 +30,17 @@ Basis = Literal["exact", "floor"]
 
 
 class Place(NamedTuple):
-    """An answer: exact, or a floor, which is never past the exact one."""
+    """Answer of a map: an offset, and whether it is exact or a floor.
+
+    A floor is never past the exact answer.
+    """
 
     offset: int
     basis: Basis
 
 
 class OffsetMap:
-    """All known runs of one route's partition. Lookups are two bisections; 24 bytes a run."""
+    """All known runs of one route's partition. A lookup is two bisections; a run takes 24 bytes."""
 
     __slots__ = ("_counts", "_known", "_sources", "_targets", "_thinned", "_trimmed")
 
@@ -49,10 +53,13 @@ class OffsetMap:
         self._thinned = Spans()
         self._trimmed: Edge | None = None
 
-    # What is taken in
+    # Adding
 
     def learn(self, stretch: Stretch) -> None:
-        """Takes in a stretch: its runs, and that nothing else landed between them."""
+        """Adds a run segment: its runs, and the fact that nothing else landed between them.
+
+        Raises RunsContradict.
+        """
         late = stretch.source_begin < self.source_end
         self._take(stretch.runs)
         self._known.add(stretch.source_begin, stretch.source_end)
@@ -60,9 +67,9 @@ class OffsetMap:
             self._settle()
 
     def add(self, runs: Iterable[Run]) -> None:
-        """Takes in runs, without knowing what may have landed between them.
+        """Adds runs, without any claim about the offsets between them.
 
-        Raises RunsContradict; runs that came before the contradicting one may have been taken.
+        Raises RunsContradict; runs before the contradicting one may be in the map by then.
         """
         runs = tuple(runs)
         self._take(runs)
@@ -71,7 +78,10 @@ class OffsetMap:
         self._settle()
 
     def join(self, pieces: Iterable[Piece]) -> None:
-        """Takes in pieces of maps; all at once is far cheaper than one by one."""
+        """Adds pieces of maps; all at once is far cheaper than one by one.
+
+        Raises RunsContradict.
+        """
         pieces = list(pieces)
         columns = [self._columns(), *((p.sources, p.targets, p.counts) for p in pieces)]
         self._replace(merged(*(np.concatenate(column) for column in zip(*columns, strict=True))))
@@ -89,36 +99,36 @@ class OffsetMap:
         self._settle()
 
     def give_way(self, newer: "OffsetMap") -> None:
-        """Takes in a map made after an accepted loss: where the two differ, the newer is right.
+        """Adds a map made after an accepted loss: where the two differ, the newer one is right.
 
-        What a truncated end held from the loss on is void, on both sides. The newer map begins
-        where the loss was, so its first stretch must have been told; as long as that holds no run,
-        only the source's side of the loss is known.
+        Everything that a truncated log held from the loss on is void, on both sides. The newer map
+        begins at the loss, so its first run segment must have been published. As long as that
+        segment holds no run, only the source side of the loss is known.
         """
         if (begin := newer._begin()) is not None:
             self._cut(begin)
         self.join([newer.piece()])
 
-    # What is asked
+    # Lookups
 
     def target_of(self, source_offset: int) -> int | None:
-        """Where this record landed; None when no run says so."""
+        """Returns the target offset of a source record; None when no run has it."""
         at = bisect_right(self._sources, source_offset) - 1
         if at < 0 or source_offset >= self._sources[at] + self._counts[at]:
             return None
         return self._targets[at] + source_offset - self._sources[at]
 
     def source_of(self, target_offset: int) -> int | None:
-        """Which record landed here; None when no run says so."""
+        """Returns the source offset of the record at a target offset; None when no run has it."""
         at = bisect_right(self._targets, target_offset) - 1
         if at < 0 or target_offset >= self._targets[at] + self._counts[at]:
             return None
         return self._sources[at] + target_offset - self._targets[at]
 
     def target_floor(self, source_offset: int) -> Place | None:
-        """From where in the target to read to meet every record from source_offset on.
+        """Returns the target offset from which a reader meets every record from source_offset on.
 
-        None: nothing is known at or below it.
+        None when nothing is known at or below source_offset.
         """
         wanted = source_offset
         if self._trimmed is not None:
@@ -134,10 +144,10 @@ class OffsetMap:
         return None if self._trimmed is None else Place(self._trimmed.target_offset, "floor")
 
     def source_floor(self, target_offset: int) -> Place | None:
-        """The first source offset whose record has not landed below target_offset.
+        """Returns the first source offset whose record has not landed below target_offset.
 
-        That is what a group has yet to consume of this source when it committed target_offset,
-        the next offset to read. None: nothing is known at or below it.
+        For a group that committed target_offset, the next offset to read, this is the first unread
+        record of the source. None when nothing is known at or below target_offset.
         """
         after = bisect_left(self._targets, target_offset)
         at = after - 1
@@ -161,44 +171,45 @@ class OffsetMap:
         return Place(source_offset, "exact" if complete else "floor")
 
     def knows(self, begin: int, end: int) -> bool:
-        """Whether all was told about the source offsets begin..end-1."""
+        """Returns True when the source offsets begin..end-1 are all covered."""
         return self._known.covers(begin, end)
 
     def records_between(self, target_begin: int, source_end: int) -> int:
-        """How many records from before a source offset stand at or behind a target offset."""
+        """Counts the records from below source_end that stand at or behind target_begin."""
         sources, targets, counts = self._columns()
         behind = np.clip(target_begin - targets, 0, counts)
         before = np.clip(source_end - sources, 0, counts)
         return int(np.maximum(before - behind, 0).sum())
 
-    # What it says about itself
+    # State of the map
 
     @property
     def source_end(self) -> int:
-        """Nothing is known from this source offset on; the ledger may be ahead of it."""
+        """Source offset from which on nothing is known; the ledger may be ahead of it."""
         edge = 0 if self._trimmed is None else self._trimmed.source_offset
         return max(self._known.end, self._thinned.end, edge)
 
     @property
     def target_end(self) -> int:
-        """One past the last target offset of the last run; 0 without any."""
+        """Target offset behind the last run; 0 without runs."""
         return self._targets[-1] + self._counts[-1] if self._counts else 0
 
     @property
     def trimmed(self) -> Edge | None:
-        """Below this, records are gone from the target, and their runs from here."""
+        """Edge below which the target's records are gone, and their runs here; None without one."""
         return self._trimmed
 
     @property
     def thinned(self) -> Spans:
-        """Source offsets whose runs were dropped to keep within a cap."""
+        """Source offsets whose runs were dropped to stay within a cap."""
         return self._thinned
 
     @property
     def missing(self) -> Spans:
-        """Source offsets below source_end about which not all was told: runs may be missing.
+        """Source offsets below source_end that are not covered: runs may be missing there.
 
-        The runs topic still has what was ever told: rebuild the map from it.
+        Trimmed and thinned offsets do not count. The runs topic still has every published run:
+        rebuild the map from it.
         """
         begin = 0 if self._trimmed is None else self._trimmed.source_offset
         span = Spans()
@@ -207,28 +218,28 @@ class OffsetMap:
 
     @property
     def complete(self) -> bool:
-        """Whether every answer up to source_end is exact: nothing missing, nothing thinned."""
+        """True when every answer up to source_end is exact: nothing is missing, nothing thinned."""
         return not len(self.missing) and not len(self._thinned)
 
     def runs(self) -> Iterator[Run]:
-        """The runs, ascending on both sides; no two of them are adjacent."""
+        """Returns the runs, ascending on both sides; no two of them are adjacent."""
         return map(Run, self._sources, self._targets, self._counts)
 
     def piece(self) -> Piece:
-        """The whole map as one piece, to be packed or joined elsewhere."""
+        """Returns the whole map as one piece, to be packed or joined elsewhere."""
         sources, targets, counts = self._columns()
         known, thinned = self._known.columns(), self._thinned.columns()
         return Piece(known, thinned, self._trimmed, sources, targets, counts)
 
     def pieces(self, runs_max: int) -> Iterator[Piece]:
-        """The map as pieces of so many runs at most; joined again they are the map."""
+        """Yields the map as pieces of at most runs_max runs; joined again they equal the map."""
         whole = self.piece()
         for begin in range(0, max(1, len(self)), runs_max):
             part = slice(begin, begin + runs_max)
             columns = whole.sources[part], whole.targets[part], whole.counts[part]
             nothing = np.zeros(0, dtype=np.int64)
             if begin:
-                # What is known stands in the first piece: they are only good together.
+                # All covered spans stand in the first piece: the pieces are valid only together.
                 yield Piece((nothing, nothing), (nothing, nothing), None, *columns)
             else:
                 yield Piece(whole.known, whole.thinned, whole.trimmed, *columns)
@@ -244,10 +255,10 @@ class OffsetMap:
     def __repr__(self) -> str:
         return f"OffsetMap({len(self)} runs, source_end={self.source_end}, {self._known})"
 
-    # What is let go
+    # Dropping
 
     def trim(self, target_log_start: int) -> None:
-        """Forgets runs of records that the target's retention has deleted."""
+        """Drops runs of records that the target's retention has deleted."""
         below = bisect_left(self._targets, target_log_start)
         if not below:
             return
@@ -265,10 +276,11 @@ class OffsetMap:
         self._thinned.remove(0, edge.source_offset)
 
     def thin(self, runs_max: int) -> int:
-        """Drops every second run of the older half until runs_max are left; says how many.
+        """Drops every second run of the older half until runs_max are left; returns how many.
 
-        Kept runs stay exact. What lies in a dropped one is answered by the run before it, as a
-        floor; the older it is, the further back that may lie. `thinned` names what was dropped.
+        Kept runs stay exact. An offset in a dropped run is answered from the run before it, as a
+        floor. The older the offset, the further back that floor may lie. `thinned` names the
+        dropped offsets.
         """
         before = len(self)
         while len(self) > runs_max:
@@ -284,10 +296,10 @@ class OffsetMap:
             self._replace((sources[keep], targets[keep], counts[keep]))
         return before - len(self)
 
-    # How
+    # Internals
 
     def _take(self, runs: Iterable[Run]) -> None:
-        """Appends what lies past the end, merges the rest."""
+        """Appends runs past the end of the map, and merges all others."""
         sources, targets, counts = self._sources, self._targets, self._counts
         source_end, target_end = self._trimmed or (0, 0)
         if counts:
@@ -305,7 +317,7 @@ class OffsetMap:
                 late.append(run)
                 continue
             source_end, target_end = source + count, target + count
-        # A takeover tells again what was told: that is common, and needs no merge.
+        # A takeover publishes runs a second time: that is common, and needs no merge.
         late = [run for run in late if not self._holds(run)]
         if late:
             told = np.array(late, dtype=np.int64).T
@@ -321,7 +333,7 @@ class OffsetMap:
         )
 
     def _settle(self) -> None:
-        """What came late may have been trimmed before, or may fill what was thinned."""
+        """Trims late runs again, and unmarks thinned offsets that are covered again."""
         if self._trimmed is not None:
             edge = self._trimmed
             self.trim(edge.target_offset)
@@ -333,21 +345,24 @@ class OffsetMap:
             self._thinned = self._thinned.without(self._known)
 
     def _begin(self) -> Edge | None:
-        """From where on, on either side, all that an older map says is void; None without one."""
+        """Returns the edge from which on, on either side, an older map is void.
+
+        None when this map covers nothing.
+        """
         told = [next(iter(spans)).begin for spans in (self._known, self._thinned) if len(spans)]
         if self._trimmed is not None:
-            # Retention has passed the first record of this map, so all of an older one.
+            # Retention has passed the first record of this map, so all records of an older one.
             return Edge(0, 0)
         if not told:
             return None
         begin, first = min(told), self._sources[0] if self._counts else self.source_end
         if not self._known.covers(begin, first):
-            # What is missing may have landed anywhere, also far below where an older map ends.
+            # A missing run may have landed anywhere, even far below the end of an older map.
             return Edge(0, 0)
         return Edge(begin, self._targets[0] if self._counts else OFFSETS_END)
 
     def _cut(self, begin: Edge) -> None:
-        """Forgets what lies at or past either offset, and that anything is known from there on."""
+        """Drops runs, and coverage, at or past either offset."""
         sources, targets, counts = self._columns()
         source_begin, target_begin = begin
         counts = np.minimum(counts, np.minimum(source_begin - sources, target_begin - targets))
@@ -357,7 +372,7 @@ class OffsetMap:
         self._thinned.remove(source_begin, OFFSETS_END)
         if self._trimmed is not None:
             edge = Edge(*map(min, self._trimmed, begin))
-            # One at the very beginning says nothing.
+            # An edge at the very beginning states nothing.
             self._trimmed = edge if any(edge) else None
 
     def _columns(self) -> Columns:

@@ -1,12 +1,12 @@
-"""The target region's Redis: it serves runs and reports. Never the truth: FLUSHALL costs time.
+"""Runs and reports in the target region's Redis. Never the truth: FLUSHALL costs time only.
 
-    sluice:runs:<route>:<runs key>      sorted set: packed pieces, by the losses before them
-    sluice:runs_whole:<route>           whether all runs ever told are in there: see WholeMark
-    sluice:reports:<route>:<carrier>    a carrier's last reports, expiring
-    sluice:totals:<route>:<id>          what one carrier has counted, expiring
+    sluice:runs:<route>:<runs key>      sorted set of packed pieces, by the losses before them.
+    sluice:runs_whole:<route>           mark that all published runs are in there: see WholeMark.
+    sluice:reports:<route>:<carrier>    a carrier's last reports, expiring.
+    sluice:totals:<route>:<id>          totals of one carrier, expiring.
 
-Pieces are added and, once their sum was added, removed: a set that grows by union, so writers
-need no order, may repeat themselves, and may copy each other's pieces between regions.
+Pieces are added, and removed once their sum was added. The set grows by union, so writers need no
+order, may repeat themselves, and may copy each other's pieces between regions.
 """
 
 import uuid
@@ -25,15 +25,16 @@ from replicator.offsets.runs_topic import RunsKey, batched, decode_key, encode_k
 from replicator.offsets.store_unreachable import reached, redis_name
 from replicator.offsets.totals import CarrierTotals
 
-# A map is kept in pieces of this many runs, some 60 KiB each.
+# A map is stored in pieces of this many runs, some 60 KiB each.
 RUNS_PER_PIECE = 20_000
-# Pieces that may gather before they are joined: a minute of a busy partition.
+# Loose pieces that may gather before they are joined: a minute of a busy partition.
 LOOSE_PIECES_MAX = 60
-# What one partition's map may take in memory: 24 MB. Above that, old runs are thinned.
+# Runs of one partition's map at most, 24 MB in memory. Above that, old runs are thinned.
 RUNS_MAX = 1_000_000
 
-# Done only if the mark is still this rebuild's own: a flush, a restart or a carrier that had to
-# leave pieces out would have changed it, and then another rebuild is due.
+# Sets the mark only if it is still this rebuild's own. A flush, or a carrier that dropped pieces,
+# changes the mark; after a restart the new mark names the former run id. In each case another
+# rebuild is due.
 SET_WHOLE = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   redis.call('SET', KEYS[1], ARGV[2])
@@ -44,11 +45,11 @@ return 0
 
 
 class WholeMark:
-    """Values of the key that says whether a route's runs are all in Redis.
+    """Values of the key that marks a route's runs in Redis as whole, or as not whole.
 
-    A flush deletes the key; a restart changes the server's run id, and may have lost the last
-    writes; a carrier that had to leave pieces out writes MISSED, and so does the keeper where it
-    finds a hole. In all these cases the runs are read back from the topic.
+    A flush deletes the key. A restart changes the server's run id, and may have lost the last
+    writes. A carrier that dropped pieces writes MISSED, and so does the keeper where it finds a
+    hole. In all these cases the runs are read back from the topic.
     """
 
     MISSED = "missed"
@@ -60,11 +61,12 @@ class WholeMark:
 
     @staticmethod
     def whole(run_id: str) -> str:
+        """Returns the mark of a server, named by its run id, that has all runs."""
         return f"whole {run_id}"
 
     @staticmethod
     def fault(mark: str | None, run_id: str) -> str | None:
-        """None when the mark says whole; else what is the matter, for people."""
+        """Returns None when the mark says whole; else the reason, for people."""
         if mark is None:
             return "Redis was flushed, or never filled"
         if mark == WholeMark.MISSED:
@@ -75,22 +77,22 @@ class WholeMark:
 
 
 def runs_name(route_key: str, key: RunsKey) -> str:
-    """The name of a partition's sorted set; its runs under all losses are in there."""
+    """Returns the name of a partition's sorted set, which holds its runs under all losses."""
     return _runs_prefix(route_key) + encode_key(key.without_losses).decode()
 
 
 def reports_name(route_key: str, carrier: int | str) -> str:
-    """The name of a carrier's reports."""
+    """Returns the name of a carrier's reports."""
     return f"sluice:reports:{route_key}:{carrier}"
 
 
 def totals_name(route_key: str, carrier_id: str) -> str:
-    """The name of what one carrier has counted."""
+    """Returns the name of a carrier's totals."""
     return f"sluice:totals:{route_key}:{carrier_id}"
 
 
 class OffsetStore:
-    """One route's runs and reports in Redis, for readers and for the daemon that tends them."""
+    """Runs and reports of one route in Redis, for readers and for the daemon's maintenance."""
 
     def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
         self._name = redis_name(url)
@@ -111,31 +113,31 @@ class OffsetStore:
     # Reading
 
     def why_not_whole(self) -> str | None:
-        """None when all runs ever told are here; else why they may not be: rebuild then."""
+        """Returns None when all published runs are here; else the reason to rebuild."""
         with self._reached():
             mark: Any = self._redis.get(WholeMark.name(self._route_key))
             return WholeMark.fault(mark.decode() if mark else None, self._run_id())
 
     def keys(self) -> list[RunsKey]:
-        """Every partition with runs; the losses in these keys are 0, whatever they were."""
+        """Returns every partition with runs; the losses in these keys are always 0."""
         prefix = _runs_prefix(self._route_key)
         with self._reached():
             names = self._redis.scan_iter(match=_literal(prefix) + "*", count=1000)
             return [decode_key(name[len(prefix.encode()) :]) for name in names]
 
     def load(self, key: RunsKey) -> OffsetMap:
-        """The map of a partition, empty when nothing was ever told.
+        """Returns the map of a partition, empty when nothing was published.
 
-        Its `missing` names what was not told though later runs were. Whether its source_end has
-        come as far as the ledger is for the caller to see. Raises RunsContradict when a loss
+        `missing` of the map names the offsets that are not covered although later runs are here.
+        The caller has to compare its source_end with the ledger. Raises RunsContradict when a loss
         happened that nobody accepted.
         """
         return joined(self._members(key))
 
     def pieces(self, keys: Iterable[RunsKey]) -> dict[RunsKey, dict[bytes, int]]:
-        """What was told of these partitions, by key: packed pieces and the losses before them.
+        """Returns, by key, the packed pieces of these partitions with the losses before them.
 
-        For readers that join by themselves what they have not seen yet; see `joined`.
+        For readers that join only what they have not seen yet; see `joined`.
         """
         keys = list(keys)
         with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
@@ -148,11 +150,11 @@ class OffsetStore:
         }
 
     def load_all(self) -> dict[RunsKey, OffsetMap]:
-        """The map of every partition, by its key without losses."""
+        """Returns the map of every partition, by its key without losses."""
         return {key: self.load(key) for key in self.keys()}
 
     def reports(self) -> dict[tuple[str, str, int], PartitionReport]:
-        """(route, topic, partition) -> its newest report that has not expired."""
+        """Returns (route, topic, partition) -> its newest report that has not expired."""
         with self._reached():
             pattern = _literal(reports_name(self._route_key, "")) + "*"
             names = list(self._redis.scan_iter(match=pattern, count=1000))
@@ -160,7 +162,7 @@ class OffsetStore:
         return latest(report for text in texts if text for report in unpacked(text))
 
     def totals(self) -> dict[str, CarrierTotals]:
-        """Carrier's id -> what it has counted; of carriers that counted lately."""
+        """Returns carrier id -> totals, for carriers whose totals have not expired."""
         prefix = totals_name(self._route_key, "")
         with self._reached():
             names = list(self._redis.scan_iter(match=_literal(prefix) + "*", count=1000))
@@ -172,12 +174,13 @@ class OffsetStore:
             if text
         }
 
-    # Tending
+    # Maintenance
 
     def tend(self, key: RunsKey, target_log_start: int, runs_max: int = RUNS_MAX) -> OffsetMap:
         """Joins a partition's loose pieces, trims below the target's log start, keeps the cap.
 
-        Cheap when there is little to do; carriers may append meanwhile.
+        Returns the map after all losses. Cheap when there is little to do; carriers may append
+        meanwhile.
         """
         members = self._members(key)
         maps = maps_of(members)
@@ -197,21 +200,21 @@ class OffsetStore:
         return whole_of(maps)
 
     def miss(self) -> None:
-        """Says that runs are missing here, so that they are read back."""
+        """Marks runs as missing here, so that they are read back."""
         with self._reached():
             self._redis.set(WholeMark.name(self._route_key), WholeMark.MISSED)
 
     def rebuild(self, told: Iterator[tuple[RunsKey, Piece]]) -> bool:
-        """Puts everything the runs topic tells into Redis (`told` is runs_topic.read).
+        """Puts all runs of the runs topic into Redis (`told` is runs_topic.read).
 
-        Adds only, so carriers go on meanwhile. True: Redis has it all, and says so. False:
-        something was lost meanwhile; do it again.
+        Only adds, so carriers go on meanwhile. Returns True once Redis has all runs and the mark
+        says so. Returns False when something was lost meanwhile: rebuild again.
         """
         name, mine = WholeMark.name(self._route_key), WholeMark.REBUILDING + uuid.uuid4().hex
         with self._reached():
             run_id = self._run_id()
             self._redis.set(name, mine)
-        # Only now read on: what a carrier could not write from here on changes the mark.
+        # Read only now: a carrier that drops pieces from here on changes the mark.
         for portion in batched(told):
             with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
                 for key, pieces in portion.items():
@@ -223,14 +226,14 @@ class OffsetStore:
             return bool(self._redis.eval(SET_WHOLE, 1, name, mine, whole))
 
     def copy(self, key: RunsKey, pieces: Iterable[bytes]) -> None:
-        """Adds packed pieces told under the key's losses, for instance another region's."""
+        """Adds packed pieces published under the key's losses, for instance another region's."""
         found = dict.fromkeys(pieces, key.losses)
         if found:
             with self._reached():
                 self._redis.zadd(runs_name(self._route_key, key), found, gt=True)
 
     def _members(self, key: RunsKey) -> dict[bytes, int]:
-        """Packed pieces and the losses they were told under."""
+        """Returns packed pieces with the losses they were published under."""
         return self.pieces([key])[key]
 
     def _replace(self, key: RunsKey, old: Iterable[bytes], new: dict[bytes, int]) -> None:
@@ -252,9 +255,9 @@ class OffsetStore:
 
 
 def joined(pieces: Mapping[bytes, int]) -> OffsetMap:
-    """The map that packed pieces make, given with the losses they were told under.
+    """Returns the map of packed pieces, given with the losses they were published under.
 
-    Raises RunsContradict, or UnknownVersion or BrokenPiece.
+    Raises RunsContradict, UnknownVersion or BrokenPiece.
     """
     return whole_of(maps_of(pieces))
 
@@ -264,12 +267,12 @@ def _runs_prefix(route_key: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """The text as a pattern of SCAN that matches only itself."""
+    """Returns the text as a SCAN pattern that matches only itself."""
     return "".join(f"\\{sign}" if sign in "*?[]\\^-" else sign for sign in text)
 
 
 def maps_of(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
-    """Losses -> the map of what was told under them. Raises as `joined` does."""
+    """Returns losses -> the map of the pieces published under them. Raises as `joined` does."""
     pieces: dict[int, list[Piece]] = {}
     for member, losses in members.items():
         pieces.setdefault(losses, []).append(unpack(member))
@@ -281,7 +284,7 @@ def maps_of(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
 
 
 def whole_of(maps: Mapping[int, OffsetMap]) -> OffsetMap:
-    """What holds after all losses."""
+    """Returns the map that holds after all losses."""
     found = OffsetMap()
     for _, newer in sorted(maps.items()):
         found.give_way(newer)
@@ -289,12 +292,12 @@ def whole_of(maps: Mapping[int, OffsetMap]) -> OffsetMap:
 
 
 def packed_together(pieces: list[Piece]) -> list[bytes]:
-    """The same pieces as bytes, joined to few where they agree."""
+    """Returns the same pieces as bytes, joined into few where they agree."""
     offset_map = OffsetMap()
     try:
         offset_map.join(pieces)
         pieces = list(offset_map.pieces(RUNS_PER_PIECE))
     except RunsContradict:
-        # Not for the rebuild to judge: whoever loads this map is told.
+        # Not for the rebuild to judge: loading this map raises the contradiction.
         pass
     return [pack(piece) for piece in pieces]

@@ -1,14 +1,14 @@
-"""A piece of an offset map as bytes, the same in the runs topic, in Redis and between regions.
+"""Piece of an offset map as bytes, the same in the runs topic, in Redis and between regions.
 
-One version byte, then unsigned varints:
+A version byte, then unsigned varints:
 
-    known    n, then n x (gap, length)       spans of source offsets about which all is told
-    thinned  n, then n x (gap, length)       spans whose runs were dropped to keep within a cap
-    trimmed  0, or 1, source, target         what was below these is gone from the target
-    runs     n, then n x (gap, gap, length)  source gap, target gap, records
+    known    n, then n x (gap, length): spans of source offsets in which every run is known;
+    thinned  n, then n x (gap, length): spans whose runs were dropped to stay within a cap;
+    trimmed  0, or 1, source, target: everything below these is gone from the target;
+    runs     n, then n x (gap, gap, length): source gap, target gap, records.
 
-A gap is the distance from the end of the one before (the first: from 0), so a run of two regions
-interleaving costs three bytes as long as the gaps and the count are below 128.
+A gap is the distance from the end of the previous span or run; the first gap counts from 0. A run
+of two interleaving regions costs three bytes as long as its gaps and count are below 128.
 """
 
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ VERSION = 1
 
 
 class UnknownVersion(ValueError):
-    """A newer Sluice wrote these runs. Update the one that reads, or ask it to wait."""
+    """A newer Sluice wrote these runs. Update the reader, or let it wait for the update."""
 
 
 class BrokenPiece(ValueError):
-    """These are not the bytes of a piece of an offset map, or not all of them."""
+    """The bytes are not a piece of an offset map, or not all of one."""
 
 
 class Edge(NamedTuple):
-    """All that was carried from below source_offset landed below target_offset."""
+    """Pair of offsets: everything carried from below source_offset landed below target_offset."""
 
     source_offset: int
     target_offset: int
@@ -40,7 +40,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some runs of one partition and what is known about the offsets around them, as columns."""
+    """Some runs of one partition, and the known facts about the offsets around them, as columns."""
 
     known: tuple[Offsets, Offsets]
     thinned: tuple[Offsets, Offsets]
@@ -51,7 +51,7 @@ class Piece:
 
 
 def pack(piece: Piece) -> bytes:
-    """The bytes of a piece."""
+    """Returns the bytes of a piece."""
     trimmed = [0] if piece.trimmed is None else [1, *piece.trimmed]
     numbers = np.concatenate(
         [
@@ -70,7 +70,7 @@ def pack(piece: Piece) -> bytes:
 
 
 def pack_stretch(stretch: Stretch) -> bytes:
-    """The bytes of the piece that is this stretch; a loop, because most stretches are short."""
+    """Returns the bytes of a run segment as a piece; a loop, because most segments are short."""
     begin = stretch.source_begin
     numbers = [1, begin, stretch.source_end - begin, 0, 0, len(stretch.runs)]
     source_end = target_end = 0
@@ -82,7 +82,7 @@ def pack_stretch(stretch: Stretch) -> bytes:
 
 
 def unpack(data: bytes | memoryview) -> Piece:
-    """The piece of these bytes; UnknownVersion or BrokenPiece when they are not one of ours."""
+    """Returns the piece that these bytes hold; raises UnknownVersion or BrokenPiece."""
     if not data:
         raise BrokenPiece("no bytes at all")
     if data[0] != VERSION:
@@ -94,7 +94,7 @@ def unpack(data: bytes | memoryview) -> Piece:
 
 
 class _Reader:
-    """Takes a piece's numbers apart from the front."""
+    """Decodes a piece's numbers from the front."""
 
     def __init__(self, numbers: Offsets) -> None:
         self._numbers = numbers

@@ -1,4 +1,4 @@
-"""A route's maps in its target's Redis, read back exactly from the runs topic."""
+"""Exact read-back of a route's maps from its runs topic into its target's Redis."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from replicator.offsets.runs_topic import RunsKey
 from replicator.offsets.tending import Tended, Tending
 from replicator.topics.admin import Admin
 
-# Somebody else may be reading back at the same time, and then only the last one says so.
+# The daemon may read back at the same time; then only the rebuild that began last sets the mark.
 ATTEMPTS_MAX = 3
 PIECES_PER_WORD = 500
 
 Progress = Callable[[int, int], None]
-"""Pieces read, of so many at first."""
+"""Called with the pieces read so far, and how many there were at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """What Redis has of a route now.
+    """State of a route's maps in Redis after a read-back.
 
     Args:
-        trouble: what keeps it from being all that was ever told; None: it is complete.
+        trouble: why Redis may lack published runs; None: it has all of them.
     """
 
     route: str
@@ -52,7 +52,7 @@ def read_back(
         **region.aggregate.security.librdkafka_options(),
         "log_level": 0,
     }
-    # So that a cluster which is away is told from a topic that is broken.
+    # Raises AdminError for an unreachable cluster, before the topic is called unreadable.
     Admin(f"{region.name} aggregate", region.aggregate, timeout_seconds).topics(
         [runs_topic.runs_topic(route.key).name]
     )
@@ -62,7 +62,7 @@ def read_back(
             told = runs_topic.read(options, route.key, timeout_seconds)
             if store.rebuild(_counted(told, whole, progress)) or store.why_not_whole() is None:
                 break
-        # Every map stands as it did before: what was trimmed comes back, and is trimmed again.
+        # The topic also restored runs that had been trimmed; they are trimmed again.
         tended = Tending(region).tend(store)
         trouble = store.why_not_whole() or _first_trouble(tended)
         sound = [each.key for each in tended if each.contradiction is None]

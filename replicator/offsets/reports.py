@@ -1,4 +1,4 @@
-"""What a carrier says about its partitions while it carries: rates and lag, for people."""
+"""Reports of a carrier on its partitions while it carries: rates and lag, for people."""
 
 import json
 from collections.abc import Iterable
@@ -7,10 +7,11 @@ from dataclasses import astuple, dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class PartitionReport:
-    """One partition of one route, as its carrier saw it at a time. None = not known, never 0.
+    """State of one partition of one route, as its carrier saw it. None = not known, never 0.
 
     Args:
-        opened_part: of what is sent, how much had to be opened and packed anew, 0 to 1.
+        at: when the carrier saw it, in unix seconds.
+        opened_part: part of the sent data that had to be opened and packed anew, 0 to 1.
         source_high: the source's high watermark; records of open transactions are below it.
         written_lag_records, written_lag_seconds: the lag against the high watermark.
         open_transaction_seconds: how long records have waited for the end of a transaction.
@@ -36,16 +37,16 @@ class PartitionReport:
 
 
 FIELDS = len(fields(PartitionReport))
-"""A later Sluice may write more; those that are known come first."""
+"""Number of known fields. A later Sluice may write more; the known ones come first."""
 
 
 def packed(reports: Iterable[PartitionReport]) -> str:
-    """One carrier's reports as JSON."""
+    """Returns one carrier's reports as JSON."""
     return json.dumps([astuple(report) for report in reports], separators=(",", ":"))
 
 
 def unpacked(text: str | bytes) -> list[PartitionReport]:
-    """The reports of one carrier; raises ValueError on what another Sluice wrote."""
+    """Returns the reports of one carrier; raises ValueError when they have another form."""
     try:
         return [PartitionReport(*row[:FIELDS]) for row in json.loads(text)]
     except TypeError as error:
@@ -53,7 +54,7 @@ def unpacked(text: str | bytes) -> list[PartitionReport]:
 
 
 def latest(reports: Iterable[PartitionReport]) -> dict[tuple[str, str, int], PartitionReport]:
-    """(route, topic, partition) -> its newest report: after a move two carriers report it."""
+    """Returns (route, topic, partition) -> newest report: after a move two carriers report one."""
     newest: dict[tuple[str, str, int], PartitionReport] = {}
     for report in reports:
         place = report.route, report.topic, report.partition

@@ -1,4 +1,4 @@
-"""Runs as three columns of numbers, and how many told in any order become few that ascend."""
+"""Runs as three columns of numbers, and the merge of runs in any order into few that ascend."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ Columns = tuple[Offsets, Offsets, Offsets]
 
 
 class RunsContradict(Exception):
-    """Two runs cannot both be true. Ask which end lost data: its loss was not accepted yet."""
+    """Two runs cannot both be true. Find out which end lost data: that loss is not accepted yet."""
 
     def __init__(self, known: Run, told: Run) -> None:
         super().__init__(f"{_named(known)}, but {_named(told)}")
@@ -19,7 +19,7 @@ class RunsContradict(Exception):
 
 
 def merged(sources: Offsets, targets: Offsets, counts: Offsets) -> Columns:
-    """The same runs, ascending and in the fewest runs; raises RunsContradict."""
+    """Returns the same records in the fewest runs, ascending; raises RunsContradict."""
     order = np.argsort(sources, kind="stable")
     sources, targets, counts = sources[order], targets[order], counts[order]
     if not len(counts):

@@ -1,4 +1,4 @@
-"""The carrier's way of telling runs to the runs topic: all of it on disk before flush() returns."""
+"""Publisher of a carrier's runs to the runs topic; all are on disk before flush() returns."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,14 +15,14 @@ Message = tuple[bytes, bytes]
 
 
 class RunsNotWritten(Exception):
-    """The target did not take the runs. They are kept; flush() again sends them again."""
+    """The target did not take the runs. They are kept; call flush() again to send them again."""
 
 
 class RunsPublisher:
-    """Runs of one route, from one carrier.
+    """Publisher of the runs of one route, from one carrier.
 
-    Flush before committing a ledger entry that passes them: a takeover begins at the entry, so
-    runs before it that are not on disk by then are never told by anybody.
+    Flush before committing a ledger entry that passes the runs. A takeover begins at the entry, so
+    runs before it that are not on disk by then are never published by anybody.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class RunsPublisher:
         *,
         request_timeout_ms: int = 15_000,
     ) -> None:
-        """`options` are aiokafka's for security; bootstrap servers are "host:port"."""
+        """Takes bootstrap servers as "host:port", and aiokafka's options for security."""
         self.topic = runs_topic(route_key).name
         self._options = {
             **options,
@@ -45,11 +45,11 @@ class RunsPublisher:
         self._flushing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Connects; raises RunsTopicMissing rather than let a broker make the topic up."""
+        """Connects; raises RunsTopicMissing instead of letting a broker create the topic."""
         producer = AIOKafkaProducer(
             **self._options,
-            # Not idempotent: a run told twice does no harm, and an idempotent producer of
-            # aiokafka waits for a lost broker without end instead of saying so.
+            # Not idempotent: a run published twice does no harm, and aiokafka's idempotent producer
+            # waits for a lost broker without end instead of raising an error.
             acks="all",
             compression_type="lz4",
             linger_ms=5,
@@ -68,24 +68,25 @@ class RunsPublisher:
         self._producer = producer
 
     async def publish(self, told: Iterable[tuple[RunsKey, Stretch]]) -> None:
-        """Takes note of stretches; the next flush that begins, whoever calls it, writes them."""
+        """Queues run segments; the next flush that begins, from any caller, writes them."""
         self._unwritten += [encode(key, stretch) for key, stretch in told]
 
     async def flush(self) -> None:
-        """Returns once all that was published before is written by every in-sync replica.
+        """Returns once every in-sync replica has written all that was published before.
 
-        Raises RunsNotWritten; what is not written is sent again by the next flush.
+        Raises RunsNotWritten; the next flush sends again what is not written.
         """
-        # One at a time: a flush must not return while another one still writes what it needs.
+        # One flush at a time: a flush must not return while another one still writes its messages.
         async with self._flushing:
             messages = list(self._unwritten)
             written = await self._send(messages)
             if written:
-                # Unlike gather, wait leaves the futures alone when this call is cancelled.
+                # Unlike gather, wait does not cancel the futures when this call is cancelled.
                 await asyncio.wait(written)
             failures = [sent.exception() for sent in written]
             failed = [it for it, failure in zip(messages, failures, strict=True) if failure]
-            # Only now: had this been cancelled, all would be sent again.
+            # Removed only now: a flush that is cancelled before leaves all of them to be sent
+            # again.
             self._unwritten[: len(messages)] = failed
         if failed:
             reason = next(filter(None, failures))
@@ -94,20 +95,20 @@ class RunsPublisher:
             ) from reason
 
     async def stop(self) -> None:
-        """Closes the connections; waits for what is on its way."""
+        """Waits for the sends that are under way, and closes the connections."""
         producer, self._producer = self._producer, None
         if producer is not None:
             await producer.stop()
 
     async def _send(self, messages: Sequence[Message]) -> list[asyncio.Future[Any]]:
-        """A future for each; once the producer takes no more, the rest have failed already."""
+        """Returns a future for each message; once the producer refuses one, the rest fail too."""
         sent: list[asyncio.Future[Any]] = []
         refusal: KafkaError | None = None
         for key, value in messages:
             if refusal is None:
                 try:
                     future = await self._producer.send(self.topic, value=value, key=key)
-                    # A flush that is cancelled asks none of them what became of it.
+                    # A flush that is cancelled retrieves none of their results.
                     future.add_done_callback(_consume)
                     sent.append(future)
                     continue
@@ -120,6 +121,6 @@ class RunsPublisher:
 
 
 def _consume(sent: asyncio.Future[Any]) -> None:
-    """Its failure counts as seen: asyncio would log it as never retrieved."""
+    """Retrieves a failure: asyncio would log it as never retrieved."""
     if not sent.cancelled():
         sent.exception()

@@ -1,4 +1,4 @@
-"""The end of a route's runs topic: positions in it, and the last runs told since a position."""
+"""End of a route's runs topic: positions in it, and the last runs published since a position."""
 
 from __future__ import annotations
 
@@ -18,46 +18,49 @@ from replicator.offsets.packed_map import VERSION, BrokenPiece, UnknownVersion, 
 from replicator.offsets.runs_topic import RunsKey, decode_key, runs_topic
 
 READ_BYTES = 256 << 10
-"""Some 2400 messages: decoding them keeps the event loop for a few hundredths of a second."""
+"""Bytes per read, some 2400 messages: decoding blocks the loop for a few hundredths of a second."""
 
 FORMAT = bytes([VERSION])
 FRONT_BYTES = 24
-"""Of a packed piece: its format and, in up to nine bytes each, three numbers."""
+"""Leading bytes of a packed piece that hold its version and its first three numbers.
+
+Each number takes up to nine bytes, and the first of the three must be 1, which takes one.
+"""
 
 Positions = tuple[int, ...]
-"""An offset for each partition of the runs topic; empty: not known."""
+"""Offset of each partition of the runs topic; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """Offsets behind the last record told of a partition, in the source and in the target."""
+    """Offsets behind the last published record of a partition, in the source and in the target."""
 
     source_end: int
     target_end: int
 
 
 class RunsTail:
-    """Follows the runs topic of one route, as far as it is asked to.
+    """Reads the runs topic of one route, as far as it is asked to.
 
     Args:
-        cluster: the target; the topic is watched.
+        cluster: the target; the runs topic is added to the topics that it watches.
     """
 
     def __init__(self, cluster: Cluster, route_key: str):
         self.positions: Positions = ()
-        """The topic's ends as they were seen last: what is told from now on lies behind them."""
+        """Ends of the topic as last seen: runs published from now on lie behind them."""
         self._cluster = cluster
         self._topic = runs_topic(route_key).name
         self._begins: list[int] = []
         self._read_to: list[int] = []
         self._back: dict[int, tuple[int, int]] = {}
-        """Where reading before `_begins` began, and how far it has come."""
+        """Partition -> where reading before `_begins` began, and how far it has come."""
         self._last: dict[RunsKey, LastRun] = {}
         self.bytes_read = 0
         cluster.watch([self._topic])
 
     async def look(self) -> None:
-        """See the topic's ends; nothing happens where the topic is not there."""
+        """Reads the ends of the topic; does nothing where the topic does not exist."""
         known = self._cluster.topic(self._topic)
         if known is None:
             return
@@ -67,13 +70,17 @@ class RunsTail:
         self.positions = tuple(ends)
 
     async def told_since(self, positions: Positions) -> dict[RunsKey, LastRun]:
-        """The last run of each key among those told since the positions, and perhaps before."""
+        """Returns the last run of each key that was published since the positions.
+
+        Earlier runs that were read before are included.
+        """
         await self.look()
         ends = self.positions
         starts = await together(
             *(self._cluster.log_start(self._topic, number) for number in range(len(ends)))
         )
-        # A topic that was made again, or that has other partitions, is read whole.
+        # A position past the end is one of a recreated topic: its partition is read whole, and so
+        # is an added partition.
         known = [
             position if position <= end else 0
             for position, end in zip(positions, ends, strict=False)
@@ -85,7 +92,7 @@ class RunsTail:
             self._back = {}
         for number, end in enumerate(ends):
             if begins[number] < self._begins[number]:
-                # An attempt that is cut short is gone on with by the next.
+                # The next call continues an attempt that was cut short.
                 begin, at = self._back.get(number, (begins[number], begins[number]))
                 if begins[number] < begin:
                     begin = at = begins[number]
@@ -98,7 +105,7 @@ class RunsTail:
         return self._last
 
     async def _read(self, number: int, begin: int, end: int) -> AsyncIterator[int]:
-        """Take all messages from `begin` on; gives how far it has come, to `end` or beyond."""
+        """Takes all messages from `begin` on; yields the offset reached, up to `end` or beyond."""
         at = begin
         while at < end:
             data = await self._cluster.read(self._topic, number, at, READ_BYTES)
@@ -106,14 +113,15 @@ class RunsTail:
             starts = layout(data).starts
             if starts:
                 records = opened(data, starts).since(at)
-                # The newest first: older ones of the same key are seen to end before it.
+                # Newest first: older messages of the same key then show by their first bytes to end
+                # before it.
                 for key, value in reversed(list(_pairs(records.data, records.tail))):
                     self._take(key, value)
                 at = int(records.offset[-1]) + 1 if len(records) else end
                 yield at
 
     def _take(self, key: bytes, value: bytes) -> None:
-        """Also a run that was told twice, or later than the next; nothing of another format."""
+        """Notes the last run of a message; skips repeated and late runs, and any other format."""
         try:
             of = decode_key(key)
             before = self._last.get(of)
@@ -130,9 +138,9 @@ class RunsTail:
 
 
 def _covered_to(value: bytes) -> float:
-    """Source offset before which all runs of a packed piece end; read from its first bytes.
+    """Returns the source offset before which all runs of a packed piece end, from its first bytes.
 
-    A piece that covers other than one span of offsets may end anywhere.
+    Returns infinity for a piece that does not cover exactly one span: it may end anywhere.
     """
     numbers, number, shift = [], 0, 0
     for octet in value[1:FRONT_BYTES]:
@@ -148,7 +156,7 @@ def _covered_to(value: bytes) -> float:
 
 
 def _pairs(data: bytes | memoryview, tails: npt.NDArray[np.int64]) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of the records whose tails begin there."""
+    """Yields the keys and values of the records whose tails begin at these bytes."""
     octets = np.frombuffer(data, dtype=np.uint8)
     key_bytes, key_at = zigzag.read(octets, tails)
     value_bytes, value_at = zigzag.read(octets, key_at + key_bytes)

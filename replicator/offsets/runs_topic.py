@@ -1,8 +1,9 @@
-"""The topic sluice.runs.<source>.<target> on the target: every run ever told, to read back.
+"""Runs topic sluice.runs.<source>.<target> on the target: every published run, to read back.
 
-A message is one piece of one partition's offset map: what a carrier landed of it in about a
-second. Pieces join in any order and any number of times, so messages need no order either, and
-one told twice does no harm. The topic is the truth about runs; Redis serves a copy of it.
+A message is one piece of one partition's offset map: the runs that a carrier landed of the
+partition in about a second. Pieces join in any order and any number of times. Messages therefore
+need no order, and a duplicate does no harm. The topic is the truth about runs; Redis serves a copy
+of it.
 """
 
 import json
@@ -19,9 +20,9 @@ from replicator.offsets.packed_map import BrokenPiece, Piece, UnknownVersion, pa
 from replicator.offsets.stretch import Stretch
 
 KEY_VERSION = 1
-# Joined at once: few enough to hold, enough to make joining cheap.
+# Pieces joined at once: few enough to hold in memory, enough to make joining cheap.
 PIECES_PER_JOIN = 4096
-# What passes by itself while leaders move or brokers come and go.
+# Errors that pass by themselves while leaders move or brokers come and go.
 PASSING = {
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
@@ -36,19 +37,20 @@ PASSING = {
 
 
 class RunsTopicMissing(Exception):
-    """The runs topic is not there. `sluice replicate` creates it; start that first."""
+    """The runs topic does not exist. `sluice replicate` creates it; start that first."""
 
 
 class RunsTopicUnreadable(Exception):
-    """The runs topic cannot be read, or holds what is not ours. Call a human."""
+    """The runs topic cannot be read, or holds messages that are not ours. Call a human."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsKey:
-    """Whose runs: a partition between one source topic and one target topic, by their ids.
+    """Key of a partition's runs, between one source topic and one target topic, by their ids.
 
-    `losses` counts the losses the operator accepted for this partition. After one, offsets may
-    be given a second time, so runs told under more losses overrule those told under fewer.
+    `losses` counts the losses that the operator accepted for this partition. After a loss, offsets
+    may be given out a second time. Runs published under more losses therefore overrule those
+    published under fewer.
     """
 
     topic: str
@@ -59,17 +61,17 @@ class RunsKey:
 
     @property
     def without_losses(self) -> "RunsKey":
-        """The same for all runs of the partition, before and after accepted losses."""
+        """Key of all runs of the partition, before and after accepted losses."""
         return replace(self, losses=0)
 
 
 @dataclass(frozen=True, slots=True)
 class RunsTopic:
-    """How the runs topic of a route is created on the target."""
+    """Settings with which the runs topic of a route is created on the target."""
 
     name: str
     partitions: int = 4
-    # Kept for ever: a record may be mirrored under any retention, and its run must outlive it.
+    # Kept for ever: mirrored records may have any retention, and their runs must outlive them.
     configs: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType(
             {
@@ -83,30 +85,30 @@ class RunsTopic:
 
 
 def runs_topic(route_key: str) -> RunsTopic:
-    """The runs topic of a route ("west.east")."""
+    """Returns the runs topic of a route key, such as "west.east"."""
     return RunsTopic(f"sluice.runs.{route_key}")
 
 
 def encode(key: RunsKey, stretch: Stretch) -> tuple[bytes, bytes]:
-    """A message's key (JSON, for people with a console) and value (a packed piece)."""
+    """Returns a message's key (JSON, readable in a console) and value (a packed piece)."""
     return encode_key(key), pack_stretch(stretch)
 
 
 def encode_key(key: RunsKey) -> bytes:
-    """The message key; also the name of the partition's runs elsewhere."""
+    """Returns the message key; it also names the partition's runs in Redis."""
     fields = [KEY_VERSION, key.topic, key.partition]
     ids = [key.source_topic_id, key.target_topic_id, key.losses]
     return json.dumps([*fields, *ids], separators=(",", ":")).encode()
 
 
 def decode(key: bytes | None, value: bytes | None) -> tuple[RunsKey, Piece]:
-    """What a message says; raises UnknownVersion or BrokenPiece."""
+    """Decodes a message's key and value; raises UnknownVersion or BrokenPiece."""
     return decode_key(key), unpack(value or b"")
 
 
 @lru_cache(maxsize=65536)
 def decode_key(key: bytes | None) -> RunsKey:
-    """The key as it was encoded; raises UnknownVersion or BrokenPiece."""
+    """Decodes a message's key; raises UnknownVersion or BrokenPiece."""
     try:
         version, *fields = json.loads(key or b"")
         if version != KEY_VERSION:
@@ -122,9 +124,9 @@ def decode_key(key: bytes | None) -> RunsKey:
 def rebuild(
     options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0
 ) -> dict[RunsKey, OffsetMap]:
-    """All maps of a route, read from the beginning of its runs topic to its present end.
+    """Builds all maps of a route, from the beginning of its runs topic to its present end.
 
-    Raises RunsContradict when a loss happened that nobody accepted.
+    Raises RunsContradict when a loss happened that nobody accepted, and the errors of `read`.
     """
     maps: dict[RunsKey, OffsetMap] = {}
     for pieces in batched(read(options, route_key, timeout_seconds)):
@@ -134,7 +136,7 @@ def rebuild(
 
 
 def overruled(maps: Mapping[RunsKey, OffsetMap]) -> dict[RunsKey, OffsetMap]:
-    """One map per partition: after an accepted loss, newer runs overrule older ones."""
+    """Returns one map per partition: after an accepted loss, newer runs overrule older ones."""
     whole: dict[RunsKey, OffsetMap] = {}
     for key in sorted(maps, key=lambda key: key.losses):
         older = whole.setdefault(key.without_losses, maps[key])
@@ -146,7 +148,7 @@ def overruled(maps: Mapping[RunsKey, OffsetMap]) -> dict[RunsKey, OffsetMap]:
 def batched(
     told: Iterator[tuple[RunsKey, Piece]], pieces_max: int = PIECES_PER_JOIN
 ) -> Iterator[dict[RunsKey, list[Piece]]]:
-    """The same pieces in portions, by key."""
+    """Yields the same pieces in portions of pieces_max, grouped by key."""
     portion: dict[RunsKey, list[Piece]] = {}
     held = 0
     for key, piece in told:
@@ -162,10 +164,13 @@ def batched(
 def read(
     options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0
 ) -> Iterator[tuple[RunsKey, Piece]]:
-    """Every piece told, up to the end the topic had when this was called.
+    """Yields every published piece, up to the end that the topic has when reading begins.
 
-    `options` are confluent_kafka's: bootstrap.servers and security. Gives up when nothing
-    arrives for timeout_seconds.
+    Args:
+        options: confluent_kafka's bootstrap.servers and security.
+        timeout_seconds: longest time without a message before reading is given up.
+
+    Raises RunsTopicMissing, RunsTopicUnreadable or UnknownVersion.
     """
     topic = runs_topic(route_key).name
     consumer = _consumer(options, route_key)
@@ -182,7 +187,7 @@ def read(
                     ends.pop(int(message.partition() or 0), None)
                 elif error.code() not in PASSING:
                     raise KafkaException(error)
-            # Carriers write on: the end of this reading may come before the topic's.
+            # Carriers go on writing: the end to read to may lie before the topic's own end.
             for place in consumer.position([TopicPartition(topic, at) for at in ends]):
                 if place.offset >= ends[place.partition]:
                     del ends[place.partition]
@@ -197,7 +202,10 @@ def read(
 
 
 def messages(options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0) -> int:
-    """How many messages the topic holds: what read() is going to give, for whoever shows it."""
+    """Counts the messages of the topic, which read() is going to yield; for progress displays.
+
+    Raises RunsTopicMissing or RunsTopicUnreadable.
+    """
     topic = runs_topic(route_key).name
     consumer = _consumer(options, route_key)
     try:
@@ -222,7 +230,7 @@ def _consumer(options: Mapping[str, object], route_key: str) -> Consumer:
 
 
 def _assigned(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, int]:
-    """Assigns all that holds anything from its beginning; gives the end of each partition."""
+    """Assigns all partitions that hold anything, from their beginning; returns their ends."""
     deadline = time.monotonic() + timeout_seconds
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Which offsets a statement holds for: a set of offsets kept as spans, begin included, end not."""
+"""Set of offsets, kept as spans: begin included, end excluded."""
 
 from array import array
 from bisect import bisect_right
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Offsets = npt.NDArray[np.int64]
 
-# One past the last offset a span may end at; Kafka's offsets are signed 64-bit numbers.
+# Largest end of a span; Kafka's offsets are signed 64-bit numbers.
 OFFSETS_END = 2**63 - 1
 
 
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """A set of offsets. Spans that overlap or touch become one, so equal sets are equal values."""
+    """Set of offsets. Spans that overlap or touch become one, so equal sets are equal values."""
 
     __slots__ = ("_begins", "_ends")
 
@@ -33,7 +33,7 @@ class Spans:
             self.add(span.begin, span.end)
 
     def add(self, begin: int, end: int) -> None:
-        """Adds begin..end-1; at the end of the set, where additions belong, in constant time."""
+        """Adds begin..end-1; in constant time at the end of the set, the usual case."""
         if begin >= end:
             return
         ends = self._ends
@@ -53,7 +53,7 @@ class Spans:
         )
 
     def remove_all(self, begins: Offsets, ends: Offsets) -> None:
-        """Takes many spans out of the set."""
+        """Removes many spans from the set."""
         outside_begins, outside_ends = _complement(*self.columns())
         outside = _united(
             np.concatenate([outside_begins, begins]), np.concatenate([outside_ends, ends])
@@ -61,39 +61,39 @@ class Spans:
         self._replace(*_complement(*outside))
 
     def remove(self, begin: int, end: int) -> None:
-        """Takes begin..end-1 out of the set."""
+        """Removes begin..end-1 from the set."""
         self.remove_all(np.array([begin]), np.array([end]))
 
     def covers(self, begin: int, end: int) -> bool:
-        """Whether every offset of begin..end-1 is in the set; of no offset at all, that is true."""
+        """Returns True when every offset of begin..end-1 is in the set; True for an empty range."""
         if begin >= end:
             return True
         found = bisect_right(self._begins, begin) - 1
         return found >= 0 and self._ends[found] >= end
 
     def first_outside(self, begin: int) -> int:
-        """The first offset from begin on that is not in the set."""
+        """Returns the first offset from begin on that is not in the set."""
         found = bisect_right(self._begins, begin) - 1
         return max(begin, self._ends[found]) if found >= 0 else begin
 
     def without(self, other: "Spans") -> "Spans":
-        """The offsets of this set that are not in the other."""
+        """Returns the offsets of this set that are not in the other."""
         rest = Spans()
         rest._replace(*self.columns())
         rest.remove_all(*other.columns())
         return rest
 
     def within(self, other: "Spans") -> "Spans":
-        """The offsets of this set that are in the other, too."""
+        """Returns the offsets of this set that are also in the other."""
         return self.without(self.without(other))
 
     def columns(self) -> tuple[Offsets, Offsets]:
-        """Begins and ends, ascending, as copies."""
+        """Returns copies of the begins and the ends, ascending."""
         return np.array(self._begins, dtype=np.int64), np.array(self._ends, dtype=np.int64)
 
     @property
     def end(self) -> int:
-        """One past the last offset of the set; 0 for an empty one."""
+        """Offset behind the last one of the set; 0 for an empty set."""
         return self._ends[-1] if self._ends else 0
 
     def __iter__(self) -> Iterator[Span]:
@@ -116,11 +116,11 @@ class Spans:
 
 
 def _united(begins: Offsets, ends: Offsets) -> tuple[Offsets, Offsets]:
-    """The same offsets in the fewest spans, ascending."""
+    """Returns the same offsets in the fewest spans, ascending."""
     real = begins < ends
     order = np.argsort(begins[real], kind="stable")
     begins = begins[real][order]
-    # How far the spans up to here reach: one that begins past this opens a new span.
+    # The furthest end so far: a span that begins past it opens a new one.
     reach = np.maximum.accumulate(ends[real][order])
     if not len(begins):
         return begins, reach
@@ -130,7 +130,7 @@ def _united(begins: Offsets, ends: Offsets) -> tuple[Offsets, Offsets]:
 
 
 def _complement(begins: Offsets, ends: Offsets) -> tuple[Offsets, Offsets]:
-    """What a set in ascending, separate spans leaves out of 0..OFFSETS_END."""
+    """Returns the offsets of 0..OFFSETS_END that ascending, separate spans leave out."""
     outside_begins = np.concatenate([np.zeros(1, dtype=np.int64), ends])
     outside_ends = np.concatenate([begins, np.full(1, OFFSETS_END, dtype=np.int64)])
     real = outside_begins < outside_ends

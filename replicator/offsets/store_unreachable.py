@@ -1,4 +1,4 @@
-"""A store that does not answer: the one error of all of them, and how a Redis is named in it."""
+"""Error of a store that does not answer, and the name of a Redis in messages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import redis
 
 
 class StoreUnreachable(Exception):
-    """Redis does not answer, or the ClickHouse that keeps traffic's history. Wait: carrying goes
-    on, and the runs topic keeps every run."""
+    """Redis does not answer, or the ClickHouse that keeps the history of traffic.
+
+    Wait: carrying goes on, and the runs topic keeps every run.
+    """
 
 
 def redis_name(url: str) -> str:
-    """A Redis as messages name it: by its address, without the password."""
+    """Returns the name of a Redis for messages: its address without the password."""
     parts = urlsplit(url)
     shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
     return f"Redis at {shown}"
@@ -23,11 +25,11 @@ def redis_name(url: str) -> str:
 
 @contextmanager
 def reached(name: str, meanwhile: str = "") -> Iterator[None]:
-    """Raises StoreUnreachable for what goes wrong with a Redis.
+    """Turns the errors of a Redis into StoreUnreachable.
 
     Args:
         name: see redis_name.
-        meanwhile: what goes on without it, for the operator.
+        meanwhile: what goes on without this Redis, for the operator.
     """
     try:
         yield

@@ -1,15 +1,15 @@
-"""What a carrier landed of one partition, gathered as runs for about a second, ready to be told."""
+"""Runs that a carrier landed of one partition, gathered for about a second before publishing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# At most this many runs in one message: 27 bytes each at the very worst, so below 1 MiB.
+# Runs in one message at most: 27 bytes each in the worst case, so below 1 MiB.
 RUNS_PER_STRETCH_MAX = 30_000
 
 
 class Run(NamedTuple):
-    """Source offsets s..s+n-1 landed, in order, at target offsets t..t+n-1: n records."""
+    """Run of n records: source offsets s..s+n-1 landed, in order, at target offsets t..t+n-1."""
 
     source_offset: int
     target_offset: int
@@ -17,21 +17,21 @@ class Run(NamedTuple):
 
     @property
     def source_end(self) -> int:
-        """One past the last source offset."""
+        """Source offset behind the last record."""
         return self.source_offset + self.records
 
     @property
     def target_end(self) -> int:
-        """One past the last target offset."""
+        """Target offset behind the last record."""
         return self.target_offset + self.records
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """All that landed of source offsets source_begin..source_end-1: these runs and nothing else.
+    """Run segment: everything that landed of source offsets source_begin..source_end-1.
 
-    Stretches told one after another touch: each begins where the one before ended. A lost one
-    therefore shows as a hole, also where the source itself leaves offsets out.
+    Consecutive segments touch: each begins where the previous one ended. A lost segment therefore
+    shows as a hole, even where the source itself leaves offsets out.
     """
 
     source_begin: int
@@ -44,11 +44,11 @@ class LandedOutOfOrder(Exception):
 
 
 class Gathering:
-    """The runs of one partition since they were last taken. Adjacent ones are one run.
+    """Run buffer: the runs of one partition since the last take(). Adjacent runs become one.
 
-    Begin it at the source offset of the ledger entry that this carrier goes on from. Where there
-    was no entry before (a virgin partition) begin it at 0, whatever the first offset carried is:
-    nothing below was ever carried, and so the map is complete from the start.
+    Start the buffer at the source offset of the ledger entry that this carrier continues from. For
+    a virgin partition, which had no entry before, start it at 0, whatever the first carried offset
+    is. Nothing below was ever carried, so the map is complete from the start.
     """
 
     __slots__ = ("_open", "_open_end", "_runs", "_source_begin", "_source_end", "_target_end")
@@ -57,17 +57,20 @@ class Gathering:
         self._source_begin = self._source_end = source_begin
         self._target_end = 0
         self._runs: list[Run] = []
-        # The run that the next batch may still lengthen: where it began, where it ends so far.
+        # The run that the next batch may still lengthen: its begin, and its source end so far.
         self._open: tuple[int, int] | None = None
         self._open_end = -1
 
     @property
     def source_end(self) -> int:
-        """Every source offset below this is told or gathered here."""
+        """Source offset below which everything is published or buffered here."""
         return self._source_end
 
     def land(self, source_offset: int, target_offset: int, records: int) -> None:
-        """One acknowledged batch: its first record's offset on both sides, and its records."""
+        """Adds one acknowledged batch: its first record's offset on both sides, and its records.
+
+        Raises LandedOutOfOrder.
+        """
         if source_offset < self._source_end or target_offset < self._target_end:
             raise LandedOutOfOrder(
                 f"source offset {source_offset} landed at {target_offset}, behind source offset "
@@ -80,17 +83,20 @@ class Gathering:
         self._target_end = target_offset + records
 
     def land_all(self, target_offset: int, spans: Iterable[tuple[int, int]]) -> None:
-        """One acknowledged parcel of merged batches: its (source offset, records) spans."""
+        """Adds one acknowledged outgoing batch that was merged: its (source offset, records) spans.
+
+        Raises LandedOutOfOrder.
+        """
         for source_offset, records in spans:
             self.land(source_offset, target_offset, records)
             target_offset += records
 
     def pass_over(self, source_end: int) -> None:
-        """Nothing more will land from below this source offset: what was there is left out."""
+        """Marks everything below source_end as done: what has not landed from there is left out."""
         self._source_end = max(self._source_end, source_end)
 
     def take(self) -> list[Stretch]:
-        """What was gathered since the last call, in stretches fit for one message each."""
+        """Returns the runs since the last call, in segments that fit into one message each."""
         if self._source_end == self._source_begin:
             return []
         self._close()

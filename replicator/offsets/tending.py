@@ -1,7 +1,7 @@
-"""Joins the runs of routes into one region, and cuts them where that region's logs begin now.
+"""Maintenance of a region's offset maps: joins them, and trims them where its logs begin now.
 
-The same for that region's own Redis and for copies of the runs in other regions': only whoever is
-at home knows where its logs begin.
+The same for that region's own Redis and for the copies of its runs in other regions. Only the
+region itself knows where its logs begin.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replicator.topics.admin import Admin
 
 
 class Tended(NamedTuple):
-    """One partition's map, joined and cut: what it misses; or why it could not be joined."""
+    """Result for one partition's map: the offsets it misses, or why it could not be joined."""
 
     key: RunsKey
     missing: Spans
@@ -27,23 +27,24 @@ class Tended(NamedTuple):
 
 
 class Tending:
-    """Of the maps of one target region. Blocking."""
+    """Maintains the maps of one target region. Blocking."""
 
     def __init__(self, region: Region) -> None:
         self._admin = Admin(f"{region.name} aggregate", region.aggregate)
 
     def tend(self, store: OffsetStore) -> list[Tended]:
-        """Tends every map of a route into the region, in whichever Redis the store is.
+        """Maintains every map of a route into the region, in the Redis of this store.
 
-        Raises AdminError, StoreUnreachable, or UnknownVersion or BrokenPiece of what is there.
+        Raises AdminError or StoreUnreachable; UnknownVersion or BrokenPiece for what is stored
+        there.
         """
         keys = store.keys()
         starts = self._log_starts(keys)
-        # Without a log start (a topic that is gone) there is only joining to do.
+        # Without a log start (the topic is gone) there is nothing to trim.
         return [_tended(store, key, starts.get(key, 0)) for key in keys]
 
     def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
-        """Where the target's logs begin, of partitions whose topic is still the one mapped."""
+        """Returns the target's log starts, for partitions whose topic is still the mapped one."""
         ids = {topic.name: topic.topic_id for topic in self._admin.topics({k.topic for k in keys})}
         alive = [key for key in keys if _is_id(key.target_topic_id, ids.get(key.topic))]
         starts = self._admin.offsets({(key.topic, key.partition) for key in alive}, "earliest")

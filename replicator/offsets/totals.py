@@ -1,6 +1,6 @@
-"""Counts of one carrier since it began: records, bytes, restarts, losses, latencies; for metrics.
+"""Totals of one carrier since it started, for metrics: records, bytes, restarts, losses, latencies.
 
-They only grow while the carrier lives. A reader adds up what each of many carriers has come to.
+Totals only grow while the carrier lives. A reader adds up the totals of many carriers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LATENCY_BOUNDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
     *(30.0, 60.0, 300.0, 900.0, 3600.0),
 )
-"""Upper bounds of the histogram's buckets, in seconds; one more bucket has all above."""
+"""Upper bounds of the histogram's buckets, in seconds; a last bucket has all above."""
 
 NO_LATENCIES = (0,) * (len(LATENCY_BOUNDS) + 1)
 
@@ -23,11 +23,11 @@ class CarrierTotals:
     """Totals of a carrier.
 
     Args:
-        restarts: how often it began anew from the ledger.
+        restarts: how often the carrier began anew from the ledger.
         losses: how often it stopped a partition because records are lost or in doubt.
         latencies: records by the bucket of their latency, from readable at the source to
             acknowledged by the target.
-        latency_seconds: sum over all these records.
+        latency_seconds: sum of the latencies of all these records.
         carried: (topic, partition, records, bytes) of each partition.
     """
 
@@ -39,17 +39,17 @@ class CarrierTotals:
 
 
 def bucket(seconds: float) -> int:
-    """The number of a latency's bucket."""
+    """Returns the index of a latency's bucket."""
     return bisect_left(LATENCY_BOUNDS, seconds)
 
 
 def packed(totals: CarrierTotals) -> str:
-    """Packs totals as JSON."""
+    """Returns totals as JSON."""
     return json.dumps(astuple(totals), separators=(",", ":"))
 
 
 def unpacked(text: str | bytes) -> CarrierTotals:
-    """Raises ValueError on what another Sluice wrote."""
+    """Returns totals from JSON; raises ValueError when they have another form."""
     try:
         restarts, losses, latencies, seconds, carried = json.loads(text)
         if len(latencies) != len(NO_LATENCIES):

@@ -1,11 +1,11 @@
-"""Whole numbers as bytes: seven bits to a byte, so that small ones take one (LEB128, unsigned)."""
+"""Unsigned varints (LEB128): seven bits to a byte, so that small numbers take one byte."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-# Below this many, a plain loop is faster than numpy's dozen calls.
+# Up to this many numbers or bytes, a plain loop is faster than numpy's dozen calls.
 LOOP_MAX = 96
 
 CUT = "the bytes end inside a number"
@@ -13,11 +13,11 @@ TOO_LONG = "a number does not fit in 63 bits"
 
 
 class BrokenVarints(ValueError):
-    """The bytes end inside a number, or a number does not fit: they are cut or not ours."""
+    """The bytes are cut or not ours, or a number does not fit: negative, or above 63 bits."""
 
 
 def packed(values: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
-    """The bytes of numbers that are 0 or more and below 2**63."""
+    """Returns the bytes of numbers from 0 to 2**63 - 1; raises BrokenVarints below 0."""
     if len(values) > LOOP_MAX:
         return _packed_at_once(np.asarray(values, dtype=np.int64))
     data = bytearray()
@@ -33,7 +33,7 @@ def packed(values: Sequence[int] | npt.NDArray[np.int64]) -> bytes:
 
 
 def unpacked(data: bytes | memoryview) -> npt.NDArray[np.int64]:
-    """The numbers of these bytes; raises BrokenVarints when they are cut."""
+    """Returns the numbers of these bytes; raises BrokenVarints when they are cut or not ours."""
     if len(data) <= LOOP_MAX:
         return np.array(_unpacked_one_by_one(data), dtype=np.int64)
     octets = np.frombuffer(data, dtype=np.uint8)

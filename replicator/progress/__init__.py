@@ -1,1 +1,1 @@
-"""What a group has read, as offsets of the sources, and what of an aggregate that is."""
+"""Progress of groups as source offsets, and the parts of an aggregate that a group has read."""

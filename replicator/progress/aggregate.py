@@ -1,9 +1,10 @@
-"""A group's progress, as offsets of the sources, and where in another aggregate it goes on.
+"""Progress of a group as source offsets, and its resume position in another aggregate.
 
-A committed offset is the next record to read. In an aggregate it means, for each source region, the
-first source offset whose record the group has not read: that vector is the group's progress, and it
-means the same in every aggregate, in whatever order records arrived there. Where something is not
-known every answer is lower than the truth: a group may read again, and skips nothing.
+A committed offset is the next record to read. In an aggregate it stands for one source offset per
+source region: the first one whose record the group has not read. This vector is the group's
+progress. It means the same in every aggregate, in whatever order records arrived there. Where
+something is not known, every answer is lower than the truth: a group may read again, and skips
+nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ NOTHING: Vector = MappingProxyType({})
 
 
 class Passed(NamedTuple):
-    """A ledger entry's offsets: everything before the one is in the aggregate before the other, and
-    what follows stands at or behind it."""
+    """Offsets of a ledger entry, which split the records of a source region.
+
+    Everything before source_offset is in the aggregate before target_offset. Everything that
+    follows stands at or behind target_offset.
+    """
 
     source_offset: int
     target_offset: int
@@ -32,11 +36,12 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one source region's records in a partition of an aggregate.
+    """Knowledge of one source region's records in a partition of an aggregate.
 
-    passed is None where the ledger has no entry, or could not be read. losses: how many an operator
-    accepted; after one, source offsets may stand for other records than before, and no vector
-    counts.
+    Args:
+        passed: None where the ledger has no entry, or could not be read.
+        losses: how many losses an operator accepted. After a loss, source offsets may stand for
+            other records than before, and no vector counts.
     """
 
     runs: OffsetMap
@@ -46,14 +51,14 @@ class Known:
 
     @property
     def reached(self) -> int | None:
-        """Everything before this source offset is in the aggregate; None: not known."""
+        """Source offset before which everything is in the aggregate; None: not known."""
         if self.passed is None and not self.runs.source_end:
             return None
         return max(self.runs.source_end, self.passed.source_offset if self.passed else 0)
 
     @property
     def is_untouched(self) -> bool:
-        """Nothing of this region has ever landed below where the ledger stands."""
+        """True when nothing of this region has ever landed below the ledger's position."""
         return (
             not len(self.runs)
             and self.runs.trimmed is None
@@ -64,10 +69,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One partition of a region's aggregate: by source region, what is known of its records.
+    """Partition of a region's aggregate: by source region, the knowledge of its records.
 
-    log_end was asked for before runs and ledger were read; None when it could not be. Runs that are
-    learned after the first question may not be seen: make another one.
+    log_end was asked for before runs and ledger were read; None when it could not be. Runs added
+    after the first call may be ignored: make another Aggregate.
     """
 
     known: Mapping[str, Known]
@@ -75,9 +80,9 @@ class Aggregate:
     _tails: dict[str, Spans] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def unread(self, region: str, committed: int) -> Place | None:
-        """The first source offset of a region that a group at `committed` has not read.
+        """Returns the first source offset of a region that a group at `committed` has not read.
 
-        None: nothing is known of what it has read.
+        None when nothing is known of the group's reading.
         """
         runs, passed = self.known[region].runs, self.known[region].passed
         found = runs.source_floor(committed)
@@ -100,38 +105,41 @@ class Aggregate:
         return found
 
     def first_unread(self, region: str, committed: int, read_before: int | None) -> Place | None:
-        """The same for a group that has read all before read_before, wherever it did.
+        """Returns the first unread source offset of a group that has read all before read_before.
 
-        It reads each region's records in their order, here and elsewhere, so what it has read of
-        one is all before the larger of the two.
+        The group may have read these anywhere. It reads each region's records in their order, here
+        and elsewhere, so it has read everything before the larger of the two offsets.
         """
         found = self.unread(region, committed)
         if read_before is None or (found and found.basis == "exact" and found.offset > read_before):
             return found
         beyond = self.place(region, read_before)
         if (found and found.basis == "exact") or (beyond and beyond.offset >= committed):
-            # Nothing that it has read here lies beyond what it had read before.
+            # The group has read nothing here beyond read_before.
             return Place(read_before, "exact")
         return Place(max(read_before, found.offset if found else 0), "floor")
 
     def place(self, region: str, source_offset: int) -> Place | None:
-        """From where to read, to meet every record of a region from source_offset on.
+        """Returns the offset to read from to meet all records of a region from source_offset on.
 
-        None: nothing is known.
+        None when nothing is known.
         """
         found = self._place(region, source_offset)
         older = self.known[region].numbering.begin(source_offset)
         if found is None or older is None or found.offset <= older:
             return found
-        # Records that the source has no more stand before those that have their offsets now.
+        # Records that the source no longer has stand before those that have their offsets now.
         return Place(older, "floor")
 
     def resume(self, vector: Vector) -> Place | None:
-        """From where to read on with this progress, skipping nothing; None: too little is known."""
+        """Returns the offset from which a group with this progress skips nothing.
+
+        None when too little is known.
+        """
         places = [self.place(region, unread) for region, unread in vector.items()]
         if not places or None in places:
             return None
-        # The lowest decides: where it is exact, the others being higher or floors changes nothing.
+        # The lowest decides: where it is exact, higher answers and floors change nothing.
         return min(filter(None, places), key=lambda place: (place.offset, place.basis == "floor"))
 
     def _place(self, region: str, source_offset: int) -> Place | None:
@@ -150,13 +158,14 @@ class Aggregate:
             return None
         place = max(floors)
         if is_beyond:
-            # Not mirrored yet, as far as was told: it can only stand where nobody else's does.
+            # Not mirrored yet, by the published runs: the record can only stand where no other
+            # region's does.
             place = self._first_untold(region, place)
         is_end = is_beyond and self.log_end is not None and place >= self.log_end
         return Place(place, "exact" if is_end else "floor")
 
     def _first_untold(self, region: str, at: int) -> int:
-        """The first offset from `at` on that no other region's record is known to stand at.
+        """Returns the first offset from `at` on where no other region's record is known to stand.
 
         `at` is not before the end of the region's own runs.
         """
@@ -165,7 +174,10 @@ class Aggregate:
         return self._tails[region].first_outside(at)
 
     def _tail(self, region: str) -> Spans:
-        """Where others' records stand behind a region's own: the longer it is idle, the more."""
+        """Returns the offsets of other regions' records behind a region's own runs.
+
+        The longer the region is idle, the more these are.
+        """
         tail = Spans()
         for name, known in self.known.items():
             if name != region:
@@ -177,9 +189,10 @@ class Aggregate:
 
 
 def vector_of(places: Mapping[str, Place]) -> dict[str, int]:
+    """Returns the offsets of the answers, by source region."""
     return {region: place.offset for region, place in places.items()}
 
 
 def basis_of(places: Mapping[str, Place]) -> Basis:
-    """Exact only where all of it is."""
+    """Returns "exact" only when every answer is exact."""
     return "exact" if all(place.basis == "exact" for place in places.values()) else "floor"

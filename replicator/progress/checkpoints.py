@@ -1,8 +1,8 @@
 """Offsets carried over by checkpoints: Uber's offset management, as its article describes it.
 
-A mirror notes now and then where a source offset landed. From a group's position in one aggregate
-the answer is a position in another that skips nothing; how much is read again depends on how close
-the checkpoints are. progress.py does the same on all runs: this is its lower bound.
+A mirror notes now and then where a source offset landed. A group's position in one aggregate then
+gives a position in another one that skips nothing. The closer the checkpoints, the less is read
+again. aggregate.py does the same on all runs; checkpoints are its lower bound.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Checkpoint(NamedTuple):
-    """The record at this source offset landed at this target offset."""
+    """Pair of offsets: the record at source_offset landed at target_offset."""
 
     source_offset: int
     target_offset: int
@@ -24,7 +24,9 @@ def carried_over(
     here: Mapping[str, Sequence[Checkpoint]],
     there: Mapping[str, Sequence[Checkpoint]],
 ) -> int | None:
-    """Where to read on in the other aggregate; None: from its beginning, too little is known.
+    """Returns the offset from which to read on in the other aggregate.
+
+    None when too little is known: read from its beginning.
 
     Args:
         position: the next offset that the group reads here.

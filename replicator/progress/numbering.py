@@ -1,9 +1,9 @@
-"""Whether two aggregates mean the same records by a source's offsets, and up to which one.
+"""Numbering of a source's records: up to which offset two aggregates mean the same ones.
 
-A source log that was cut gives the offsets behind the cut to other records. Each route stops there
-until an operator accepts the loss, so one aggregate may know them by the new numbers while another
-still holds the old ones. Nobody says why a loss was accepted: what only may have been such a cut
-counts as one, and costs reading again.
+A source log that was cut gives the offsets behind the cut to other records. Each route stops at the
+cut until an operator accepts the loss. One aggregate may therefore hold the new records under these
+offsets while another still holds the old ones. The reason for an accepted loss is recorded nowhere.
+A loss that only may have been such a cut counts as one, and costs reading again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from replicator.offsets.packed_map import Edge
 
 
 class Cut(NamedTuple):
-    """From source_offset on other records were meant, told under one more accepted loss.
+    """Cut of a source log: from source_offset on, other records have the offsets.
 
-    is_exact: else it may have been anywhere below, and retention took the rest.
-    is_accepted: else the route stands still, and what it told is from before the cut.
+    Runs behind a cut are published under one more accepted loss.
+
+    Args:
+        is_exact: False when the cut may have been anywhere below, and retention took the rest.
+        is_accepted: False while the route stands still, with runs from before the cut only.
     """
 
     source_offset: int
@@ -31,10 +34,11 @@ class Cut(NamedTuple):
 
     @property
     def floor(self) -> int:
+        """Lowest source offset at which the cut may have been."""
         return self.source_offset if self.is_exact else 0
 
     def may_be(self, other: Cut) -> bool:
-        """Whether nothing tells the two apart."""
+        """Returns True when nothing tells the two cuts apart."""
         if not (self.is_accepted and other.is_accepted) or (self.is_exact and other.is_exact):
             return self == other
         exact, other = (self, other) if self.is_exact else (other, self)
@@ -48,15 +52,15 @@ UNKNOWN = Cut(0, is_exact=False)
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """What is known of a source's offsets in one partition of an aggregate.
+    """Knowledge of a source's offsets in one partition of an aggregate.
 
     Args:
         topic: the source topic's id (hex); None: not known.
         cuts: oldest first.
-        ghosts_end: records of before a cut, that the source has no more, go up to this source
-            offset in the aggregate; 0: none.
+        ghosts_end: source offset up to which the aggregate holds records from before a cut, which
+            the source no longer has; 0: none.
         edges: where those records may begin: behind everything from below a source offset, and
-            before what has that offset now.
+            before the record that has that offset now.
     """
 
     topic: str | None = None
@@ -65,17 +69,19 @@ class Numbering:
     edges: tuple[Edge, ...] = ()
 
     def begin(self, source_offset: int) -> int | None:
-        """From this target offset on there may be older records with such a source offset; None:
-        there are none."""
+        """Returns the target offset from which older records with such a source offset may stand.
+
+        None when there are none.
+        """
         return min(
             (edge.target_offset for edge in self.edges if source_offset <= edge.source_offset),
             default=None,
         )
 
     def agrees_below(self, other: Numbering) -> int | None:
-        """Below this source offset both mean the same records; None: everywhere.
+        """Returns the source offset below which both mean the same records; None: everywhere.
 
-        What a group has read by this one's numbers counts for no more in the other one.
+        In the other aggregate, progress by this numbering counts only up to that offset.
         """
         if None not in (self.topic, other.topic) and self.topic != other.topic:
             return 0
@@ -83,13 +89,13 @@ class Numbering:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0].may_be(pair[1]), pairs))
         differing = [cut.floor for cut in (*self.cuts[shared:], *other.cuts[shared:])]
         if other.ghosts_end > self.ghosts_end:
-            # It has some that this one never had.
+            # The other aggregate holds former records that this one never had.
             differing += [cut.floor for cut in other.cuts]
         return min(differing, default=None)
 
 
 PLAIN = Numbering()
-"""Nothing is known against it."""
+"""Numbering with nothing known against it."""
 
 
 def numbering(
@@ -100,12 +106,14 @@ def numbering(
     losses: int = 0,
     parked_at: int | None = None,
 ) -> Numbering:
-    """By what was told under so many losses each, and by the ledger.
+    """Returns the numbering by the maps of each number of losses, and by the ledger.
 
     Args:
-        whole: what holds after all losses.
-        losses: as many were accepted, by the ledger.
-        parked_at: the source's log was found to be cut here, and nobody has accepted that.
+        maps: losses -> the runs published under them.
+        whole: the map that holds after all losses.
+        topic: the source topic's id (hex); None: not known.
+        losses: how many losses were accepted, by the ledger.
+        parked_at: where the source's log was found to be cut, which nobody has accepted yet.
     """
     cuts: list[Cut] = []
     anew: list[int] = []
@@ -113,12 +121,12 @@ def numbering(
     for number, offset_map in sorted(maps.items()):
         cut = _begin(offset_map)
         is_first = number == min(maps)
-        # Losses that are no cut go on behind everything that was told.
+        # After a loss that is no cut, runs go on behind all that were published before.
         if number and not (is_first and cut == Cut(0)):
             if is_first or not cut.is_exact or cut.source_offset < told_end:
                 cuts.append(cut)
         elif number:
-            # Another topic under this name was mirrored before.
+            # Another topic of this name was mirrored before.
             anew.append(0)
         if told_end > cut.floor:
             ghosts_end = max(ghosts_end, _runs_end(maps, below=number))
@@ -152,7 +160,7 @@ def _runs_end(maps: Mapping[int, OffsetMap], *, below: int) -> int:
 
 
 def _target_before(whole: OffsetMap, source_offset: int) -> int:
-    """One past the last record from below a source offset, where its aggregate has it."""
+    """Returns the target offset behind the last record from below a source offset; 0: unknown."""
     piece = whole.piece()
     after = bisect_left(piece.sources, source_offset)
     if after:

@@ -1,8 +1,8 @@
-"""Which records of an aggregate a group has read already, in whatever region it read them.
+"""Records of an aggregate that a group has read already, in whatever region it read them.
 
-From its resume position on a group meets records again that it read elsewhere, and goes on to meet
-them: a region holds its own newest records before the others do. What lies below the group's
-vector was read.
+From its resume position on, a group meets records again that it read elsewhere. It goes on to meet
+them, because a region holds its own newest records before the others do. Records below the group's
+vector were read.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from replicator.progress.aggregate import Aggregate, Vector
 
 
 class Standing(Enum):
-    """Of a record, for a group with a vector."""
+    """State of a record for a group with a vector."""
 
     READ = "read"
     UNREAD = "unread"
     UNTOLD = "untold"
-    """The run it lies in is not known, and it may be either: ask again when more runs are told."""
+    """Not known, as the record's run is not published yet: ask again when more runs are known."""
 
 
 def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
-    """Whether a group has read the record at an offset of an aggregate's partition, by its runs.
+    """Returns the state of the record at an offset of an aggregate's partition, by its runs.
 
-    Runs of several regions claim an offset where an aggregate lost its end, and grew again: which
-    of them is right nobody knows, and the record counts as unread.
+    Runs of several regions claim an offset where an aggregate lost its end and grew again. Nobody
+    knows which of them is right, and the record counts as unread.
 
     Args:
-        vector: of every source region, the first source offset that the group has not read; 0
-            where none is named.
+        vector: of every source region, the first source offset that the group has not read; 0 where
+            none is named.
     """
     found = origins(aggregate, offset)
     if not found:
@@ -39,24 +39,26 @@ def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
 
 
 def origins(aggregate: Aggregate, offset: int) -> list[tuple[str, int]]:
-    """The source region and offset of the record that stands at an offset, by every region's runs;
-    none where no run says."""
+    """Returns the (source region, source offset) that runs claim for the record at an offset.
+
+    Empty where no run has the offset; several where runs of several regions claim it.
+    """
     claims = ((region, known.runs.source_of(offset)) for region, known in aggregate.known.items())
     return [(region, source) for region, source in claims if source is not None]
 
 
 def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:
-    """Whether everything from an offset on is unread, whichever region it comes from."""
+    """Returns True when everything from an offset on is unread, whichever region it comes from."""
     return all(
         _has_passed(aggregate, region, offset, vector.get(region, 0)) for region in aggregate.known
     )
 
 
 def _has_passed(aggregate: Aggregate, region: str, offset: int, unread: int) -> bool:
-    """Whether all records of a region from below `unread` stand before an offset."""
+    """Returns True when all records of a region from below `unread` stand before an offset."""
     place = aggregate.unread(region, offset)
     if place is None or place.offset >= unread:
         return place is not None
-    # A source that ends in markers leaves offsets out: nothing more will come of those.
+    # A source that ends in markers leaves offsets out: no record will come of those.
     runs = aggregate.known[region].runs
     return runs.knows(place.offset, unread) and not runs.records_between(offset, unread)

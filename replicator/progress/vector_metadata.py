@@ -1,7 +1,7 @@
-"""A group's vector as the metadata of its commit: it stands and goes with the offset.
+"""Vector of a group as the metadata of its commit: it comes and goes with the offset.
 
-A client that commits by itself leaves it out, which is right: from that offset on it has read
-whatever it met. `replicator.resume` writes it with every commit.
+A client that commits by itself leaves the vector out. That is right: from that offset on it has
+read all that it met. `replicator.resume` writes the vector with every commit.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Mapping
 
 VERSION = 1
 BYTES_MAX = 4000
-"""Under the broker's offset.metadata.max.bytes (4096)."""
+"""Largest text in bytes, below the broker's offset.metadata.max.bytes (4096)."""
 
 
 def encode(vector: Mapping[str, int]) -> str:
-    """Raises ValueError when it is more than a broker takes: hundreds of regions."""
+    """Returns the metadata of a vector.
+
+    Raises ValueError when a broker would not take it, as with hundreds of regions.
+    """
     text = json.dumps({"sluice": VERSION, "vector": dict(vector)}, separators=(",", ":"))
     if len(text) > BYTES_MAX:
         raise ValueError(
@@ -25,9 +28,12 @@ def encode(vector: Mapping[str, int]) -> str:
 
 
 def decode(metadata: str) -> dict[str, int]:
-    """Nothing where the metadata is somebody else's, or of a version to come."""
+    """Returns the vector of a commit's metadata.
+
+    Empty where the metadata is foreign, or of a later version.
+    """
     try:
-        # librdkafka sends the end of its C string as well.
+        # librdkafka also sends the terminating NUL of its C string.
         found = json.loads(metadata.removesuffix("\0"))
     except ValueError:
         return {}

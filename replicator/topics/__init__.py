@@ -1,1 +1,1 @@
-"""Which topics are mirrored, with which configs, and how a cluster is brought there."""
+"""Topics of a target: the plan of what is mirrored, with which configs, and the admin client."""

@@ -1,4 +1,4 @@
-"""One Kafka cluster asked and changed through its admin interface (confluent_kafka)."""
+"""Admin client of one Kafka cluster (confluent_kafka): topics, configs and log offsets."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -35,33 +35,33 @@ from replicator.topics.admin_error import (
 from replicator.topics.topic_configs import Configs
 from replicator.topics.topic_plan import Action, Alter, Create, Grow, Topic
 
-# Another driver, or an operator, was quicker; the next plan sees it.
+# Another driver, or an operator, was quicker; the next plan sees the result.
 ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one action; error is None when it is done."""
+    """Result of one action; error is None when it is done."""
 
     action: Action
     error: AdminError | None
 
 
 class Admin(AdminConnection):
-    """What is asked about topics and logs, and what is done to them.
+    """Asks a cluster about its topics and logs, and changes its topics.
 
     Committed offsets are not read here: librdkafka 2.16's ListConsumerGroupOffsets ends the whole
     process when a group's coordinator has just moved (confluentinc/librdkafka#5040).
     """
 
     def cluster_id(self) -> str:
-        """What the cluster calls itself: two addresses of one cluster show by it."""
+        """Returns the cluster's id, by which two addresses of one cluster can be recognized."""
         client = self.client()
         answer: Any = client.describe_cluster(request_timeout=self.timeout_seconds)
         return str(self.wait(answer, "describing the cluster").cluster_id)
 
     def topics(self, names: Iterable[str] | None = None) -> list[Topic]:
-        """Descriptions with configs, sorted by name; of all topics unless named.
+        """Returns descriptions with configs, sorted by name; of all topics unless some are named.
 
         Named topics that do not exist are left out, never created.
         """
@@ -93,9 +93,9 @@ class Admin(AdminConnection):
         ]
 
     def apply(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Does all of them, in parallel by kind; one that fails keeps no other from being done.
+        """Does all actions, in parallel by kind; a failed one keeps no other from being done.
 
-        Raises only Unreachable: what was asked before it may have been done.
+        Raises only Unreachable; earlier actions may have been done by then.
         """
         client = self.client()
         asked: list[tuple[Action, Future[Any]]] = []
@@ -115,10 +115,12 @@ class Admin(AdminConnection):
     def offsets(
         self, partitions: Collection[tuple[str, int]], which: Literal["earliest", "latest"] | int
     ) -> dict[tuple[str, int], int]:
-        """Log start, or the end of what read_committed consumers may read (last stable offset), or
-        the first record of a time (ms) or later, -1 where there is none.
+        """Returns an offset of each partition; partitions without an answer are left out.
 
-        Partitions without an answer are left out.
+        Args:
+            which: "earliest" is the log start; "latest" is the end of what read_committed consumers
+                may read (last stable offset); a number is a time (ms), for the first record of that
+                time or later, or -1 where there is none.
         """
         if not partitions:
             return {}
@@ -211,7 +213,7 @@ class Admin(AdminConnection):
 
 
 def describe(action: Action) -> str:
-    """An action in words, for errors and logs."""
+    """Returns an action in words, for errors and logs."""
     match action:
         case Create(topic, partitions):
             return f"creating topic {topic!r} with {partitions} partitions"
@@ -222,7 +224,7 @@ def describe(action: Action) -> str:
 
 
 def configs_of(entries: Mapping[str, ConfigEntry]) -> Configs:
-    """Kafka's answer as values in effect, and which of them somebody set."""
+    """Returns Kafka's answer as values in effect, with the names of those that somebody set."""
     known = {name: entry for name, entry in entries.items() if entry.value is not None}
     default = ConfigSource.DEFAULT_CONFIG.value
     return Configs(
@@ -232,12 +234,13 @@ def configs_of(entries: Mapping[str, ConfigEntry]) -> Configs:
 
 
 def source_of(entry: ConfigEntry) -> int:
+    """Returns the number of an entry's ConfigSource, which confluent_kafka gives in either form."""
     source = entry.source
     return source.value if isinstance(source, ConfigSource) else int(source)
 
 
 def uuid_of(topic_id: Any) -> UUID:
-    """confluent_kafka's Uuid (two signed halves) as Python's."""
+    """Converts confluent_kafka's Uuid (two signed halves) to Python's."""
     mask = (1 << 64) - 1
     most = topic_id.get_most_significant_bits() & mask
     return UUID(int=most << 64 | topic_id.get_least_significant_bits() & mask)

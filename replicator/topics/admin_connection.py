@@ -1,4 +1,4 @@
-"""An admin client of one Kafka cluster that says why it gets no answer (confluent_kafka)."""
+"""Connection of an admin client to one Kafka cluster (confluent_kafka), and why it fails."""
 
 import time
 from collections.abc import Mapping
@@ -26,11 +26,14 @@ Result = TypeVar("Result")
 
 
 class AdminConnection:
-    """Connects when first asked. Every call raises AdminError within about timeout_seconds; where
-    it has to ask a second time (list_offsets), within three times that."""
+    """Connection to one cluster, made when first asked.
+
+    Every call raises AdminError within about timeout_seconds. list_offsets, which may have to ask a
+    second time, raises it within three times that.
+    """
 
     def __init__(self, name: str, cluster: KafkaCluster, timeout_seconds: float = 15.0) -> None:
-        """`name` is for people: "west regional"."""
+        """Takes a name for people, such as "west regional"."""
         self.name = name
         self.cluster = cluster
         self.timeout_seconds = timeout_seconds
@@ -38,10 +41,10 @@ class AdminConnection:
         self._known_client: AdminClient | None = None
 
     def client(self) -> AdminClient:
-        """The client, once a broker has answered; librdkafka alone would hide why none does.
+        """Returns the client once a broker has answered; librdkafka alone would hide why none does.
 
-        To be held until what it is asked is answered: it ends with the last who holds it, and may
-        be replaced meanwhile.
+        Hold the client until its requests are answered: it ends when nobody holds it, and may be
+        replaced meanwhile.
         """
         known = self._known_client  # another thread may forget it
         if known is not None:
@@ -76,7 +79,7 @@ class AdminConnection:
             "bootstrap.servers": self.cluster.bootstrap_servers,
             "client.id": "sluice-admin",
             "error_cb": self._complain,
-            # Its messages come through error_cb, and are shown once, in our words.
+            # librdkafka's messages come through error_cb, and are shown once, in our words.
             "log_level": 0,
             "socket.timeout.ms": round(self.timeout_seconds * 1000),
             "reconnect.backoff.max.ms": 1000,
@@ -84,16 +87,16 @@ class AdminConnection:
         }
 
     def _complain(self, error: KafkaError) -> None:
-        # "All brokers down" only repeats what the error before it explained.
+        # "All brokers down" adds nothing to the error before it.
         if self._complaint is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._complaint = error
 
     def list_offsets(
         self, asked: Mapping[TopicPartition, OffsetSpec], isolation: IsolationLevel
     ) -> dict[TopicPartition, int | AdminError]:
-        """ListOffsets: what each partition answers, which may be a refusal.
+        """Returns each partition's answer to ListOffsets, which may be a refusal.
 
-        Partitions may differ in what is asked.
+        Each partition may ask for another kind of offset.
         """
         client = self.client()
         found = self._list_offsets(client, asked, isolation)
@@ -125,14 +128,16 @@ class AdminConnection:
     def wait(
         self, answer: "Future[Result]", doing: str, forgiven: frozenset[int] = frozenset()
     ) -> Any:
-        """The answer; None for a refusal that is forgiven.
+        """Returns the answer; None for a refusal that is forgiven.
 
         Args:
             doing: what was asked, for the error.
             forgiven: KafkaError codes.
+
+        Raises AdminError.
         """
         try:
-            # librdkafka ends it by its own timeout; this one is for a librdkafka that hangs.
+            # librdkafka's own timeout comes first; this one is for a librdkafka that hangs.
             return answer.result(self.timeout_seconds + 10)
         except KafkaException as failure:
             error = kafka_error(failure)
@@ -143,8 +148,11 @@ class AdminConnection:
             raise Unreachable(self.name, f"{doing}: no answer at all") from None
 
     def translated(self, error: KafkaError, doing: str) -> AdminError:
-        """What it means. Where a broker did not let us in the next question has a new client, which
-        reads password and certificates anew: these may have been changed."""
+        """Returns the AdminError for a KafkaError.
+
+        After a refused login, the next question gets a new client. That client reads password and
+        certificates anew, as these may have been changed.
+        """
         known = self._known_client
         if known is not None:
             error = self._explained(error, known)
@@ -153,8 +161,11 @@ class AdminConnection:
         return translated(error, doing, self.name, self.cluster, self._complaint)
 
     def _explained(self, error: KafkaError, client: AdminClient) -> KafkaError:
-        """Who is not let in any more only sees that no answer comes: librdkafka tells why by
-        itself."""
+        """Returns the login error behind a missing answer, where librdkafka reported one.
+
+        A client that is not let in any more only sees that no answer comes. librdkafka reports the
+        reason separately.
+        """
         if error.code() not in LOST:
             return error
         client.poll(0.1)  # calls _complain

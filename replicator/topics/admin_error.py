@@ -1,12 +1,12 @@
-"""What a cluster's refusal means, and how to mend it.
+"""Errors of a cluster that did not do what was asked, with how to mend them.
 
-AdminError                  names the cluster, and the mend
-|- Unreachable              no broker answered in time
-|  |- NotLetIn              TLS, user or password were refused, or their files cannot be read
-|- NotAuthorized            let in, but without the right that is named
-|- UnknownTopic             the topic is not there (any more)
-|- Refused                  anything else the cluster said no to
-   |- Outdated              by what the client knew of the leaders; a new client looks again
+AdminError                  names the cluster, and the mend.
+|- Unreachable              no broker answered in time.
+|  |- NotLetIn              TLS, user or password were refused, or their files cannot be read.
+|- NotAuthorized            let in, but without the right that is named.
+|- UnknownTopic             the topic is not there (any more).
+|- Refused                  anything else that the cluster refused.
+   |- Outdated              the client had outdated leaders; a new client looks again.
 """
 
 from confluent_kafka import KafkaError, KafkaException
@@ -16,7 +16,7 @@ from replicator.config.topology import KafkaCluster
 LOST = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
-        -137,  # _DESTROY_BROKER, which the published types lack: the broker left the cluster
+        -137,  # _DESTROY_BROKER, missing in the published types: the broker left the cluster
         KafkaError._RESOLVE,
         KafkaError._TIMED_OUT,
         KafkaError._TIMED_OUT_QUEUE,
@@ -39,17 +39,17 @@ NOT_AUTHORIZED = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
     }
 )
-UNKNOWN_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, 100})  # 100: by its id
-# librdkafka's admin client (2.16) goes on asking a former leader, or with a former epoch, and takes
-# what had no leader or was not there when it looked as lasting, for as long as it keeps what it
-# knows of the topic, which is for minutes.
+UNKNOWN_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, 100})  # 100: UNKNOWN_TOPIC_ID
+# librdkafka's admin client (2.16) keeps what it knows of a topic for minutes. Meanwhile it goes on
+# asking a former leader, or with a former epoch. Partitions that had no leader, or were not there,
+# when it looked stay so for it.
 OUTDATED = frozenset(
     {
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError._NOENT,  # no partition that it was asked for had a leader
+        KafkaError._NOENT,  # none of the partitions asked for had a leader
         KafkaError._UNKNOWN_PARTITION,
     }
 )
@@ -68,8 +68,10 @@ class Unreachable(AdminError):
 
 
 class NotLetIn(Unreachable):
-    """TLS, user or password were refused, or their files cannot be read. Mend the cluster's
-    security settings."""
+    """TLS, user or password were refused, or their files cannot be read.
+
+    Mend the cluster's security settings.
+    """
 
 
 class NotAuthorized(AdminError):
@@ -81,16 +83,15 @@ class UnknownTopic(AdminError):
 
 
 class Refused(AdminError):
-    """The cluster said no. Read why."""
+    """The cluster refused for another reason. Read its text."""
 
 
 class Outdated(Refused):
-    """By what the client knew of the leaders, of whom it knew none or former ones. Ask with a new
-    one."""
+    """The client knew no leader of the partition, or a former one. Ask with a new client."""
 
 
 def kafka_error(failure: KafkaException) -> KafkaError:
-    """The error inside; librdkafka always puts one there."""
+    """Returns the KafkaError inside; librdkafka always puts one there."""
     inside = failure.args[0]
     return inside if isinstance(inside, KafkaError) else KafkaError(KafkaError._FAIL, str(inside))
 
@@ -98,7 +99,13 @@ def kafka_error(failure: KafkaException) -> KafkaError:
 def translated(
     error: KafkaError, doing: str, name: str, cluster: KafkaCluster, complaint: KafkaError | None
 ) -> AdminError:
-    """`complaint`: what librdkafka last said by itself, often more telling than the error."""
+    """Returns the AdminError for a KafkaError.
+
+    Args:
+        doing: what was asked, for the text.
+        name: the cluster's name, for the text.
+        complaint: librdkafka's last message of its own, often more telling than the error.
+    """
     code = error.code()
     if code in NOT_LET_IN:
         return NotLetIn(name, f"{doing}: {refusal(error, cluster)}")
@@ -119,6 +126,7 @@ def translated(
 
 
 def refusal(error: KafkaError, cluster: KafkaCluster) -> str:
+    """Returns the text of a refused login, with how to mend it."""
     security = cluster.security
     if error.code() == KafkaError._SSL:
         return f"TLS failed ({error.str()}); check ca_file, and the names in the certificate"

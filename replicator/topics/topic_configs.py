@@ -1,27 +1,27 @@
-"""Which configs a mirrored topic has on the target, from those it has at its sources.
+"""Configs of a mirrored topic on the target, derived from its configs at the sources.
 
-A config is carried over when some source sets it (on the topic or on its brokers); the values
-compared are those in effect at each source. Where sources disagree, the rule is: the value that
-keeps more, or accepts more, wins, so that no region's records vanish on the target sooner than
-at home.
+A config is carried over when some source sets it (on the topic or on its brokers). The values
+compared are those in effect at each source. Where sources disagree, the value that keeps more, or
+accepts more, wins. No region's records then vanish on the target sooner than at home.
 
 - LARGEST: the largest number; -1 means without limit for retention.
 - SUM (retention.bytes): a target partition holds the records of all its sources together.
-- POLICIES (cleanup.policy): what all sources do. Nothing in common (one compacts, one deletes):
-  "delete" with unlimited retention, that is neither, until the sources agree.
+- POLICIES (cleanup.policy): the policies common to all sources. With none in common (one compacts,
+  one deletes): "delete" with unlimited retention, which does neither, until the sources agree.
 - FIRST: everything else, from the source region that sorts first.
 
-Always: compression.type=producer, or the brokers would open every batch and compress it again.
-On topics created here: message.timestamp.type=CreateTime, whatever the brokers' default,
+compression.type=producer is always set, or the brokers would open every batch and compress it
+again. Topics created here get message.timestamp.type=CreateTime, whatever the brokers' default,
 because records keep the timestamps they have at the source.
 
-About retention and old timestamps: retention.ms counts from a record's timestamp, not from its
-arrival. Records already older than the target's retention.ms when they are mirrored (say, a
-first copy of a source that keeps longer) are deleted there with their segment at a retention
-check soon after it is rolled: mirrored, then gone. So leave retention.ms in synced_configs;
+Retention and old timestamps: retention.ms counts from a record's timestamp, not from its arrival. A
+record may already be older than the target's retention.ms when it is mirrored, for example in a
+first copy of a source that keeps longer. It is then deleted with its segment at a retention check
+soon after the segment is rolled: mirrored, then gone. So leave retention.ms in synced_configs;
 where the target is to keep longer, take it out and set it there.
+
 message.timestamp.before.max.ms and .after.max.ms are carried over because the target would
-otherwise refuse (error 32) what the source once accepted.
+otherwise refuse (error 32) records that the source once accepted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ AT_CREATION = {**ALWAYS, "message.timestamp.type": "CreateTime"}
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """A topic's configs: values in effect, and which of them differ from Kafka's own default."""
+    """Configs of a topic: values in effect, and names of those that differ from Kafka's default."""
 
     values: Mapping[str, str]
     changed: frozenset[str] = frozenset()
@@ -62,13 +62,13 @@ class Configs:
         return policies(self.values.get("cleanup.policy", "delete"))
 
     def number(self, name: str) -> Decimal | None:
-        """None where the config is unknown or no number."""
+        """Returns a config as a number; None where it is unknown or no number."""
         return number(name, self.values.get(name))
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the sources ask of the target topic."""
+    """Configs that the sources require of the target topic."""
 
     configs: Mapping[str, str]
     disagreed: tuple[str, ...] = ()
@@ -76,7 +76,12 @@ class Wanted:
 
 
 def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
-    """The synced configs of a target topic; sources in the order of their region's name."""
+    """Returns the synced configs of a target topic.
+
+    Args:
+        sources: the topic's configs, in the order of the source regions' names.
+        synced: names of the configs that are carried over.
+    """
     configs: dict[str, str] = {}
     disagreed = []
     for name in sorted(synced):
@@ -87,13 +92,13 @@ def wanted(sources: Sequence[Configs], synced: Sequence[str]) -> Wanted:
         if len({canonical(name, value) for value in values}) > 1:
             disagreed.append(name)
     if "cleanup.policy" in disagreed and not common_policies(sources):
-        # Only these two can remove records under "delete"; a value synced above gives way.
+        # Only these two can remove records under "delete"; they replace values synced above.
         configs |= dict.fromkeys(RETENTION, "-1")
     return Wanted(configs, tuple(disagreed))
 
 
 def resolved(name: str, values: Sequence[str]) -> str:
-    """One value for the target by the rules above; values are not empty."""
+    """Returns one value for the target by the rules above; values are not empty."""
     if name == "cleanup.policy":
         common = frozenset.intersection(*map(policies, values))
         return ",".join(sorted(common)) or "delete"
@@ -106,25 +111,28 @@ def resolved(name: str, values: Sequence[str]) -> str:
 
 
 def total(values: Sequence[str]) -> str:
+    """Returns the sum of retention.bytes; "-1" when one of them is unlimited, 0 or no number."""
     sizes = [number("retention.bytes", value) or UNLIMITED for value in values]
     return "-1" if UNLIMITED in sizes else str(int(sum(sizes)))
 
 
 def common_policies(sources: Sequence[Configs]) -> frozenset[str]:
+    """Returns the cleanup policies that all sources have."""
     return frozenset.intersection(*(source.policies for source in sources))
 
 
 def policies(value: str) -> frozenset[str]:
-    """{"compact", "delete"}, one of them, or none."""
+    """Returns the policies of a cleanup.policy value: "compact", "delete", both, or none."""
     return frozenset(word.strip() for word in value.split(",") if word.strip())
 
 
 def canonical(name: str, value: str) -> str:
-    """Two spellings of one value are one: "delete,compact" is "compact,delete"."""
+    """Returns one spelling of a value: "delete,compact" becomes "compact,delete"."""
     return ",".join(sorted(policies(value))) if name == "cleanup.policy" else value
 
 
 def number(name: str, value: str | None) -> Decimal | None:
+    """Returns a config's value as a number, with -1 as infinite for retention; None for none."""
     try:
         size = Decimal(value) if value is not None else None
     except InvalidOperation:
@@ -133,7 +141,7 @@ def number(name: str, value: str | None) -> Decimal | None:
 
 
 def to_change(wanted_configs: Mapping[str, str], target: Configs) -> dict[str, str]:
-    """Those wanted values which the target does not have in effect."""
+    """Returns the wanted values that the target does not have in effect."""
     return {
         name: value
         for name, value in wanted_configs.items()

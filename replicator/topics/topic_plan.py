@@ -1,8 +1,8 @@
-"""Which topics are mirrored into a target, what has to be made there first, what is the matter.
+"""Topic plan of a target: the topics to mirror, the actions needed first, and the state of each.
 
-Pure: from what the clusters said and the [topics] settings, plan() gives a TopicPlan. Nothing
-is ever shrunk or deleted, and nothing not described is guessed: only partitions that exist at
-both ends are carried, so the plan is asked for again once its actions are done.
+Pure: plan() makes a TopicPlan of the clusters' descriptions and the [topics] settings. Nothing is
+ever shrunk or deleted, and nothing undescribed is guessed. Only partitions that exist at both ends
+are carried, so the plan is made again once its actions are done.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ OWN_PREFIX = "sluice."
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as its cluster describes it."""
+    """Topic as its cluster describes it."""
 
     name: str
     topic_id: UUID
@@ -42,18 +42,18 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Create:
-    """Make the topic on the target."""
+    """Action: create the topic on the target."""
 
     topic: str
     partitions: int
     configs: tuple[tuple[str, str], ...]
     replication_factor: int
-    """-1: the target cluster's own default."""
+    """Replication factor; -1 is the target cluster's own default."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Grow:
-    """Give the target's topic more partitions."""
+    """Action: give the target's topic more partitions."""
 
     topic: str
     to: int
@@ -61,7 +61,7 @@ class Grow:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Alter:
-    """Change these configs of the target's topic, and no others."""
+    """Action: change these configs of the target's topic, and no others."""
 
     topic: str
     configs: tuple[tuple[str, str], ...]
@@ -71,7 +71,7 @@ Action = Create | Grow | Alter
 
 
 class State(StrEnum):
-    """What can be said of a topic; STOPPING ones keep it from being carried."""
+    """State of a topic; a state in STOPPING keeps the topic from being carried."""
 
     MIRRORED = "mirrored"
     DENIED = "denied"
@@ -91,7 +91,7 @@ STOPPING = frozenset({State.DENIED, State.COMPACT_MANY_SOURCES, State.LOG_APPEND
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One state of a topic, with what it means and how to mend it."""
+    """State of a topic, with its meaning and how to mend it."""
 
     state: State
     text: str
@@ -99,7 +99,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """A topic of some source, as seen from the target."""
+    """Status of a source topic, as seen from the target."""
 
     topic: str
     routes: tuple[Route, ...]
@@ -116,7 +116,7 @@ class TopicStatus:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Carried:
-    """A topic of a route that can be carried now: partitions 0..partitions-1."""
+    """Topic of a route that can be carried now: partitions 0..partitions-1."""
 
     route: Route
     topic: str
@@ -127,13 +127,14 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """What to do on the target, and what is carried meanwhile."""
+    """Actions to take on the target, and the topics that are carried meanwhile."""
 
     actions: tuple[Action, ...]
     topics: tuple[TopicStatus, ...]
     carried: tuple[Carried, ...]
     unknown: tuple[Route, ...] = ()
-    """Routes whose source did not answer: until it does, no config is changed."""
+    """Routes whose source did not answer; until it does, existing topics keep their synced
+    configs."""
 
     def status(self, topic: str) -> TopicStatus | None:
         return next((status for status in self.topics if status.topic == topic), None)
@@ -144,10 +145,10 @@ def plan(
     target: Sequence[Topic],
     settings: TopicSettings,
 ) -> TopicPlan:
-    """The plan for all routes into one target; a source that did not answer is None.
+    """Returns the plan for all routes into one target; a source that did not answer is None.
 
-    With a source unknown, its configs cannot be weighed: lowering a retention to what the
-    others have could delete its records, so configs of existing topics stay as they are.
+    With a source unknown, its configs cannot be weighed. Lowering a retention to that of the other
+    sources could delete its records, so existing topics keep their synced configs.
     """
     there = {topic.name: topic for topic in target}
     unknown = tuple(sorted(route for route, topics in sources.items() if topics is None))
@@ -164,7 +165,8 @@ def plan(
         view = View(name, feeds, there.get(name), settings)
         status = TopicStatus(name, routes, tuple(view.notes()))
         statuses.append(status)
-        # Without a yes nothing is prepared either. A wrong timestamp type is mended by hand.
+        # Without the operator's consent nothing is prepared either. A wrong timestamp type needs a
+        # manual change.
         if State.COMPACT_MANY_SOURCES not in status.states:
             actions += view.actions(is_complete=not unknown)
         if status.is_carried:
@@ -173,7 +175,7 @@ def plan(
 
 
 class Selection:
-    """The allow and deny patterns, compiled once; they match a topic's whole name."""
+    """Allow and deny patterns, compiled once; they match a topic's whole name."""
 
     def __init__(self, settings: TopicSettings) -> None:
         self._allow = [re2.compile(pattern, re2_options()) for pattern in settings.allow]
@@ -185,14 +187,14 @@ class Selection:
 
 
 def is_mirrorable(topic: Topic) -> bool:
-    """Kafka's internal topics and our own never travel, whatever the settings say."""
+    """Returns False for Kafka's internal topics and our own, which never travel."""
     return not (topic.is_internal or topic.name.startswith(("__", OWN_PREFIX)))
 
 
 def by_name(
     sources: Mapping[Route, Sequence[Topic] | None],
 ) -> dict[str, dict[Route, Topic]]:
-    """Topic name -> route -> its description there, both sorted."""
+    """Returns topic name -> route -> its description there, both sorted."""
     feeds: dict[str, dict[Route, Topic]] = {}
     for route in sorted(sources):
         for topic in sources[route] or ():
@@ -202,7 +204,7 @@ def by_name(
 
 
 class View:
-    """One allowed topic: its sources by route, and the target's, if there is one yet."""
+    """Allowed topic with its sources by route, and the target's topic if there is one yet."""
 
     def __init__(
         self,
@@ -218,6 +220,11 @@ class View:
         )
 
     def actions(self, is_complete: bool) -> Iterator[Action]:
+        """Yields the actions on the target's topic.
+
+        Args:
+            is_complete: False while a source is unknown; then only the fixed configs are altered.
+        """
         if self.target is None:
             configs = {**self.wanted.configs, **AT_CREATION}
             factor = self.settings.replication_factor
@@ -231,6 +238,7 @@ class View:
             yield Alter(self.name, tuple(sorted(changes.items())))
 
     def carried(self) -> Iterator[Carried]:
+        """Yields the topic of each route with the partitions that exist at both ends."""
         if self.target is None:
             return
         for route, topic in self.feeds.items():
@@ -238,7 +246,7 @@ class View:
             yield Carried(route, self.name, partitions, topic.topic_id, self.target.topic_id)
 
     def notes(self) -> Iterator[Note]:
-        """At least one; MIRRORED alone when nothing is the matter."""
+        """Yields at least one note; MIRRORED alone when nothing is the matter."""
         found = [*self._from_sources(), *(self._from_target(self.target) if self.target else ())]
         if self.target is None and not any(note.state in STOPPING for note in found):
             found.insert(0, Note(State.TO_BE_CREATED, counted(self.partitions)))
@@ -311,4 +319,5 @@ class View:
 
 
 def counted(partitions: int) -> str:
+    """Returns a number of partitions in words."""
     return f"{partitions} partition{'' if partitions == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Keeps a target's topics in step with its sources, and tells what can be carried now."""
+"""Sync of a target's topics with its sources, and the topics that can be carried now."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from replicator.topics.topic_plan import (
 
 log = logging.getLogger(__name__)
 
-# A topic just created shows up in every broker's metadata a moment later.
+# A new topic shows up in every broker's metadata a moment later.
 VISIBLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The clusters of all routes into one region; each source cluster once."""
+    """Clusters of all routes into one region; each source cluster once."""
 
     target: Admin
     sources: Mapping[str, Admin]
-    """By region."""
+    """Admin clients of the source clusters, by region."""
     routes: tuple[Route, ...]
 
     @staticmethod
@@ -52,16 +52,16 @@ class Ends:
 
 
 class TopicSync:
-    """One round: look at all ends, make and grow and alter on the target, look again.
+    """Syncs topics in rounds: look at all ends; create, grow and alter on the target; look again.
 
-    Blocking; a round takes as long as the slowest cluster, which is given up on in the end.
+    Blocking; a round takes as long as the slowest cluster, up to that cluster's timeouts.
     """
 
     def __init__(self, appliance: Appliance, region: str):
         self._ends = Ends.of(appliance, region)
         self._settings = appliance.topics
         self.limits: dict[str, int] = {}
-        """The largest batch that the target takes, by topic; as of the last round."""
+        """Largest batch in bytes that the target takes, by topic; as of the last round."""
         self._carried: tuple[Carried, ...] = ()
         self._said: dict[str, str] = {}
 
@@ -70,14 +70,14 @@ class TopicSync:
         return self._ends.target
 
     def round(self) -> tuple[Carried, ...]:
-        """What can be carried now. A source that does not answer keeps what it had.
+        """Returns the topics that can be carried now; a silent source keeps those it had.
 
         Raises:
             AdminError: the target does not answer, or refuses.
         """
         sources = self._described_sources()
         shown = {topic.name for some in sources.values() for topic in some or ()}
-        # What a silent source had is carried on, and its limits hold on.
+        # Topics of a silent source are still carried, and their limits still hold.
         names = sorted(shown | {each.topic for each in self._carried})
         seen = plan(sources, self._described_target(names), self._settings)
         if seen.actions:
@@ -104,7 +104,7 @@ class TopicSync:
         return topics
 
     def _described_target(self, names: Iterable[str]) -> list[Topic]:
-        # Asked even when there is nothing to ask for: an unreachable target must show at once.
+        # Asked even when no topic is: an unreachable target must show at once.
         self._ends.target.cluster_id()
         topics = self._ends.target.topics(names)
         limits = {topic.name: topic.configs.number("max.message.bytes") for topic in topics}
@@ -126,7 +126,7 @@ class TopicSync:
         sources: Mapping[Route, Sequence[Topic] | None],
         names: Sequence[str],
     ) -> TopicPlan:
-        """The plan once what was created is visible, or once it was waited for long enough."""
+        """Returns the plan once created topics are visible, or were waited for long enough."""
         awaited = {action.topic for action in actions if isinstance(action, Create)}
         deadline = time.monotonic() + VISIBLE_SECONDS
         while True:
@@ -148,14 +148,14 @@ class TopicSync:
             )
 
     def _say_once(self, about: str, line: str, level: int = logging.INFO) -> None:
-        """Again only when it changes: a round comes every half minute, for months."""
+        """Logs a line again only when it changes: a round comes every half minute, for months."""
         if self._said.get(about) != line:
             self._said[about] = line
             log.log(level, "%s", line)
 
 
 def with_remembered(seen: TopicPlan, before: Iterable[Carried]) -> tuple[Carried, ...]:
-    """What can be carried, with what silent sources had: their carriers wait by themselves."""
+    """Returns the topics that can be carried, and those of silent sources: their carriers wait."""
     silent = set(seen.unknown)
     return tuple(sorted({*seen.carried, *(each for each in before if each.route in silent)}))
 
@@ -163,7 +163,7 @@ def with_remembered(seen: TopicPlan, before: Iterable[Carried]) -> tuple[Carried
 def by_route(
     routes: Iterable[Route], carried: Iterable[Carried]
 ) -> dict[str, list[TopicPartition]]:
-    """As a planner takes it: by route key, every partition; routes with none as well."""
+    """Returns route key -> all its partitions, in a planner's form; also routes with none."""
     found: dict[str, list[TopicPartition]] = {route.key: [] for route in routes}
     for each in carried:
         places = (TopicPartition(each.topic, number) for number in range(each.partitions))

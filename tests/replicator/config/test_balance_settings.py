@@ -1,4 +1,4 @@
-"""The balancer's settings refuse what cannot work, by name."""
+"""Balance settings refuse values that cannot work, by name."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""An address names all that it takes to find a database, but never a password."""
+"""ClickHouse addresses name all that it takes to find a database, but never a password."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mistakes name their place, and the key that was probably meant."""
+"""Mistakes name their path, and the key that was probably meant."""
 
 import pickle
 

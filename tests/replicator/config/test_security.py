@@ -1,4 +1,4 @@
-"""Security settings: complete, readable, secrets never in the file itself."""
+"""Security settings: complete, readable, with secrets never in the file itself."""
 
 import ssl
 from pathlib import Path

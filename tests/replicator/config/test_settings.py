@@ -1,4 +1,4 @@
-"""The settings refuse what cannot work, by name."""
+"""Settings refuse values that cannot work, by name."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets; the bytes are made here, field by field as Kafka's schemas say."""
+"""Records of `__consumer_offsets`, built here field by field after Kafka's schemas."""
 
 import struct
 
@@ -15,7 +15,7 @@ from replicator.copies.commit_record import (
 )
 
 TEXT = st.text(max_size=300)
-OFFSETS = st.integers(0, 2**63 - 2)  # value_of adds one to a time
+OFFSETS = st.integers(0, 2**63 - 2)  # value_of adds 1 to a time
 
 
 def text(value: str) -> bytes:
@@ -39,7 +39,7 @@ def value_of(version: int, commit: Commit) -> bytes:
     fields += compact_text(commit.metadata) if version >= 4 else text(commit.metadata)
     fields += struct.pack(">q", commit.at_ms)
     if version == 1:
-        fields += struct.pack(">q", commit.at_ms + 1)  # when it expires
+        fields += struct.pack(">q", commit.at_ms + 1)  # expireTimestamp
     return fields + (b"\0" if version >= 4 else b"")  # no tagged fields
 
 

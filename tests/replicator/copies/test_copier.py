@@ -1,4 +1,4 @@
-"""The copier's loop between a follower and a store that fail as they are told to."""
+"""Loop of the copier, between a tailer and a store that fail by a script."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NEWS = {0: Portion(BEGIN, BEGIN, caught_up_ms=1)}
 
 
 class Stage:
-    """A follower, a store and the clock of the retries; ends the copier with its script.
+    """Tailer, store and retry clock in one; stops the copier at the end of its script.
 
-    The script has, for each call of follow(), what that brings one after the other.
+    The script has one list for each call of follow(): the items that the call yields or raises.
     """
 
     name = "stage"

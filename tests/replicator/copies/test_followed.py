@@ -1,4 +1,4 @@
-"""What is read of a log that is followed, however it is cut into portions."""
+"""Portions of a tailed log, however many records each of them holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POSITIONS = st.builds(Position, st.sampled_from(["topic", "former"]), ERAS, st.i
 
 @st.composite
 def logs(draw) -> list[tuple[int, str | None]]:
-    """Records by their offsets, with holes; some say nothing that matters."""
+    """Draws records by their offsets, with holes; None carries nothing relevant."""
     records, offset = [], 0
     for _ in range(draw(st.integers(0, 20))):
         offset += draw(st.integers(1, 3))
@@ -25,7 +25,7 @@ def logs(draw) -> list[tuple[int, str | None]]:
 
 
 def portions_of(log, cuts) -> list[Portion]:
-    """The log read from its beginning, with something taken behind each of these records."""
+    """Returns the portions of a log read from its beginning, with a take() after each of `cuts`."""
     reading, taken = Reading(BEGIN), []
     for number, (offset, record) in enumerate(log):
         reading.read(offset, 7, record)
@@ -55,7 +55,7 @@ def test_where_reading_begins_is_no_news():
     assert Portion(BEGIN, Position("topic", 0, 1)).is_news
 
 
-# Having caught up
+# Catching up
 
 
 def test_the_end_that_was_asked_for_has_to_be_reached_and_the_time_is_that_of_the_question():
@@ -92,7 +92,7 @@ def test_behind_an_open_transaction_nothing_is_caught_up_with():
     reading = Reading(BEGIN)
     reading.read(1, 0, "a")
     for at_ms in (1000, 2000, 3000):
-        reading.reach(2)  # as far as committed records go
+        reading.reach(2)  # up to the last stable offset
         reading.expect(9, at_ms)
         portion = reading.take()
         assert portion is None or portion.caught_up_ms is None
@@ -104,7 +104,7 @@ def test_a_log_that_is_never_quiet_is_caught_up_with_all_the_same():
     reading = Reading(BEGIN)
     heard = []
     for offset in range(100):
-        # Each answer is as long ago as ten records take.
+        # Each end is known ten records before it is reached.
         reading.expect(offset + 10, at_ms=offset)
         reading.read(offset, 0, "a")
         heard.append(reading.take().caught_up_ms)

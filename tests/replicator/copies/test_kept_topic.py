@@ -1,4 +1,4 @@
-"""What a broker that takes only some of the records leaves behind is called unknown."""
+"""Writes that a broker takes only in part raise WriteUnknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDS = [(b"a", b"1"), (b"b", None)]
 
 
 class ScriptedProducer:
-    """Answers each record with the next code; 0: delivered."""
+    """Producer that answers each record with the next code; 0: delivered."""
 
     def __init__(self, codes: Sequence[int]) -> None:
         self._codes = list(codes)

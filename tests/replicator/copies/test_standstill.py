@@ -1,4 +1,4 @@
-"""Claims about partitions that bring nothing: each is told once, and its end as well."""
+"""Partitions that bring nothing: each is reported once, and so is its end."""
 
 from replicator.copies.standstill import PAUSE_SECONDS, STILL_SECONDS, Standstill
 
@@ -7,7 +7,7 @@ LATE = BEGAN + STILL_SECONDS
 
 
 def looked_at(partitions, until=LATE, since=BEGAN, standstill=None):
-    """From one time to another, twice a second; nothing is heard."""
+    """Calls to_tell twice a second between two times, without any news; returns all it reported."""
     standstill = standstill or Standstill()
     told = []
     now = since

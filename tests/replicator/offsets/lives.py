@@ -1,4 +1,4 @@
-"""Partitions that went on behind accepted losses, and what then holds of them."""
+"""Partitions that went on behind accepted losses, and the claims that then hold for their maps."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -11,15 +11,15 @@ from tests.replicator.offsets.told_logs import Log, learned
 
 
 class Life(NamedTuple):
-    """A partition that went on behind losses: what was told under each, and what holds by now."""
+    """Partition that went on behind losses: the segments published under each, and its log."""
 
     told: list[list[Stretch]]
     log: Log
-    # Where the next record would come from, and where it would land.
+    # Source offset and target offset of the next record.
     end: tuple[int, int]
 
     def whole(self, kept: list[list[Stretch]], log_starts: list[int]) -> OffsetMap:
-        """The map of so much of it, each part of it trimmed by itself, as Redis has it."""
+        """Returns the map of the kept segments, trimmed loss by loss, as Redis has it."""
         whole = OffsetMap()
         for stretches, log_start in zip(kept, log_starts, strict=True):
             newer = learned(stretches)
@@ -34,7 +34,8 @@ def lives(draw, *, is_target_cut: bool = False) -> Life:
     source = target = source_end = 0
     for _ in range(draw(st.integers(2, 3))):
         log = [it for it in log if it[0] < source and it[1] < target]
-        # A loss that is stepped over is told as a stretch without runs; a restart tells nothing.
+        # A loss that is stepped over is published as a segment without runs; a restart publishes
+        # nothing.
         gathering = Gathering(min(source, source_end) if draw(st.booleans()) else source)
         gathering.pass_over(source)
         stretches = []
@@ -49,7 +50,8 @@ def lives(draw, *, is_target_cut: bool = False) -> Life:
                 source, target = source + 1, target + 1
             if draw(st.booleans()):
                 stretches += gathering.take()
-        # A loss shows once something was told behind it, one of the target once something landed.
+        # A loss shows once something behind it was published; a loss of the target, once something
+        # landed.
         if is_target_cut:
             gathering.land(source, target, 1)
             log.append((source, target))
@@ -68,13 +70,15 @@ LIVES, CUT_LIVES = lives(), lives(is_target_cut=True)
 
 
 def part_of(stretches: list[Stretch], data) -> list[Stretch]:
-    """Any but the first: that one alone says where the loss was."""
+    """Returns the first segment and some others: the first alone shows where the loss was."""
     return stretches[:1] + [it for it in stretches[1:] if data.draw(st.booleans())]
 
 
 def check_life(whole: OffsetMap, life: Life, log_starts: list[int], *, is_exact: bool) -> None:
-    """As check_floors, with the record that is yet to come, and without those deleted: between
-    the lowest and the highest of the log starts, some may be."""
+    """Checks as check_floors does, with the record yet to come, and without the deleted ones.
+
+    Between the lowest and the highest of the log starts, some records may be deleted.
+    """
     log = [*life.log, life.end]
     sources, targets = zip(*log, strict=True)
     for asked in range(-1, max(life.end) + 3):

@@ -1,4 +1,4 @@
-"""An offset map against the log it describes: exact where told, never past the truth elsewhere."""
+"""Offset map against its log: exact where runs are known, never past the truth elsewhere."""
 
 from itertools import pairwise
 
@@ -240,7 +240,7 @@ def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_
     kept = [part_of(stretches, data) for stretches in life.told]
     log_starts = [data.draw(st.integers(0, life.end[1] + 2))] * len(kept)
     if data.draw(st.booleans()):
-        # As when the topic has told some of it again.
+        # The runs topic has restored some of the trimmed runs.
         log_starts = [log_start if data.draw(st.booleans()) else 0 for log_start in log_starts]
     check_life(life.whole(kept, log_starts), life, log_starts, is_exact=True)
 
@@ -249,7 +249,7 @@ def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_
 def test_after_losses_of_either_end_no_floor_is_past_the_truth(life, data):
     kept = []
     for stretches in life.told:
-        # Where the target was cut shows as soon as anything has landed since.
+        # A cut of the target shows as soon as anything has landed since.
         landed = [stretch for stretch in stretches if stretch.runs][-1:]
         part = part_of(stretches, data)
         kept.append([it for it in stretches if it in part or it in landed])
@@ -265,7 +265,7 @@ def test_a_map_that_was_told_all_answers_exactly_also_after_losses(life):
 
 
 def after_a_cut(log_start: int = 0, *newer: Stretch) -> OffsetMap:
-    """Source offsets 0..4999 landed, the source was cut to 4000, what is newer came after."""
+    """Returns the map of source offsets 0..4999, cut to 4000, with the newer segments behind."""
     older, map_since = learned([Stretch(0, 5000, (Run(0, 0, 5000),))]), learned(newer)
     older.trim(log_start)
     map_since.trim(log_start)

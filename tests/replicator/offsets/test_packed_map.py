@@ -1,4 +1,4 @@
-"""Pieces survive being packed; what is not ours is refused by name."""
+"""Pieces survive packing; foreign bytes are refused by name."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ STRETCH = Stretch(5, 5_000_000_000, (Run(7, 1_000_000, 3), Run(4_000_000_000, 5_
 
 
 def interleaved(runs: int) -> Stretch:
-    """Every run short, every gap between runs another region's run."""
+    """Returns short runs, with a run of another region in every gap between them."""
     return Stretch(0, 9 * runs, tuple(Run(9 * at, 17 * at + 8, 9) for at in range(runs)))
 
 

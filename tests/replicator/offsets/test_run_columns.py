@@ -1,4 +1,4 @@
-"""Runs told in any order, overlapping and repeated, become the fewest that say the same."""
+"""Runs in any order, overlapping and repeated, become the fewest runs of the same records."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from replicator.offsets.run_columns import RunsContradict, merged
 
-# Where each record of a source landed: one later than the one before, or further on.
+# (source offset, target offset) of each record: directly behind the previous one, or further on.
 PLACES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=12).map(
     lambda steps: [
         (sum(s for s, _ in steps[: at + 1]), sum(t for _, t in steps[: at + 1]))
@@ -21,7 +21,7 @@ def columns(runs):
 
 
 def told(places, data):
-    """Runs of neighbours that cover all places, some more than once."""
+    """Returns runs of neighbors that cover all pairs, some of them more than once."""
     runs = [(source, target, 1) for source, target in places]
     for at in range(len(places) - 1):
         is_next = places[at + 1] == (places[at][0] + 1, places[at][1] + 1)

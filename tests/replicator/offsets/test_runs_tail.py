@@ -1,4 +1,4 @@
-"""The end of a runs topic: read once, and on from where the reading ended, whatever lies in it."""
+"""Tail of a runs topic: read once, continued where reading ended, whatever messages lie in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC = "sluice.runs.west.east"
 
 
 class Log(Cluster):
-    """A runs topic whose partitions are lists of messages, two to a batch."""
+    """Runs topic whose partitions are lists of messages, two to a batch."""
 
     def __init__(self, partitions: int, codec: int = 3) -> None:
         super().__init__("log", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
@@ -35,7 +35,7 @@ class Log(Cluster):
         self.starts = [0] * partitions
         self._codec = codec
         self.left = -1
-        """Answers until an attempt is cut short; below zero: it is not."""
+        """Answers left until an attempt is cut short; below zero: it is not cut short."""
 
     def tell(self, number: int, key: RunsKey, *runs: Run) -> None:
         end = runs[-1].source_offset + runs[-1].records if runs else 7
@@ -65,9 +65,9 @@ async def test_the_last_run_of_each_key_is_found_in_any_partition(codec):
     log = Log(2, codec)
     log.tell(0, ONE, Run(0, 10, 5))
     log.tell(0, ONE, Run(5, 20, 5), Run(12, 30, 3))
-    log.tell(0, ONE, Run(2, 12, 3))  # told again
+    log.tell(0, ONE, Run(2, 12, 3))  # published again
     log.tell(1, OTHER, Run(100, 7, 1))
-    log.tell(1, OTHER)  # passed over, and no record in it
+    log.tell(1, OTHER)  # offsets passed over, without a record
     tail = RunsTail(log, "west.east")
     found = await tail.told_since((0, 0))
     assert found == {ONE: LastRun(15, 33), OTHER: LastRun(101, 8)}
@@ -121,7 +121,7 @@ lengths = st.integers(1, 1000)
 
 @given(offsets, offsets, st.lists(st.tuples(lengths, lengths, lengths), max_size=8), lengths)
 def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, rows, spare):
-    """Each row: so many offsets passed over, so many records, so many records of others."""
+    """Each row: a number of offsets passed over, of records, and of other regions' records."""
     runs, source = [], begin
     for passed_over, count, others in rows:
         runs.append(Run(source + passed_over, target, count))

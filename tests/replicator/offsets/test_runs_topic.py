@@ -1,4 +1,4 @@
-"""Messages of the runs topic: what they carry, what is refused, how losses overrule."""
+"""Messages of the runs topic: their content, their refusal, and how losses overrule."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_portions_hold_every_piece_once():
 
 def test_runs_told_after_an_accepted_loss_overrule_those_before_it():
     before = told(Stretch(0, 100, (Run(0, 0, 100),)))
-    # The target lost what it held from 60 on; the operator went on at source offset 100.
+    # The target lost everything from 60 on; the operator went on at source offset 100.
     after = told(Stretch(100, 110, (Run(100, 60, 10),)))
     later = RunsKey(KEY.topic, KEY.partition, KEY.source_topic_id, KEY.target_topic_id, losses=1)
     maps = overruled({later: after, KEY: before})

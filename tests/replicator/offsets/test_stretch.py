@@ -1,4 +1,4 @@
-"""What a carrier gathers is what landed, in the fewest runs."""
+"""Run buffer: it holds exactly the runs that landed, in the fewest runs."""
 
 import pytest
 

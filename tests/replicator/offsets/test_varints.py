@@ -1,4 +1,4 @@
-"""Numbers survive being packed; cut bytes are noticed."""
+"""Numbers survive packing; cut bytes are noticed."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""One partition's logs and what carriers told of them: what an offset map is made from."""
+"""Logs of one partition and the run segments published of them, from which offset maps are made."""
 
 from bisect import bisect_left
 
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from replicator.offsets.offset_map import OffsetMap, Place
 from replicator.offsets.stretch import Gathering, Stretch
 
-# One source partition's records as they landed: (source offset, target offset), ascending.
-# Gaps in the source are compaction and aborts; gaps in the target are other regions' records.
+# Landed records of one source partition: (source offset, target offset), ascending. Gaps in the
+# source are compaction and aborts; gaps in the target are other regions' records.
 Log = list[tuple[int, int]]
 ASKED = range(-1, 90)
 
@@ -27,7 +27,7 @@ def logs(draw) -> Log:
 
 @st.composite
 def told_logs(draw) -> tuple[Log, list[Stretch]]:
-    """A log and the stretches a row of carriers told of it."""
+    """Draws a log and the run segments that consecutive carriers published of it."""
     log = draw(logs())
     gathering, stretches = Gathering(0), []
     for source, target in log:
@@ -48,12 +48,12 @@ def learned(stretches) -> OffsetMap:
 
 
 def before(place: Place | None) -> int:
-    """The place as a number; to know nothing comes before everything."""
+    """Returns the answer as a number; no answer comes before every offset."""
     return -1 if place is None else place.offset
 
 
 def check_floors(offset_map: OffsetMap, log: Log) -> None:
-    """No answer skips a record; one that says exact is the one a full replay finds."""
+    """Checks that no answer skips a record, and that exact answers equal those of a full replay."""
     for asked in ASKED:
         group = offset_map.source_floor(asked)
         consumed = bisect_left([target for _, target in log], asked)

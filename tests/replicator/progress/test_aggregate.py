@@ -80,7 +80,7 @@ def test_reading_on_and_skipping_by_the_vector_is_the_unread_set_exactly(data, w
     vector = vector_of(places)
     resume = there.resume(vector)
     assume(resume is not None)
-    # All that is mirrored later comes behind, also what the group has read here before it came.
+    # All records mirrored later come behind, also those that the group has read here before.
     later = [
         (region, offset)
         for region, offsets in world.sources.items()

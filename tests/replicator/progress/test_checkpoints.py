@@ -1,4 +1,4 @@
-"""Checkpoints carried over; test_progress.py shows that they skip nothing."""
+"""Checkpoints carried over; test_aggregate.py shows that they skip nothing."""
 
 from replicator.progress.checkpoints import Checkpoint, carried_over
 

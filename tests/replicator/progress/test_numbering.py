@@ -1,4 +1,4 @@
-"""A source log that was cut, and gave its offsets to other records, in one aggregate or in both."""
+"""Source log that was cut and gave its offsets to other records, in one aggregate or in both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUT = 4
 
 
 class Record(NamedTuple):
-    """era: 1 once the source was cut."""
+    """Record of a region; era is 1 once the source was cut."""
 
     region: str
     offset: int
@@ -27,8 +27,10 @@ class Record(NamedTuple):
 
 @st.composite
 def logs(draw) -> tuple[list[Record], bool]:
-    """West's records of before the cut, then those of after it, with east's in between; and whether
-    the cut was met here: what was beyond it had been mirrored."""
+    """Draws a log, and whether its route met the cut: records beyond the cut had been mirrored.
+
+    West's records from before the cut come before those from after it, with east's in between.
+    """
     old = [Record("west", at) for at in range(draw(st.integers(0, 8)))]
     is_told = draw(st.booleans()) and len(old) >= CUT
     new = [Record("west", CUT + at, 1) for at in range(draw(st.integers(1, 5)))] if is_told else []

@@ -1,4 +1,4 @@
-"""What is skipped was read, what is delivered was not; with all runs told nothing is in doubt."""
+"""Skipped records were read, delivered ones were not; with all runs known none is in doubt."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,7 +57,7 @@ def test_once_past_everything_that_follows_is_unread(data, world):
 
 
 def test_an_offset_that_runs_of_two_regions_claim_counts_as_unread():
-    # The aggregate lost west's records, and north's landed in their place.
+    # The aggregate lost west's last records, and north's landed at their offsets.
     west, north = OffsetMap(), OffsetMap()
     west.learn(Stretch(0, 10, (Run(0, 0, 10),)))
     north.learn(Stretch(0, 4, (Run(0, 6, 4),)))

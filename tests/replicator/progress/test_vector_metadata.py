@@ -1,4 +1,4 @@
-"""A vector as metadata, and metadata that are not ours."""
+"""Vectors as metadata, and metadata of others."""
 
 from __future__ import annotations
 

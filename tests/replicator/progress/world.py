@@ -1,4 +1,4 @@
-"""Two aggregates of the same sources, and what may be known of them: the tests' oracle."""
+"""Two aggregates of the same sources, what may be known of them, and the true answers."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from replicator.offsets.stretch import Gathering
 from replicator.progress.aggregate import NOTHING, Aggregate, Known, Passed, Vector
 
 Record = tuple[str, int]
-"""A source region, and an offset there."""
+"""Source region, and an offset there."""
 Log = tuple[Record | None, ...]
-"""An aggregate's partition; None is an offset without a record: a marker, or compaction's work."""
+"""Partition of an aggregate; None is an offset without a record, by a marker or compaction."""
 
 
 MOSTLY = st.sampled_from([True, True, True, False])
@@ -19,7 +19,7 @@ MOSTLY = st.sampled_from([True, True, True, False])
 
 @dataclass(frozen=True)
 class Regions:
-    """What aggregates will hold in the end, each in an order of its own."""
+    """Final content of each region's aggregate, each in an order of its own."""
 
     sources: dict[str, list[int]]
     logs: dict[str, Log]
@@ -31,7 +31,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class World:
-    """What two aggregates hold; `here` the group was reading."""
+    """Content of two aggregates; the group was reading `here`."""
 
     sources: dict[str, list[int]]
     here: Log
@@ -40,7 +40,7 @@ class World:
 
 @st.composite
 def logs(draw, sources: dict[str, list[int]], *, is_whole: bool = False) -> Log:
-    """An interleaving of as much of each source as was mirrored."""
+    """Draws an interleaving of the mirrored part of each source."""
     left = {
         region: len(held) if is_whole else draw(st.integers(0, len(held)))
         for region, held in sources.items()
@@ -75,13 +75,13 @@ def some_regions(draw, regions_min: int = 2, regions_max: int = 4) -> Regions:
 
 
 def placed(log: Log, region: str) -> list[tuple[int, int]]:
-    """(source offset, target offset) of a region's records."""
+    """Returns (source offset, target offset) of a region's records."""
     return [(each[1], at) for at, each in enumerate(log) if each and each[0] == region]
 
 
 @st.composite
 def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) -> Aggregate:
-    """What may be known of a log: runs in stretches, of which some are missing, and entries."""
+    """Draws partial knowledge of a log: run segments, some of them missing, and ledger entries."""
     known = {}
     for region in regions:
         records = placed(log, region)
@@ -90,7 +90,7 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
             gathering.land(source, target, 1)
             if draw(st.booleans()):
                 for stretch in gathering.take():
-                    # The first one gone leaves nothing to answer, so most stay.
+                    # A missing first segment leaves nothing to answer, so most stay.
                     if is_whole or draw(MOSTLY):
                         runs.learn(stretch)
         for stretch in gathering.take():
@@ -105,7 +105,7 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
 
 
 def progress(here: Aggregate, committed: int, vector: Vector = NOTHING) -> dict[str, Place] | None:
-    """What a group has read, region by region; None where nothing is known of one of them."""
+    """Returns the group's vector with the basis of each offset; None if a region's is not known."""
     found = {
         region: here.first_unread(region, committed, vector.get(region)) for region in here.known
     }
@@ -114,7 +114,7 @@ def progress(here: Aggregate, committed: int, vector: Vector = NOTHING) -> dict[
 
 
 def met_again(there: Aggregate, vector: Vector, resume: int) -> int:
-    """How many records at or behind `resume` were read before, as far as runs tell."""
+    """Counts the records at or behind `resume` that were read before, as far as runs show."""
     return sum(
         there.known[region].runs.records_between(resume, unread)
         for region, unread in vector.items()
@@ -126,7 +126,7 @@ def read(log: Log, committed: int) -> set[Record]:
 
 
 def oracle(world: World, vector: Vector) -> int:
-    """The first offset there that holds a record the group has not read; else the log's end."""
+    """Returns the first offset there with a record the group has not read; else the log's end."""
     for at, each in enumerate(world.there):
         if each and each[1] >= vector[each[0]]:
             return at

@@ -1,4 +1,4 @@
-"""Why there is no connection is said before any broker is asked."""
+"""Unreadable security files are reported before any broker is asked."""
 
 import pytest
 import trustme

@@ -1,4 +1,4 @@
-"""What the topic plan makes, grows, alters and carries; and what it never touches."""
+"""Topic plan: what it creates, grows, alters and carries, and what it never touches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def states(result: TopicPlan, name: str = "orders") -> tuple[State, ...]:
 
 
 def made(result: TopicPlan, target: Sequence[Topic]) -> list[Topic]:
-    """The target after the plan's actions, as Kafka would leave it."""
+    """Returns the target's topics after the plan's actions, as Kafka would leave them."""
     there = {here.name: here for here in target}
     for action in result.actions:
         match action:

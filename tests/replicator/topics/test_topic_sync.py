@@ -1,4 +1,4 @@
-"""Claims about what is carried while a source is silent, and how a planner is told of it."""
+"""Topics carried while a source is silent, and their form for a planner."""
 
 from uuid import uuid4
 
