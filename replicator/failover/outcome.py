@@ -1,7 +1,7 @@
 """Outcome of a plan: whether each group is where the plan says, and what is left to do.
 
-It is judged by the target alone: by the record of where a group lives, which names the plan that
-moved the group there, and by the group's commits.
+The target alone decides: by the record of where a group lives, which names the plan that moved the
+group there, and by the group's commits.
 """
 
 from __future__ import annotations

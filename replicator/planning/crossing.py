@@ -140,7 +140,7 @@ class Crossing:
         return read if older is None or committed <= older else Place(read.offset, "floor")
 
     def _read_beyond(self, places: Places, committed: int) -> int | None:
-        """Returns at most how many records at or beyond the places were read; None: unknown."""
+        """Returns at most how many records were read at or beyond `places`; None: unknown."""
         floors = {
             region: place.offset
             for region, place in told(places).items()

@@ -1,7 +1,7 @@
 """Records of one partition on their way to the application: held, released or skipped.
 
-Records that the group has read elsewhere are skipped. Runs tell whether it has. A record whose run
-is not published yet waits, and all records behind it in the partition wait with it.
+Records that the group has read elsewhere are skipped. Runs show which records these are. A record
+whose run is not published yet waits, and all records behind it in the partition wait with it.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def counted(
     with_prints: bool = True,
     **more,
 ) -> Tally:
-    """Tallies source offsets; at the places of those in `there`, the target holds a record."""
+    """Tallies source offsets; the target holds records at the offsets of those in `there`."""
     grounds = Grounds(
         claims=claims(claimed),
         known=more.pop("known", Spans(STRETCH)),
