@@ -1,1 +1,1 @@
-"""Whether a window of time holds the same records at both ends of a route."""
+"""Audit: comparison of both ends of a route for the records of a window of time."""

@@ -1,8 +1,10 @@
-"""An audit of some routes: who is asked for what, in an order in which nothing looks missing that
-is only late: the window's source offsets, then the ledger, then the runs, then the logs.
+"""Audit of some routes, from the questions to the servers to a row for each partition.
 
-Sources and targets tell themselves what they hold. Runs are believed only as to which of a target's
-records are whose, and that shows too: a fingerprint does not fit where they are wrong.
+Questions come in an order in which late records do not look missing: the window's source offsets,
+then the ledger, then the runs, then the logs.
+
+Sources and targets are asked themselves what they hold. Runs are trusted only for which source
+record a target record is. A wrong run is found as well, because fingerprints differ.
 """
 
 from __future__ import annotations
@@ -35,16 +37,16 @@ THREADS = 16
 QUESTIONS_AT_ONCE = 32
 
 Progress = Callable[[int, int], None]
-"""Source offsets done, of so many."""
+"""Callback with the number of source offsets that are done, and their total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is audited.
+    """Request for an audit.
 
     Args:
-        topics: all that are mirrored, if none is named.
-        now_ms: what the window was made for.
+        topics: none named: all that are mirrored.
+        now_ms: the time that the window was made for.
     """
 
     routes: tuple[Route, ...]
@@ -56,14 +58,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """A row for each partition that was reached, and why others were not."""
+    """Rows of the partitions that were reached, and the reasons why others were not."""
 
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = ()
 
 
 class Audit:
-    """One look at both ends. Blocking; not to be called on an event loop."""
+    """Comparison of both ends, once. Blocking; not to be called on an event loop."""
 
     def __init__(
         self, appliance: Appliance, asked: Asked, timeout_seconds: float, progress: Progress
@@ -77,20 +79,26 @@ class Audit:
         self._logs: dict[str, LogReading] = {}
 
     def run(self) -> Audited:
-        """Raises NotMirrored. A server that is away becomes a problem; its routes have no rows."""
+        """Compares both ends.
+
+        A server that is away becomes a problem, and its routes have no rows. Raises NotMirrored.
+        """
         every = self._described()
         asked = self._asked
         found = chosen(every, asked.routes, asked.topics, is_all_known=not self._problems)
         beside = [each for some in every for each in some.found if each not in found]
         rows = asyncio.run(self._audit(found, beside))
         rows.sort(key=lambda row: (row.route, row.topic, row.partition or 0))
-        # One that goes away later is met by many partitions.
+        # Many partitions report the same server when it goes away later.
         return Audited(tuple(rows), tuple(dict.fromkeys(self._problems.values())))
 
-    # -- what there is
+    # -- topics
 
     def _described(self) -> list[Subjects]:
-        """By target, of all routes into it: any of them may have records in the same partitions."""
+        """Returns, by target, the topics of all routes into it.
+
+        All of these routes may have records in the same partitions.
+        """
         targets = sorted({route.target for route in self._asked.routes})
         feeding = {target: self._appliance.routes_into(target) for target in targets}
         clusters = {regional(route.source) for routes in feeding.values() for route in routes}
@@ -114,7 +122,7 @@ class Audit:
             self._problems[cluster] = str(error)
             return None
 
-    # -- one after the other
+    # -- comparison
 
     async def _audit(self, found: Sequence[Subject], beside: Sequence[Subject]) -> list[Row]:
         topics = {each.topic for each in found}
@@ -181,14 +189,14 @@ class Audit:
             await log.at(*place, window.since_ms),
             await log.at(*place, window.until_ms),
             log_start=await log.start(*place),
-            # The ends last: what was found lies before them.
+            # The ends are read last, so that all offsets found before lie below them.
             stable_end=await log.end(*place, is_stable=True),
             log_end=await log.end(*place, is_stable=False),
             now_ms=self._asked.now_ms,
         )
 
     async def _tried(self, server: str, ask: Callable[[], Awaitable[T]]) -> T | None:
-        """None where it does not answer: it is then asked nothing more."""
+        """Asks a server; returns None where it does not answer, and then asks it no more."""
         if server in self._problems:
             return None
         try:
@@ -203,7 +211,7 @@ class Audit:
 
 
 def regional(region: str) -> str:
-    """A cluster as people know it."""
+    """Returns the name that people know a regional cluster by."""
     return f"{region} regional"
 
 

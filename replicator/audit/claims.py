@@ -1,4 +1,4 @@
-"""What runs claim of a stretch: which source offsets landed at which target offsets."""
+"""Claims of runs: which source offsets landed at which target offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replicator.offsets.spans import Offsets, Span, Spans
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claims:
-    """Runs side by side, ascending on both sides."""
+    """Runs as columns, ascending on both sides."""
 
     sources: Offsets
     targets: Offsets
@@ -33,11 +33,11 @@ class Claims:
         return int(self.counts.sum())
 
     def between(self, begin: int, end: int) -> Claims:
-        """What is claimed of source offsets begin..end-1."""
+        """Returns the claims about source offsets begin..end-1."""
         return self._cut(np.maximum(begin - self.sources, 0), end - self.sources)
 
     def landing(self, begin: int, end: int) -> Claims:
-        """What is claimed to stand at target offsets begin..end-1."""
+        """Returns the claims about target offsets begin..end-1."""
         return self._cut(np.maximum(begin - self.targets, 0), end - self.targets)
 
     def _cut(self, first: Offsets, last: Offsets) -> Claims:
@@ -48,22 +48,22 @@ class Claims:
         )
 
     def source_spans(self) -> Spans:
-        """The source offsets that are claimed to have landed."""
+        """Returns the source offsets that are claimed to have landed."""
         return spans_of(self.sources, self.sources + self.counts)
 
     def target_spans(self) -> Spans:
-        """The target offsets that are claimed."""
+        """Returns the target offsets that are claimed."""
         return spans_of(self.targets, self.targets + self.counts)
 
     def landed(self, there: Spans) -> Spans:
-        """The source offsets whose claimed places are among `there`."""
+        """Returns the source offsets whose claimed target offsets are in `there`."""
         begins, ends = there.columns()
         own_ends = self.targets + self.counts
         first = np.searchsorted(ends, self.targets, side="right")
         last = np.searchsorted(begins, own_ends, side="left")
         touched = np.maximum(last - first, 0)
         run = np.repeat(np.arange(len(self)), touched)
-        # 0, 1, 2 ... within each run, then the spans that it touches.
+        # 0, 1, 2 ... within each run, then the spans that the run touches.
         nth = np.arange(len(run)) - np.repeat(np.cumsum(touched) - touched, touched)
         span = first[run] + nth
         back = (self.sources - self.targets)[run]
@@ -73,7 +73,7 @@ class Claims:
         )
 
     def sources_at(self, targets: Offsets) -> Offsets:
-        """By target offset, the source offset that is claimed to stand there; -1 for none."""
+        """Returns the source offset claimed to stand at each target offset; -1 for none."""
         if not len(self):
             return np.full(len(targets), -1, dtype=np.int64)
         run = np.maximum(np.searchsorted(self.targets, targets, side="right") - 1, 0)
@@ -82,7 +82,7 @@ class Claims:
         return np.where(is_claimed, self.sources[run] + into, -1)
 
     def first_landing(self, target: int) -> int | None:
-        """The source offset of the first that is claimed to stand at or behind a target offset."""
+        """Returns the first source offset that is claimed to stand at or behind a target offset."""
         run = int(np.searchsorted(self.targets + self.counts, target, side="right"))
         if run == len(self):
             return None
@@ -90,21 +90,21 @@ class Claims:
 
 
 def spans_of(begins: Offsets, ends: Offsets) -> Spans:
-    """The set of these offsets; they may touch and overlap."""
+    """Returns the set of these offsets; spans may touch and overlap."""
     found = Spans()
     found.add_all(begins, ends)
     return found
 
 
 def size(spans: Spans) -> int:
-    """How many offsets a set has."""
+    """Returns the number of offsets in a set."""
     begins, ends = spans.columns()
     return int((ends - begins).sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Target offsets that are read at once; by route, the source offsets to hold against them."""
+    """Target offsets to read at once and, by route, the source offsets to compare with them."""
 
     target: Span
     sources: Mapping[str, Span]
@@ -113,13 +113,13 @@ class Piece:
 def pieces(
     asked: Mapping[str, Span], claims: Mapping[str, Claims], offsets_max: int
 ) -> Iterator[Piece]:
-    """All that is asked for, every source offset once, in pieces of so many target offsets.
+    """Yields all that is asked for, in pieces of so many target offsets, every source offset once.
 
     The target is read once for all routes, however their records interleave there.
 
     Args:
-        asked: by route, source offsets.
-        claims: by route, what is claimed of those.
+        asked: the source offsets, by route.
+        claims: the claims about them, by route.
     """
     bounds = _bounds([each for each in claims.values() if len(each)], offsets_max)
     at = {route: span.begin for route, span in asked.items()}

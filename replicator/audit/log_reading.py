@@ -1,4 +1,4 @@
-"""The logs of one cluster, asked and read for an audit; waits through elections, not for ever."""
+"""Logs of one cluster, read for an audit; waits through elections, up to a timeout."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from replicator.offsets.spans import Span
 FETCH_BYTES = 2 << 20
 SMALL_FETCH_BYTES = 64 << 10
 ONE_BATCH = 1
-"""Bytes to ask for: brokers answer with a whole batch at least."""
+"""Fetch size in bytes: brokers answer with at least one whole batch."""
 SMALL_OFFSETS = 100
 READ_COMMITTED, READ_UNCOMMITTED = 1, 0
 REPLICA = -1
 
 
 class LogReading:
-    """Reads the topics of one cluster.
+    """Reader of the topics of one cluster.
 
     Args:
         name: how people know the cluster, such as "west regional".
@@ -42,7 +42,7 @@ class LogReading:
         self._away: Unreachable | None = None
 
     async def open(self, topics: Iterable[str]) -> None:
-        """Raises Unreachable."""
+        """Connects to the cluster. Raises Unreachable."""
         async with self._patience():
             await self._cluster.open(topics)
 
@@ -53,12 +53,12 @@ class LogReading:
         return (await self._listed(topic, partition, EARLIEST)).offset
 
     async def end(self, topic: str, partition: int, *, is_stable: bool) -> int:
-        """Behind the last record; stable: before the first open transaction."""
+        """Returns the offset behind the last record; with is_stable, the last stable offset."""
         isolation = READ_COMMITTED if is_stable else READ_UNCOMMITTED
         return (await self._listed(topic, partition, LATEST, isolation)).offset
 
     async def at(self, topic: str, partition: int, timestamp_ms: int) -> Stamp | None:
-        """The first record of a time or later; None where there is none."""
+        """Returns the first record of a time or later; None where there is none."""
         found = await self._listed(topic, partition, timestamp_ms)
         return found if found.offset >= 0 else None
 
@@ -79,10 +79,11 @@ class LogReading:
     async def read(
         self, topic: str, partition: int, stretch: Span, *, committed: bool, with_prints: bool
     ) -> Seen:
-        """What stands there, up to the log's end, without what retention deletes meanwhile.
+        """Reads a range of offsets, up to the log's end, without what retention deletes meanwhile.
 
         Args:
-            committed: aborted records are passed over; up to the first open transaction.
+            committed: True: aborted records are passed over, and reading ends at the first open
+                transaction.
 
         Raises Unreachable, Answered or BrokenBatch.
         """
@@ -119,7 +120,7 @@ class LogReading:
     async def _fetched(
         self, topic: str, partition: int, left: Span, committed: bool, bytes_max: int
     ) -> Fetched | None:
-        """An answer with records; None where the log ends."""
+        """Returns an answer with records; None where the log ends."""
         is_small = left.end - left.begin <= SMALL_OFFSETS
         size = min(bytes_max, SMALL_FETCH_BYTES) if is_small else bytes_max
         async with self._patience():
@@ -134,7 +135,7 @@ class LogReading:
 
     @asynccontextmanager
     async def _patience(self) -> AsyncIterator[None]:
-        # Once is enough: with many partitions it would be waited for many times.
+        # After a timeout the cluster is not waited for again, because there may be many partitions.
         if self._away:
             raise self._away
         try:

@@ -1,4 +1,4 @@
-"""One target partition, audited for all routes that are asked for: read once, tallied for each."""
+"""Audit of one target partition for all requested routes: read once, tallied for each route."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from replicator.offsets.spans import Span, Spans
 PIECE_OFFSETS = 1 << 19
 """Target offsets that are held at once: 24 bytes for each record of either end, 25 MB."""
 NEAR_OFFSETS = 2000
-"""Offsets nobody claims that are so near to each other are read at once."""
+"""Unclaimed offsets that are no further apart than this are read at once."""
 
 
 class Depth(StrEnum):
-    """What is read of both logs, from cheap to thorough."""
+    """Depth of reading of both logs, from cheap to thorough."""
 
     OFFSETS = "offsets"
-    """Where logs begin and end; records only where runs do not claim them."""
+    """Starts and ends of logs; records only where runs do not claim them."""
     COUNT = "count"
-    """Every batch's header."""
+    """Header of every batch."""
     BYTES = "bytes"
     """Every record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """One route's part in a target partition.
+    """Part of one route in a target partition.
 
     Args:
         offsets: of the window.
-        passed: everything before this source offset is in the target, says the ledger.
+        passed: everything before this source offset is in the target, according to the ledger.
         claims: of all source offsets, not of the window alone.
         known, trimmed, began: see Grounds.
     """
@@ -56,7 +56,7 @@ class Feed:
 
     @property
     def mirrored(self) -> Span:
-        """What of the window must be in the target."""
+        """Source offsets of the window that must be in the target."""
         begin, end = self.offsets.span
         return Span(begin, max(begin, min(end, self.passed)))
 
@@ -66,10 +66,11 @@ class Feed:
 
 
 class PartitionAudit:
-    """Read once.
+    """Audit of one target partition.
 
     Args:
-        others: what routes claim that are not audited: none of that is foreign.
+        others: claims of routes that are not audited; their records are not foreign.
+        target_compacts: True if the target's cleaner may remove records.
         progress: called with the number of source offsets that were done.
     """
 
@@ -95,7 +96,7 @@ class PartitionAudit:
         self._progress = progress
 
     async def run(self) -> dict[str, Tally]:
-        """By route. Raises Unreachable, Answered or BrokenBatch."""
+        """Returns the tallies by route. Raises Unreachable, Answered or BrokenBatch."""
         asked = {route: feed.mirrored for route, feed in self._feeds.items()}
         claims = {route: feed.claims.between(*asked[route]) for route, feed in self._feeds.items()}
         found = {route: await self._around(feed) for route, feed in self._feeds.items()}
@@ -104,14 +105,14 @@ class PartitionAudit:
                 found[route] += counted
         return found
 
-    # -- what the ledger has passed
+    # -- offsets that the ledger has passed
 
     async def _piece(self, piece: Piece) -> dict[str, Tally]:
         target, *sources = await together(
             self._read_target(piece),
             *(self._read_source(route, span) for route, span in piece.sources.items()),
         )
-        # Only now: what retention has deleted while it was read is not missing.
+        # Read last: records that retention deleted during the reading are not missing.
         log = Span(
             await self._target.start(*self._place),
             await self._target.end(*self._place, is_stable=False),
@@ -143,7 +144,7 @@ class PartitionAudit:
             start = await self._target.start(*self._place)
             end = await self._target.end(*self._place, is_stable=False)
             return Seen(Spans(Span(max(start, span.begin), min(end, span.end))))
-        # What stands there, stands there: somebody else's open transaction is not waited for.
+        # Read uncommitted: an open transaction of another producer is not waited for.
         return await self._target.read(
             *self._place, span, committed=False, with_prints=self._depth is Depth.BYTES
         )
@@ -166,7 +167,7 @@ class PartitionAudit:
         return await feed.source.read(*self._place, span, committed=True, with_prints=with_prints)
 
     def _foreign(self, span: Span, target: Seen) -> tuple[int, Prints]:
-        """Records there that no route claims: how many, and, if read, their fingerprints."""
+        """Returns the number of target records that no route claims and, if read, their prints."""
         claimed = [*(feed.claims for feed in self._feeds.values()), *self._others]
         left, prints = target.records, target.prints
         for each in (claims.landing(*span) for claims in claimed):
@@ -174,10 +175,10 @@ class PartitionAudit:
             prints = prints.where(each.sources_at(prints.offset) < 0)
         return size(left), prints
 
-    # -- what lies around it
+    # -- offsets around them
 
     async def _around(self, feed: Feed) -> Tally:
-        """What is behind the ledger's position, and what retention took before the window."""
+        """Tallies offsets behind the ledger's position, and records that the source deleted."""
         begin, end = feed.behind
         behind = end - begin
         if behind and self._depth is not Depth.OFFSETS:
@@ -198,7 +199,7 @@ class PartitionAudit:
         )
 
     async def _gone(self, feed: Feed, log_start: int) -> int:
-        """How many records landed that the source has deleted and that may be of the window."""
+        """Counts records that landed, are deleted at the source, and may belong to the window."""
         first = await self._target.at(*self._place, self._window.since_ms)
         if first is None:
             return 0
@@ -207,7 +208,7 @@ class PartitionAudit:
 
 
 def _near(spans: Spans) -> list[Span]:
-    """The same offsets in few stretches, with those that lie between near ones."""
+    """Returns the same offsets in few spans, joined with those between near ones."""
     found: list[Span] = []
     for span in spans:
         if found and span.begin - found[-1].end <= NEAR_OFFSETS:

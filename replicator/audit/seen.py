@@ -1,7 +1,7 @@
-"""What stands in a stretch of a log: its records, and what readers pass over, by offset.
+"""Content of a range of a log, by offset: its records, and what readers pass over.
 
-Counting needs the headers of batches only (and the inside of those that compaction thinned);
-fingerprints need every record. All CRCs are verified in either case.
+Counting needs only batch headers, and the records of batches that compaction thinned. Fingerprints
+need every record. All CRCs are verified in either case.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
-# Odd numbers without a pattern: SplitMix64's.
+# Odd numbers without a pattern, from SplitMix64.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _STIR = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prints:
-    """Records by offset: a fingerprint of each, and its bytes (key, value, headers)."""
+    """Fingerprints of records, with their offsets and bytes (key, value, headers)."""
 
     offset: Ints = field(default_factory=_NOTHING.copy)
     print: Ints = field(default_factory=_NOTHING.copy)
@@ -42,7 +42,7 @@ class Prints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """A stretch of a log.
+    """Content of a range of a log.
 
     Args:
         records: offsets of records that readers see.
@@ -63,12 +63,12 @@ def seen(
     aborted: Iterable[tuple[int, int]] | None,
     with_prints: bool,
 ) -> tuple[Seen, int]:
-    """What one fetch holds of offsets begin..end-1, and the offset behind its last whole batch.
+    """Returns a fetch's content at begin..end-1, and the offset behind its last whole batch.
 
     Args:
         aborted: the fetch's aborted transactions, as (producer id, first offset).
 
-    Raises BrokenBatch, where the broken one stands before `end`.
+    Raises BrokenBatch, where the broken batch stands before `end`.
     """
     view, starts = _whole_batches(fetched, end)
     if not starts:
@@ -89,7 +89,7 @@ def seen(
         is_inside = (records.offset >= begin) & (records.offset < end)
         if with_prints:
             found = prints(records).where(is_inside)
-        # The others' offsets are in their headers.
+        # Offsets of gapless batches follow from their headers.
         is_thinned = np.repeat(~is_gapless[to_open], headers["count"][to_open])
         offsets = records.offset[is_inside & is_thinned]
     plain = held & is_gapless
@@ -100,7 +100,7 @@ def seen(
 
 
 def joined(parts: Sequence[Seen]) -> Seen:
-    """One behind the other, as they were read."""
+    """Joins parts in the order in which they were read."""
     sides = []
     for name in ("records", "passed"):
         columns = [getattr(part, name).columns() for part in parts]
@@ -116,9 +116,9 @@ def joined(parts: Sequence[Seen]) -> Seen:
 
 
 def prints(records: Records) -> Prints:
-    """64 bits for key, value, headers and timestamp; comparable within one process only.
+    """Returns 64 bits for key, value, headers and timestamp; comparable within one process only.
 
-    A quarter of a microsecond a record. Two different ones are taken for equal once in 10^19.
+    Takes a quarter of a microsecond per record. Two different records get equal bits once in 10^19.
     """
     data = bytes(records.data)
     limits = zip(records.tail.tolist(), records.end.tolist(), strict=True)
@@ -148,7 +148,7 @@ def _whole_batches(fetched: bytes | memoryview, end: int) -> tuple[memoryview, l
 def _data(
     view: memoryview, starts: Sequence[int], attributes: npt.NDArray[np.int16], committed: Committed
 ) -> Flags:
-    """Which batches hold records that a reader of committed ones sees."""
+    """Returns, by batch, True if a reader of committed records sees its records."""
     if committed.is_trivial:
         is_data: Flags = attributes & CONTROL == 0
         return is_data

@@ -1,4 +1,4 @@
-"""Which topics of which routes are audited: those that are mirrored, or why one is not."""
+"""Audited topics of routes: all that are mirrored; for others, why they are not."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class NotMirrored(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Subject:
-    """One topic of one route.
+    """Topic of one route.
 
     Args:
         partitions: of the source.
         mirrored: how many of them the target has.
         source_topic: its id, in hex.
-        target_topic: None: the target has no such topic.
-        compacts: whether the target's cleaner may take records out.
+        target_topic: its id, in hex; None: the target has no such topic.
+        compacts: True if the target's cleaner may remove records.
     """
 
     route: Route
@@ -44,11 +44,11 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Of the routes into one target.
+    """Topics of the routes into one target.
 
     Args:
         found: of all its routes, as any of them may have records in a partition.
-        stopped: by topic of the sources, why it is not mirrored.
+        stopped: by source topic, why it is not mirrored.
     """
 
     found: tuple[Subject, ...] = ()
@@ -60,7 +60,7 @@ def subjects(
     target: Sequence[Topic],
     settings: TopicSettings,
 ) -> Subjects:
-    """What the clusters' descriptions and the [topics] settings make of it."""
+    """Returns the topics that follow from the clusters' descriptions and the [topics] settings."""
     there = {topic.name: topic for topic in target}
     found, stopped = [], {}
     feeds = by_name(sources)
@@ -92,10 +92,13 @@ def chosen(
     *,
     is_all_known: bool,
 ) -> list[Subject]:
-    """Those of these routes, and of these topics if any are named; raises NotMirrored.
+    """Returns the topics of these routes, limited to named topics if there are any.
 
     Args:
-        is_all_known: whether all clusters have answered; else nobody can say what is not mirrored.
+        is_all_known: True if all clusters have answered. Otherwise it is not known what is not
+            mirrored.
+
+    Raises NotMirrored.
     """
     every = list(every)
     own = [each for some in every for each in some.found if each.route in routes]

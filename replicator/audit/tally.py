@@ -1,6 +1,6 @@
-"""Both ends of a stretch held against each other: what is equal, what differs, what nobody can say.
+"""Comparison of both ends of a range of offsets: what is equal, differs, or cannot be compared.
 
-Runs say where a record should stand; the logs of both ends say what does. So a record is missing
+Runs tell where a record should stand; the logs of both ends tell what is there. A record is missing
 where the ledger has passed it and no record stands in its place, whatever the runs claim.
 """
 
@@ -29,21 +29,22 @@ UNCLAIMED = "in the target where no run says so: sluice offsets rebuild"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What an audit counted.
+    """Counts of an audit.
 
     Args:
         source_records: all of the window, whether or not they are mirrored yet.
         target_records: those found in their places.
         source_bytes, target_bytes: of keys, values and headers; 0 unless they were read.
         behind: records that the ledger has not passed yet.
-        held_back: offsets behind an open transaction; nobody knows yet what they will be.
-        missing: passed by the ledger, and not in the target.
-        surplus: in the target, and not to be read at the source, or more than once.
-        changed: in its place, and not the same.
-        foreign: in the same stretch of the target, by no route.
-        doubts: why something cannot be compared, and how many offsets.
+        held_back: offsets behind an open transaction; it is not known yet what they will be.
+        missing: records that the ledger has passed and that are not in the target.
+        surplus: records in the target that readers of the source do not see, or that are there
+            twice.
+        changed: records that are in their places and are not the same.
+        foreign: records in the same range of the target that came by no route.
+        doubts: reasons why offsets cannot be compared, and how many.
         examples: where the first differences are.
-        notes: what else an operator should hear.
+        notes: anything else that the operator should know.
     """
 
     source_records: int = 0
@@ -80,15 +81,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """What is known of one route's partition before its logs are read.
+    """Knowledge about one route's partition before its logs are read.
 
     Args:
-        claims: of all that the ledger has passed in the window.
-        known: source offsets about which all runs were told.
-        trimmed: what landed of source offsets below this is gone from the target.
+        claims: of the route's records in this partition.
+        known: source offsets about which all runs were published.
+        trimmed: records of source offsets below this are gone from the target.
         began: where mirroring began, if it did not begin with the source's first record.
-        target_log: the target's log, from its first to behind its last offset.
-        target_compacts: whether a hole in the target may be the cleaner's work.
+        target_log: the target's log, from its first offset to behind its last.
+        target_compacts: True if a hole in the target may be the cleaner's work.
     """
 
     claims: Claims
@@ -100,11 +101,11 @@ class Grounds:
 
 
 def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: Prints) -> Tally:
-    """One stretch of source offsets, all of them passed by the ledger.
+    """Compares one range of source offsets, all of them passed by the ledger.
 
     Args:
-        source: read from exactly this stretch.
-        target: read from wherever this stretch is claimed to have landed.
+        source: read from exactly this range.
+        target: read from wherever this range is claimed to have landed.
         foreign: records there that no route claims.
     """
     claims = grounds.claims.between(*stretch)
@@ -116,7 +117,8 @@ def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: 
     ours, theirs = source.prints, _at_source(claims, target.prints)
     is_common = _is_in(ours.offset, common)
     changed = _changed(ours.where(is_common), theirs.where(_is_in(theirs.offset, common)))
-    # Equal to one of ours, and where no run says so: there twice, or there after all.
+    # Records equal to a source record that stand where no run says so: either duplicates, or
+    # records that seemed to be missing.
     is_elsewhere = np.isin(ours.print, foreign.print)
     twice = ours.offset[is_elsewhere & is_common]
     after_all = ours.offset[is_elsewhere & _is_in(ours.offset, lacking.missing)]
@@ -143,7 +145,7 @@ def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: 
 
 
 class _Lacking:
-    """Source records without one in their place, and why: missing, unless there is a reason."""
+    """Source records that are not in their place: missing, unless there is a reason."""
 
     def __init__(self, grounds: Grounds, claims: Claims, lacking: Spans) -> None:
         self.doubts: dict[str, int] = {}
@@ -167,14 +169,14 @@ class _Lacking:
 
 
 def _at_source(claims: Claims, found: Prints) -> Prints:
-    """The target's records under the offsets that they are claimed to have at the source."""
+    """Returns the target's prints under the source offsets that runs claim for them."""
     offsets = claims.sources_at(found.offset)
     claimed = Prints(offsets, found.print, found.bytes)
     return claimed.where(offsets >= 0)
 
 
 def _changed(ours: Prints, theirs: Prints) -> Ints:
-    """Offsets of those that differ; both have the same offsets, or none where nothing was read."""
+    """Returns offsets whose prints differ; both sides have the same offsets, or none."""
     if not len(ours.offset):
         return ours.offset
     changed: Ints = ours.offset[ours.print != theirs.print]

@@ -1,4 +1,4 @@
-"""All partitions of one target: what its ledgers and runs say of them, then both logs."""
+"""Audit of all partitions of one target: first its ledgers and runs, then both logs."""
 
 from __future__ import annotations
 
@@ -25,27 +25,30 @@ from replicator.survey.told_runs import ToldRuns, read_runs
 
 T = TypeVar("T")
 AT_ONCE = 4
-"""Partitions that are read at the same time: their brokers work while we count."""
+"""Partitions that are read at the same time: brokers work while this process counts."""
 RUNS_TRIES = 4
 RUNS_PAUSE_SECONDS = 0.5
-"""Redis may hear of runs a moment after the ledger."""
+"""Pause between readings: runs may reach Redis a moment after the ledger has passed them."""
 
 Offsets = Mapping[tuple[Route, TopicPartition], WindowOffsets]
 
 
 class Tried(Protocol):
-    """Asks a server, by the name that people know it by; None where it does not answer."""
+    """Asks a server, by the name that people know it by; returns None where it does not answer."""
 
     def __call__(self, server: str, ask: Callable[[], Awaitable[T]], /) -> Awaitable[T | None]: ...
 
 
 class TargetAudit:
-    """Reads runs topic by topic: they take 24 bytes each.
+    """Audit of the topics of one target. Runs are read topic by topic: they take 24 bytes each.
 
     Args:
-        own: what is asked for; beside: what else is mirrored into this target.
-        logs: of clusters, by name.
-        tried: see Tried. progress: called with source offsets that were done.
+        own: the requested topics.
+        beside: other topics that are mirrored into this target.
+        offsets: the window's offsets, by route and partition.
+        logs: by cluster name.
+        tried: see Tried.
+        progress: called with the number of source offsets that were done.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class TargetAudit:
         self._turn = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> list[Row]:
-        """A row for each partition whose servers have answered."""
+        """Returns a row for each partition whose servers have answered."""
         entries = await self._tried(self._name, self._entries)
         if entries is None:
             return []
@@ -95,7 +98,7 @@ class TargetAudit:
                 rows += await self._topic(topic, words, told)
         return rows
 
-    # -- what is said
+    # -- ledger and runs
 
     async def _entries(self) -> dict[Route, Entries]:
         asked: dict[Route, list[TopicPartition]] = {}
@@ -136,7 +139,7 @@ class TargetAudit:
     def _is_short(
         self, route: Route, words: Mapping[TopicPartition, RouteWord], told: ToldRuns
     ) -> bool:
-        """Whether runs do not reach as far as ledger and window do."""
+        """Returns True if runs do not reach as far as both the ledger and the window do."""
         for place, each in words.items():
             offsets, known = self._offsets.get((route, place)), told.known.get(place)
             if offsets and known and each.passed:
@@ -145,7 +148,7 @@ class TargetAudit:
                     return True
         return False
 
-    # -- what is there
+    # -- logs
 
     async def _topic(
         self,
@@ -250,7 +253,7 @@ class TargetAudit:
 
 
 def _doubt(subject: Subject, place: TopicPartition, each: RouteWord, told: ToldRuns) -> str:
-    """Why nothing can be compared; empty where it can be."""
+    """Returns why nothing can be compared; empty where it can be."""
     if subject.target_topic is None:
         return "the target has no such topic"
     if place.partition >= subject.mirrored:

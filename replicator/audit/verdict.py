@@ -1,4 +1,4 @@
-"""What an audit says of a partition or a topic, from what was counted there."""
+"""Verdict of an audit on a partition or a topic, from its counts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from replicator.audit.tally import Tally
 
 
 class Verdict(StrEnum):
-    """The first that holds, from the worst on."""
+    """Verdict, the worst first: the first that holds counts."""
 
     MISSING = "missing"
-    """Records of the source are not in the target, though the ledger has passed them."""
+    """The ledger has passed source records that are not in the target."""
     SURPLUS = "surplus"
-    """Records are in the target that readers of the source do not see, or see once."""
+    """The target has records that readers of the source do not see, or has one twice."""
     CHANGED = "changed"
     """Records are in their places, and are not the same."""
     INCOMPLETE = "incomplete"
-    """No difference was found in what could be compared, and not all of it could be."""
+    """No difference was found, and not everything could be compared."""
     BEHIND = "behind"
-    """All that the ledger has passed is equal, and there is more that it has not."""
+    """All that the ledger has passed is equal, and it has not passed everything."""
     EQUAL = "equal"
 
     @property
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 def verdict(counted: Tally) -> Verdict:
-    """Never equal where anything could not be compared."""
+    """Returns the verdict; never EQUAL where anything could not be compared."""
     if counted.missing:
         return Verdict.MISSING
     if counted.surplus:
@@ -44,7 +44,7 @@ def verdict(counted: Tally) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the answer; `partition` None: the whole topic."""
+    """Line of the answer; `partition` None: the whole topic."""
 
     route: str
     topic: str
@@ -57,9 +57,9 @@ class Row:
 
 
 def by_topic(rows: Iterable[Row]) -> list[Row]:
-    """A row for each topic of each route, in the order of its first partition.
+    """Returns a row for each topic of each route, in the order of its first partition.
 
-    What is said of a partition is said with its number.
+    Examples and notes get the number of their partition.
     """
     found: dict[tuple[str, str], Tally] = {}
     for row in rows:

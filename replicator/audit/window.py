@@ -1,4 +1,4 @@
-"""The time that an audit looks at, as it stands on a command line."""
+"""Window of time that an audit compares, as given on a command line."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 MINUTE_MS = 60_000
 FULL_MS = 10 * MINUTE_MS
 SETTLED_MS = MINUTE_MS
-"""So long ago a window ends, unless one is asked for: what it holds was mirrored by then."""
+"""Time since the end of a default window: by then its records are mirrored."""
 UNITS_MS = {"s": 1000, "m": MINUTE_MS, "h": 60 * MINUTE_MS, "d": 24 * 60 * MINUTE_MS}
 AGO = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd])")
 
 
 class BadWindow(ValueError):
-    """What was asked for is no stretch of time. Ask again; the text says how."""
+    """The request is no range of time. Ask again; the text says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From since_ms on, before until_ms; milliseconds since 1970."""
+    """Range of time: from since_ms on, before until_ms; milliseconds since 1970."""
 
     since_ms: int
     until_ms: int
@@ -30,14 +30,14 @@ class Window:
 
 
 def window(since: str | None, until: str | None, now_ms: int) -> Window:
-    """The window that is asked for; raises BadWindow.
+    """Returns the requested window; raises BadWindow.
 
-    Without either: the last full ten minutes of the clock that ended a minute ago or more, so that
-    runs of a timer, however late each of them is, look at every record once.
+    The default is the last full ten minutes of the clock that ended a minute ago or more. So a
+    timer's audits, however late each of them starts, compare every record once.
 
     Args:
-        since, until: `10m`, `2h` (so long ago), or an instant of ISO 8601 with its zone.
-            `until` is now unless given.
+        since, until: `10m`, `2h` (so long ago), or an instant of ISO 8601 with its zone. `until` is
+            now unless given.
     """
     if since is None:
         if until is not None:
@@ -51,7 +51,7 @@ def window(since: str | None, until: str | None, now_ms: int) -> Window:
 
 
 def instant(text: str, now_ms: int) -> int:
-    """Milliseconds since 1970; raises BadWindow."""
+    """Returns milliseconds since 1970; raises BadWindow."""
     if ago := AGO.fullmatch(text):
         at_ms = now_ms - int(ago["number"]) * UNITS_MS[ago["unit"]]
     else:
@@ -71,7 +71,7 @@ def instant(text: str, now_ms: int) -> int:
 
 
 def iso(at_ms: int) -> str:
-    """For people and programs: 2026-11-22T03:00:00Z."""
+    """Returns the text for people and programs: 2026-11-22T03:00:00Z."""
     try:
         text = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Which source offsets belong to a window of time, and which of them cannot be told apart."""
+"""Source offsets of a window of time, and offsets that belong to no known window."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from replicator.audit.window import iso
 from replicator.offsets.spans import Span
 
 AHEAD_MS = 10 * 60_000
-"""Clocks of producers may be so far ahead of ours."""
+"""Time by which producers' clocks may be ahead of ours."""
 
 
 class Stamp(NamedTuple):
-    """A record: where it stands, and its time."""
+    """Record, by its offset and timestamp."""
 
     offset: int
     timestamp_ms: int
@@ -21,16 +21,16 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WindowOffsets:
-    """A partition's part of a window.
+    """Part of a window in one partition.
 
     Args:
-        span: from the first record of the window's begin or later to the first one of its end or
-            later, up to the first open transaction.
-        held_back: offsets of it behind that.
-        log_start: the log's first offset, where the window begins with it though it once had
-            others: some of the window may be deleted; else None.
-        unordered: offsets behind a record with a time to come: no window holds them.
-        note: of that record; empty without one.
+        span: from the first record at or after the window's begin to the first at or after its end,
+            but not past the first open transaction.
+        held_back: offsets of the window behind that transaction's begin.
+        log_start: the log's first offset, if the window begins there and older offsets were
+            deleted. Records of the window may then be gone. None otherwise.
+        unordered: offsets behind a record with a future timestamp, which no window holds.
+        note: about that record; empty without one.
     """
 
     span: Span
@@ -49,10 +49,11 @@ def window_offsets(
     log_end: int,
     now_ms: int,
 ) -> WindowOffsets:
-    """What the source's answers say.
+    """Returns the offsets, by the source's answers.
 
     Args:
-        begin, end: the first record of the window's begin, and end, or later; None: there is none.
+        begin, end: the first record at or after the window's begin, and at or after its end; None:
+            there is none.
         stable_end: where the first open transaction begins, or the log's end.
     """
     behind = log_end if end is None else end.offset

@@ -1,1 +1,1 @@
-"""Where a consumer group goes on in another region: planned, applied, verified."""
+"""Failover of consumer groups to another region: planned, applied, verified."""

@@ -1,7 +1,7 @@
-"""A plan applied: its groups live in the target from then on, and go on there where it says.
+"""Application of a failover plan: its groups move to the target, at the planned offsets.
 
-Each step is on disk before the next one begins, and doing it again does no harm, so whoever applies
-the plan once more finishes what was broken off.
+Each step is on disk before the next begins, and repeating a step does no harm. Applying an
+interrupted plan again therefore finishes it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Logs = Mapping[TopicPartition, LogRange | None]
 
 
 class Look(Protocol):
-    """Makes a plan of now (fresh_plans.py)."""
+    """Source of fresh plans (fresh_plans.py)."""
 
     def plan(self, request: Request, *, plan_id: str, now_ms: int) -> tuple[Plan, Logs]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked and changed in the target region."""
+    """Stores, topics and clients of the target region that an application reads and writes."""
 
     store: PrimaryStore
     log: PrimaryLog
@@ -56,7 +56,7 @@ class Target:
 
 
 class Application:
-    """One plan in its target region. Made anew for every attempt."""
+    """Application of one plan in its target region. Every attempt makes a new one."""
 
     def __init__(self, plan: Plan, target: Target) -> None:
         self._plan = plan
@@ -64,28 +64,29 @@ class Application:
         self._groups = {each.group: each for each in plan.groups}
         self._records: dict[str, PrimaryRegion] = {}
         self._noted: dict[str, tuple[MoveState, str]] = {}
-        """What kept groups from being moved."""
+        """Reasons why groups were not moved."""
         self._remarks: dict[str, str] = {}
-        """What a person has to know of groups that were moved."""
+        """Remarks for the operator about groups that were moved."""
         self._asked: set[str] = set()
         """Groups whose offsets were sent to a broker."""
 
     def steps(self, look: Look, *, who: str, now_ms: int) -> Generator[str, None, Outcome]:
-        """Applies the plan; yields after each step what was done, and returns what became of it.
+        """Applies the plan; yields a line after each step, and returns the outcome.
 
-        1. Which groups this plan has begun to move already is read from the target's log and its
-           Redis. Of them, what the target says counts: the record is proof that step 2 once
-           passed. Only what its logs no longer hold is not written any more.
-        2. All others are looked at anew. What speaks against them now ends it here, unchanged; or
-           leaves them out, when others were begun.
-        3. Where they live is recorded in the target's log, which is on disk and outlasts Redis. The
-           record goes before the offsets: from then on no offset sync writes them in the target,
-           and another plan sees that it was overtaken.
-        4. The same is recorded in the target's Redis, where everybody looks: again too for groups
-           that were begun, as a crash or a flush may have kept it from there.
-        5. Group by group, offsets are written where they differ, if the record is still this
-           plan's. Whoever else applies it at the same time writes the same.
-        6. Everything is read back, and that is what is reported.
+        1. Reads from the target's log and Redis which groups this plan has begun to move. These are
+           judged by the target alone: the record proves that step 2 passed once. A group with a
+           position past its log's end is not written. A position that retention took is raised to
+           the log's start.
+        2. Plans all other groups afresh. An error found now ends the application, with nothing
+           changed. If groups were begun, it only leaves the others out.
+        3. Records in the target's log that the groups live there. This log is on disk and outlasts
+           Redis. The record goes before the offsets: from then on no offset sync writes these
+           groups in the target, and another plan sees that it was overtaken.
+        4. Records the same in the target's Redis, where all readers look. Groups that were begun
+           are recorded again, because a crash or a flush may have kept their records from Redis.
+        5. Writes offsets where they differ, group by group, if the record is still this plan's. A
+           concurrent application of the same plan writes the same offsets.
+        6. Reads everything back, and reports what was read.
 
         Raises:
             PlanStale, Refused: at step 2, when none of its groups was begun.
@@ -117,20 +118,23 @@ class Application:
         return self._read_back(before)
 
     def verified(self) -> Outcome:
-        """What the target says of the plan now; raises as steps() does where it does not."""
+        """Returns the outcome as the target shows it now.
+
+        Raises the same errors as steps() where the target does not answer.
+        """
         records, commits = self._decisions(), self._commits()
         return self._told(
             outcome_of(self._plan, each, records.get(name), None, commits[name])
             for name, each in self._groups.items()
         )
 
-    # -- looking
+    # -- reading
 
     def _decisions(self) -> dict[str, PrimaryRegion]:
         return RegionDecisions(self._target.store, self._target.log).all()
 
     def _against(self, look: Look, names: set[str], now_ms: int) -> PlanStale | Refused | None:
-        """What speaks against moving these groups now."""
+        """Returns the error that forbids moving these groups now; None: there is none."""
         plan = self._plan
         if not names:
             return None
@@ -147,7 +151,7 @@ class Application:
         return None
 
     def _logs(self, places: Collection[TopicPartition]) -> Logs:
-        """What the target's logs hold now; None where it does not say."""
+        """Returns what the target's logs hold now; None for a log that does not answer."""
         starts = self._target.admin.offsets(places, "earliest")
         ends = self._target.admin.offsets(places, "latest")
         return {
@@ -158,10 +162,10 @@ class Application:
         }
 
     def _still_held(self, name: str, wanted: Commits, logs: Logs) -> Commits:
-        """What may be written of a group that was begun, perhaps long ago.
+        """Returns the positions that may be written for a group that was begun, perhaps long ago.
 
         A position that its log does not hold would leave the consumer to its auto.offset.reset,
-        which may be its log's end.
+        which may be the log's end.
         """
         target, held = self._plan.target, dict(wanted)
         for place, (resume, metadata) in wanted.items():
@@ -187,10 +191,10 @@ class Application:
     def _is_ours(self, name: str) -> bool:
         return is_of(self._records.get(name), self._plan)
 
-    # -- changing
+    # -- writing
 
     def _record(self, names: list[str], who: str, now_ms: int) -> Generator[str, None, set[str]]:
-        """Has the groups live in the target; none of them when it is not sure that they do."""
+        """Records that groups live in the target; returns those recorded for certain."""
         plan, target = self._plan, self._target
         new = [
             decided(
@@ -219,12 +223,14 @@ class Application:
         return set(names)
 
     def _write(self, name: str, wanted: Commits) -> bool:
-        """Whether offsets were sent; what kept them from being written is noted."""
+        """Writes a group's offsets; returns True if they were sent. Notes why they were not
+        written.
+        """
         if not wanted or name in self._noted:
             return False
         try:
-            # Another plan may come between this question and the write: then both have written
-            # positions that skip nothing, and reading back tells whose stayed.
+            # Another plan may record the group between this read and the write. Then both plans
+            # have written offsets that skip nothing, and reading back shows whose offsets stayed.
             if found := self._target.store.get(name):
                 self._records |= joined([found, self._records.get(name, found)])
             if not self._is_ours(name):
@@ -235,7 +241,7 @@ class Application:
             why = f"it has members in {self._plan.target} now: stop them, and apply again"
             self._note([name], MoveState.OPEN, why)
         except (StoreUnreachable, Unreachable) as error:
-            # All others would wait as long; reading back tells what became of this one.
+            # All other groups would wait as long. Reading back shows what became of this one.
             self._note(self._groups.keys() - self._asked | {name}, MoveState.OPEN, str(error))
         except AdminError as error:
             self._note([name], MoveState.OPEN, str(error))
@@ -250,7 +256,7 @@ class Application:
         for name in names:
             self._noted.setdefault(name, (standing, why))
 
-    # -- telling
+    # -- reporting
 
     def _read_back(self, before: Mapping[str, Commits]) -> Outcome:
         after: Mapping[str, Commits] | None = None
@@ -278,7 +284,8 @@ class Application:
         if found.standing is MoveState.OVERTAKEN:
             return found
         noted, was_asked = self._noted.get(name), name in self._asked
-        # Consumers that were in the way did not begin where the plan says, whatever they committed.
+        # Consumers that prevented the write did not begin where the plan says, whatever they
+        # committed.
         has_moved_on = found.standing is MoveState.MOVED_ON
         if noted and (not found.standing.is_done or (was_asked and has_moved_on)):
             return replace(found, standing=noted[0], why=noted[1])
@@ -296,12 +303,13 @@ class Application:
 
 
 def _missing(group: GroupPlan, before: Commits, *, is_begun: bool) -> Commits:
-    """What has to be written of a group."""
+    """Returns the positions of a group that have to be written."""
     whole = planned(group)
     wanted = {place: held for place, held in whole.items() if before.get(place) != held}
     if not is_begun:
         return wanted
-    # It may live there already: what its consumers or an operator did since is not taken back.
+    # The group may live in the target already. What its consumers or an operator have committed
+    # since is not taken back.
     moves = {TopicPartition(move.topic, move.partition): move for move in group.moves}
     standings = {place: standing_of(moves[place], before.get(place)) for place in whole}
     if MoveState.OVERTAKEN in standings.values():

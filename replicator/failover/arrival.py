@@ -1,4 +1,4 @@
-"""A switchover waits: until groups that have stopped find all that they read in the target."""
+"""Wait of a switchover, until stopped groups find everything that they have read in the target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGAIN_SECONDS = 1.0
 
 
 class Awaited(NamedTuple):
-    """What a switchover waits for just now, how much of it is left, and that in words."""
+    """Present wait of a switchover: its kind, how much is left, and the same in words."""
 
     what: str
     left: int
@@ -28,7 +28,7 @@ class Awaited(NamedTuple):
 
 
 class Arrival:
-    """One switchover's. Blocking."""
+    """Wait of one switchover. Blocking."""
 
     def __init__(self, appliance: Appliance, plans: FreshPlans, request: Request) -> None:
         self._appliance = appliance
@@ -38,11 +38,11 @@ class Arrival:
     def steps(
         self, wait_seconds: float, *, timeout_seconds: float
     ) -> Generator[Awaited, None, Check]:
-        """Tells what is awaited, again and again; returns the check that comes of it.
+        """Yields what is awaited, again and again; returns the resulting check.
 
-        First that the groups have no members in the source any more, then that all they need is in
-        the target. What was written before the second waiting began is asked for, so producers that
-        go on do not lengthen it.
+        First the groups must have no members left in the source. Then everything that they need
+        must be in the target. Only records written before this second wait are awaited, so active
+        producers do not lengthen it.
         """
         source, target = self._request.source, self._request.target
         give_up_at = time.monotonic() + wait_seconds
@@ -62,7 +62,8 @@ class Arrival:
         while True:
             now_ms = _now_ms()
             known = self._plans.knowledge(self._request, now_ms)
-            # Its vectors are not final before the last commits have been copied, hence every time.
+            # The groups' vectors are final only once the last commits are copied, so they are
+            # planned anew each time.
             moves = plan(self._request, known, plan_id="", now_ms=now_ms).moves()
             wanted = goals(ends, (move for _, move in moves))
             found = lag(wanted, known, fresh_age_ms=now_ms - stopped_ms)
@@ -76,7 +77,7 @@ class Arrival:
                 return _blocked(f"after {wait_seconds:g} s still missing in {target}: {found}")
 
     def _ends(self, known: Knowledge, timeout_seconds: float) -> dict[Origin, int]:
-        """Where the regional logs end; of a region that does not answer, nothing."""
+        """Returns the ends of the regional logs; a region that does not answer is left out."""
         places = [place for place, facts in known.partitions.items() if facts.there_log]
         ends: dict[Origin, int] = {}
         for route in self._appliance.routes_into(self._request.target):
@@ -98,7 +99,7 @@ def _blocked(text: str) -> Check:
 
 
 def _slept_before(give_up_at: float) -> bool:
-    """False, at once, when the time is over."""
+    """Returns False at once when the time is over; otherwise sleeps and returns True."""
     left_seconds = give_up_at - time.monotonic()
     if left_seconds <= 0:
         return False

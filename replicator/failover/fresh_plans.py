@@ -1,4 +1,4 @@
-"""Plans of now: what the target region and, where it answers, the source region say, planned."""
+"""Fresh plans, made from what the target region and, if it answers, the source region know now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replicator.topics.admin import Admin
 
 
 class NoWay(ValueError):
-    """Groups cannot go from the one region to the other. Name others, or configure routes."""
+    """Groups cannot move from the one region to the other. Name others, or configure routes."""
 
 
 def checked(appliance: Appliance, source: str, target: str) -> None:
@@ -33,7 +33,7 @@ def checked(appliance: Appliance, source: str, target: str) -> None:
 
 
 class FreshPlans:
-    """Asks the servers of one appliance, anew for each plan."""
+    """Planner that asks the servers of one appliance anew for each plan."""
 
     def __init__(self, appliance: Appliance, *, timeout_seconds: float = 15.0) -> None:
         self._appliance = appliance
@@ -41,9 +41,11 @@ class FreshPlans:
         self._surveys: dict[tuple[str, str], Survey] = {}
 
     def groups(self, source: str, target: str) -> dict[str, str | None]:
-        """All groups that the target knows to have committed, or to live, in the source.
+        """Returns all groups that have committed, or live, in the source, as far as the target
+        knows.
 
-        By group, the region it lives in; None without a record. Raises as plan() does.
+        The value is the region that the group lives in; None without a record. Raises as plan()
+        does.
         """
         living = regions(self._decided(target))
         known = {*self._survey(source, target).groups()}
@@ -51,17 +53,17 @@ class FreshPlans:
         return {group: living.get(group) for group in known}
 
     def knowledge(self, request: Request, now_ms: int) -> Knowledge:
-        """What is known now."""
+        """Returns what is known now."""
         return self._survey(request.source, request.target).knowledge(request, now_ms)
 
     def plan(
         self, request: Request, *, plan_id: str, now_ms: int, valid_ms: int = VALID_MS
     ) -> tuple[Plan, Mapping[TopicPartition, LogRange | None]]:
-        """The plan, and the target's logs that it was made with.
+        """Returns the plan, and the target's logs that it was made with.
 
         Raises AdminError, LogUnreadable or StoreUnreachable where the target does not answer.
         """
-        # Before all else is asked: whoever moves a group meanwhile has left a newer record then.
+        # Read before everything else: a group that is moved meanwhile then has a newer record.
         records = self._decided(request.target)
         cluster = self._appliance.region(request.target).aggregate
         admin = Admin(f"{request.target} aggregate", cluster, self._timeout_seconds)
@@ -85,7 +87,7 @@ class FreshPlans:
             return RegionDecisions(store, log).all()
 
     def _survey(self, source: str, target: str) -> Survey:
-        """Keeps its connections from one look to the next."""
+        """Returns the survey of two regions, kept with its connections for the next call."""
         if (source, target) not in self._surveys:
             self._surveys[source, target] = Survey(
                 self._appliance, source, target, timeout_seconds=self._timeout_seconds

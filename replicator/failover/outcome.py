@@ -1,7 +1,7 @@
-"""What became of a plan: of every group whether it is where the plan says, and what is left to do.
+"""Outcome of a plan: whether each group is where the plan says, and what is left to do.
 
-Judged by the target alone: by the record of where a group lives, which names the plan that moved it
-there, and by what it has committed.
+The target alone decides: by the record of where a group lives, which names the plan that moved the
+group there, and by the group's commits.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ SCHEMA_VERSION = 1
 
 
 class MoveState(StrEnum):
-    """Of a group or a position, beside its plan."""
+    """State of a group or a position, compared with its plan."""
 
     WRITTEN = "written"
-    """By this run."""
+    """This run wrote it."""
     AS_PLANNED = "as planned"
     MOVED_ON = "moved on"
     """Its consumers have started in the target, and committed since."""
     OPEN = "not written"
     OVERTAKEN = "overtaken"
-    """Somebody else moved it since: another plan, or a commit before where this one says. This plan
-    does not finish it any more."""
+    """Another plan moved the group since, or an offset before the planned one was committed. This
+    plan no longer finishes it.
+    """
     UNKNOWN = "unknown"
-    """An answer was lost, and it could not be looked up either."""
+    """An answer was lost, and the state could not be read either."""
 
     @property
     def is_done(self) -> bool:
@@ -40,7 +41,7 @@ class MoveState(StrEnum):
 
 
 class Held(NamedTuple):
-    """What a group has committed in the target, and what stands beside it."""
+    """Offset that a group has committed in the target, and its metadata."""
 
     offset: int
     metadata: str
@@ -51,7 +52,10 @@ Commits = Mapping[TopicPartition, Held]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One partition of a group in the target; None: nothing committed, or not known (after)."""
+    """Position of a group in one partition of the target.
+
+    None: nothing is committed or, for `after`, not known.
+    """
 
     topic: str
     partition: int
@@ -62,7 +66,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class GroupOutcome:
-    """One group; `why` says what a person has to know of it."""
+    """Outcome of one group; `why` is for the operator."""
 
     group: str
     standing: MoveState
@@ -72,7 +76,7 @@ class GroupOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of all groups of a plan."""
+    """Outcome of all groups of a plan."""
 
     plan_id: str
     source: str
@@ -89,7 +93,7 @@ class Outcome:
 
     @property
     def overtaken(self) -> tuple[str, ...]:
-        """Those of not_done that no second run of the plan finishes."""
+        """Groups of not_done that no second run of the plan finishes."""
         return tuple(e.group for e in self.groups if e.standing is MoveState.OVERTAKEN)
 
     @property
@@ -97,7 +101,7 @@ class Outcome:
         return not any(each.standing is MoveState.UNKNOWN for each in self.groups)
 
     def as_values(self) -> dict[str, Any]:
-        """For JSON and YAML."""
+        """Returns the outcome as values for JSON and YAML."""
         return {
             "schema_version": SCHEMA_VERSION,
             "plan_id": self.plan_id,
@@ -118,12 +122,12 @@ class Outcome:
 
 
 def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
-    """Whether where a group lives was decided by this plan: then applying it has begun."""
+    """Returns True when this plan decided where the group lives, so applying it has begun."""
     return record is not None and record.plan_id == plan.id
 
 
 def planned(group: GroupPlan) -> dict[TopicPartition, Held]:
-    """What has to be committed for a group; a vector too large for a broker is left out."""
+    """Returns what to commit for a group; a vector too large for a broker is left out."""
     return {
         TopicPartition(move.topic, move.partition): Held(move.resume, _metadata(move))
         for move in group.moves
@@ -132,7 +136,7 @@ def planned(group: GroupPlan) -> dict[TopicPartition, Held]:
 
 
 def standing_of(move: Move, found: Held | None) -> MoveState:
-    """Of one position of a group that this plan has begun to move."""
+    """Returns the state of one position of a group that this plan has begun to move."""
     if move.resume is None:
         return MoveState.AS_PLANNED
     if found is None:
@@ -141,20 +145,23 @@ def standing_of(move: Move, found: Held | None) -> MoveState:
         return _beside(move, decode(found.metadata))
     if found.offset == move.target_committed:
         return MoveState.OPEN
-    # Writing it again would skip records, or take back what was read since.
+    # Writing the position again would skip records, or take back what was read since.
     return MoveState.MOVED_ON if found.offset > move.resume else MoveState.OVERTAKEN
 
 
 def _beside(move: Move, vector: Mapping[str, int]) -> MoveState:
-    """Where the offset is the planned one already, as the offset sync often leaves it: by what
-    stands beside it. Without its vector a group reads again what it has read elsewhere."""
+    """Returns the state of a position whose offset is already the planned one, by its vector.
+
+    The offset sync often leaves a position like this. Without its vector a group reads again what
+    it has read elsewhere.
+    """
     wanted = decode(_metadata(move))
     if vector == wanted:
         return MoveState.AS_PLANNED
     if (move.resume, vector) == (move.target_committed, move.target_vector):
         return MoveState.OPEN
     if not vector:
-        # A client that commits by itself leaves it out.
+        # A client that commits by itself leaves the vector out.
         return MoveState.MOVED_ON
     covers = all(vector.get(region, 0) >= unread for region, unread in wanted.items())
     return MoveState.AS_PLANNED if covers else MoveState.OPEN
@@ -167,11 +174,11 @@ def outcome_of(
     before: Commits | None,
     after: Commits | None,
 ) -> GroupOutcome:
-    """What is to be said of one group.
+    """Returns the outcome of one group.
 
     Args:
-        before: None when only one look was taken.
-        after: None when it could not be looked up.
+        before: commits before the run; None when commits were read only once.
+        after: commits after the run; None when they could not be read.
     """
     before = after if before is None else before
     positions = tuple(
@@ -228,5 +235,5 @@ def _metadata(move: Move) -> str:
     try:
         return encode(move.vector) if move.vector else ""
     except ValueError:
-        # Without it the group's helper reads again what it could have left out.
+        # Without the vector, the group's helper reads again what it could have left out.
         return ""

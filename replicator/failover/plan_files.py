@@ -1,6 +1,6 @@
 """Saved plans: one file each in `<replicator.state_dir>/plans`, kept after they were applied.
 
-A plan is applied from what was saved, so that what is done is what was read and confirmed.
+A plan is applied from its saved file, so what is applied is what was read and confirmed.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 class PlanMissing(ValueError):
-    """There is no such plan. `sluice failover list` names those there are."""
+    """There is no such plan. `sluice failover list` names the saved plans."""
 
 
 class PlanNotKept(Exception):
-    """The directory of plans cannot be written or read. Mend it, or replicator.state_dir."""
+    """The directory of plans cannot be written or read. Correct it, or replicator.state_dir."""
 
 
 def new_id(now_ms: int) -> str:
-    """Sorts by time, and can be said over the phone: 20130101-000000-3f9a."""
+    """Returns an id that sorts by time and can be read out on the phone: 20130101-000000-3f9a."""
     at = datetime.fromtimestamp(now_ms / 1000, UTC)
     return f"{at:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 class PlanFiles:
-    """The plans of one appliance, in a directory that is made when the first one is saved."""
+    """Plans of one appliance, in a directory that is created when the first one is saved."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def save(self, plan: Plan) -> Path:
-        """Where it is now; a crash leaves all of it, or nothing. Raises PlanNotKept."""
+        """Saves a plan, whole or not at all, and returns its path. Raises PlanNotKept."""
         path = self._directory / f"{plan.id}.json"
         try:
             private_folder(self._directory)
@@ -47,10 +47,10 @@ class PlanFiles:
             raise PlanNotKept(f"plan {plan.id} cannot be saved: {error}") from error
 
     def load(self, name: str) -> Plan:
-        """A plan by its id, or by the path of its file.
+        """Returns the plan with an id, or in the file at a path.
 
-        Raises PlanMissing, BrokenPlan, PlanNotKept where others may write to the directory, or
-        UnknownPlan for one of another version.
+        Raises PlanMissing, BrokenPlan, UnknownPlan for a plan of another version, or PlanNotKept
+        where other users may write to the directory.
         """
         saved = self._directory / f"{name}.json"
         try:
@@ -71,7 +71,10 @@ class PlanFiles:
             raise UnknownPlan(f"{path}: {error}") from error
 
     def all(self) -> Iterator[tuple[str, Plan | BrokenPlan | UnknownPlan]]:
-        """Every plan by its id, oldest first; one that cannot be read by the reason why not."""
+        """Yields each plan with its id, oldest first; an unreadable plan as its error.
+
+        Raises PlanNotKept.
+        """
         try:
             names = sorted(path.stem for path in self._directory.glob("*.json"))
         except OSError as error:

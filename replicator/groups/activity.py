@@ -1,10 +1,10 @@
-"""Which groups have members, region by region, as each region last said it in one Redis.
+"""Groups with members, region by region, as each region last published them in one Redis.
 
-    sluice:active               set: the regions that ever said it
-    sluice:active:<region>      what it said, expiring
+    sluice:active               set: the regions that ever published
+    sluice:active:<region>      what the region published, expiring
 
-Whoever says nothing for FRESH_SECONDS is not known about: a region without any group is heard all
-the same, and a lost one is not.
+Nothing is known of a region that has published nothing for FRESH_SECONDS. A region without groups
+publishes an empty list, so it is told apart from a lost region.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REGIONS = "sluice:active"
 
 
 class ActivityStore:
-    """One Redis, for the daemon of each region that says so, and for readers."""
+    """Groups with members in one Redis, for the daemon of each region and for readers."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 2.0) -> None:
         self.name = redis_name(url)
@@ -41,7 +41,10 @@ class ActivityStore:
         self.close()
 
     def say(self, region: str, groups: Iterable[str], now_ms: int) -> None:
-        """These groups of a region have members, and no others. Raises StoreUnreachable."""
+        """Publishes that these groups of a region have members, and no others.
+
+        Raises StoreUnreachable.
+        """
         said = text({"at_ms": now_ms, "groups": sorted(groups)})
         with reached(self.name), self._redis.pipeline(transaction=True) as pipeline:
             pipeline.sadd(REGIONS, region)
@@ -49,7 +52,8 @@ class ActivityStore:
             pipeline.execute()
 
     def active(self, now_ms: int) -> dict[str, frozenset[str]]:
-        """By region, the groups with members; a region that was not heard lately is left out.
+        """Returns groups with members by region; regions that published nothing lately are left
+        out.
 
         Raises StoreUnreachable.
         """
@@ -61,7 +65,8 @@ class ActivityStore:
         return {
             name: frozenset(it["groups"])
             for name, it in known.items()
-            # By the clock of whoever said it: it may have lain on the way for longer than here.
+            # Measured from the publishing region's time: the value may have been under way for
+            # longer than it has been in this Redis.
             if now_ms - it["at_ms"] < FRESH_SECONDS * 1000
         }
 

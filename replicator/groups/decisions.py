@@ -1,4 +1,4 @@
-"""What one region knows to be decided about where groups live, and what is decided there now."""
+"""Decisions about primary regions: those that one region knows, and new ones recorded there."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from replicator.groups.primary_store import PrimaryStore
 
 
 class RegionDecisions:
-    """Of one region's own log and its Redis. Blocking."""
+    """Decisions in one region's own log and its Redis. Blocking."""
 
     def __init__(self, store: PrimaryStore, log: PrimaryLog) -> None:
         self._store = store
         self._log = log
 
     def all(self) -> dict[str, PrimaryRegion]:
-        """By group, the record that counts of both.
+        """Returns, by group, the record that counts of both.
 
-        Redis alone may have been flushed, and the log alone has only what was decided here. Whoever
-        decides without one of them may give a generation that was given before, and be overruled.
+        Redis alone may have been flushed, and the log alone has only what was decided in this
+        region. A decision made without one of them may repeat a generation, and be overruled.
 
         Raises StoreUnreachable, AdminError or LogUnreadable.
         """
@@ -28,11 +28,12 @@ class RegionDecisions:
         return joined(record for records in told for record in records.values())
 
     def record(self, new: Iterable[PrimaryRegion], known: Iterable[PrimaryRegion] = ()) -> None:
-        """Records `new` where it lasts, then in Redis with `known`, where everybody looks.
+        """Records `new` in the log, then `new` and `known` in Redis, where all readers look.
 
         Raises:
-            AdminError: nothing was recorded; or, WriteUnknown, perhaps.
-            StoreUnreachable: it is recorded, and `sluice offsets` tells Redis once it is back.
+            AdminError: nothing was recorded; for WriteUnknown, perhaps.
+            StoreUnreachable: `new` is in the log, and `sluice offsets` copies it to Redis once that
+                answers.
         """
         wanted = list(new)
         if wanted:

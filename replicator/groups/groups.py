@@ -1,9 +1,9 @@
-"""A cluster's consumer groups: which have members, what they have committed; and their offsets set.
+"""Consumer groups of a cluster: which have members, their commits, and writing their offsets.
 
-Groups of both protocols, the classic and the newer one (group.protocol=consumer), are asked and
-written in the same way. librdkafka is not asked what one group's coordinator answers: where that
-broker dies meanwhile, ListConsumerGroupOffsets and DescribeConsumerGroups end the whole process
-(librdkafka issue 4605). Groups are listed, and commits read by connections of our own.
+Groups of both protocols, the classic and the newer one (group.protocol=consumer), are read and
+written in the same way. librdkafka is not used for requests to a single group's coordinator: if
+that broker dies meanwhile, ListConsumerGroupOffsets and DescribeConsumerGroups end the whole
+process (librdkafka issue 4605). librdkafka lists groups; connections of our own read commits.
 """
 
 from __future__ import annotations
@@ -32,44 +32,46 @@ from replicator.topics.admin_error import (
 )
 
 UNKNOWN_MEMBER_ID = 25
-"""What a broker answers who is no member of a group that has some."""
+"""Error code of a commit by a client that is no member, to a group that has members."""
 MEMBERLESS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
 GROUPS_AT_ONCE = 100
-"""So many are asked for their commits at the same time: a broker answers requests one by one."""
+"""Number of groups whose commits are read at once: a broker answers requests one by one."""
 AGAIN_SECONDS = 0.2
 MISSING_SECONDS_MAX = 2.0
-"""A broker that has just started, or a topic just made: after that, there is no such partition."""
+"""Time for which a broker that has just started, or a topic just created, may answer that there is
+no such partition. After that, the answer counts.
+"""
 
 
 class GroupActive(AdminError):
-    """The group has members, so its offsets are theirs to commit. Stop them first."""
+    """The group has members, so only they may commit its offsets. Stop them first."""
 
 
 class GroupOffset(NamedTuple):
-    """The next offset to read, and what stands beside it."""
+    """Next offset to read, and the metadata of the commit."""
 
     offset: int
     metadata: str = ""
 
 
 class Groups(AdminConnection):
-    """The consumer groups of one cluster."""
+    """Consumer groups of one cluster."""
 
     # -- members
 
     def members(self) -> dict[str, bool]:
-        """Whether each group of the cluster has members; those with commits alone have none."""
+        """Returns, by group, True if it has members; a group with commits alone has none."""
         client = self.client()
         answer = client.list_consumer_groups(request_timeout=self.timeout_seconds)
         listed = self.wait(answer, "listing groups")
         for failure in listed.errors:
             error = failure if isinstance(failure, KafkaError) else kafka_error(failure)
             raise self.translated(error, "listing groups")
-        # The newer protocol's states, which librdkafka calls unknown, are of groups with members.
+        # librdkafka reports the newer protocol's states as unknown; groups in these have members.
         return {group.group_id: group.state not in MEMBERLESS for group in listed.valid}
 
     def active(self, groups: Iterable[str]) -> frozenset[str]:
-        """Those of the groups that have members; one that does not exist has none."""
+        """Returns the groups that have members; a group that does not exist has none."""
         wanted = frozenset(groups)
         found = self.members() if wanted else {}
         return frozenset(group for group in wanted if found.get(group))
@@ -79,7 +81,7 @@ class Groups(AdminConnection):
     def commits(
         self, groups: Iterable[str], places: Iterable[TopicPartition]
     ) -> dict[str, dict[TopicPartition, GroupOffset]]:
-        """What each of the groups has committed on these partitions; where it has not, nothing."""
+        """Returns each group's commits on these partitions; those without one are left out."""
         topics: dict[str, list[int]] = {}
         for topic, partition in dict.fromkeys(places):
             topics.setdefault(topic, []).append(partition)
@@ -110,13 +112,15 @@ class Groups(AdminConnection):
     def write(
         self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> dict[TopicPartition, str]:
-        """Sets a group's offsets, each with its metadata, in one request; made if it is not there.
+        """Sets a group's offsets, each with its metadata; a group that does not exist is created.
+
+        All offsets go in one request. Those refused for a reason that may pass are sent again.
 
         Returns: the partitions that the broker refused, and why; empty when all are written.
 
         Raises:
             GroupActive: the group has members; nothing was written.
-            Unreachable: no answer, so it may have been written: read it back.
+            Unreachable: no answer, so the offsets may be written: read them back.
             AdminError: anything else; nothing was written.
         """
         left = dict(offsets)
@@ -137,7 +141,7 @@ class Groups(AdminConnection):
         return refused
 
     def _patience(self, code: int) -> float:
-        """For how many seconds a refusal may pass by itself."""
+        """Returns for how many seconds a refusal may pass by itself."""
         if code == Code.UNKNOWN_TOPIC_OR_PARTITION:
             return MISSING_SECONDS_MAX
         return self.timeout_seconds if verdict(code) is Verdict.AGAIN else 0.0
@@ -145,7 +149,7 @@ class Groups(AdminConnection):
     def _write(
         self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> dict[TopicPartition, int]:
-        """By partition, the broker's error code; 0 where it is written."""
+        """Returns the broker's error code by partition; 0 where the offset is written."""
         rows = [
             Place(*place, offset, metadata=metadata)
             for place, (offset, metadata) in offsets.items()
@@ -164,7 +168,7 @@ class Groups(AdminConnection):
 
 @contextmanager
 def admin_errors(name: str, doing: str) -> Iterator[None]:
-    """Raises as AdminError what a Cluster raises, and a TimeoutError."""
+    """Raises errors of a Cluster, and a TimeoutError, as AdminError."""
     try:
         yield
     except TimeoutError:
@@ -179,7 +183,7 @@ def admin_errors(name: str, doing: str) -> Iterator[None]:
 
 def _held(commits: Mapping[tuple[str, int], Commit]) -> dict[TopicPartition, GroupOffset]:
     return {
-        # librdkafka's clients send the zero byte that ends a text in C, too.
+        # librdkafka's clients also send the zero byte that ends a C string.
         TopicPartition(*place): GroupOffset(commit.offset, commit.metadata.removesuffix("\0"))
         for place, commit in commits.items()
     }

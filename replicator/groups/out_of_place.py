@@ -1,4 +1,4 @@
-"""Which groups have members where they do not live: decided from records and from who is active.
+"""Groups with members outside their primary region, found by their records and members.
 
 A group without a record, or whose record names no region, may be active anywhere.
 """
@@ -13,11 +13,11 @@ from replicator.groups.primary_region import PrimaryRegion, regions
 
 @dataclass(frozen=True, slots=True)
 class OutOfPlace:
-    """A group with members outside its primary region.
+    """Group with members outside its primary region.
 
     Args:
-        primary: the region it lives in.
-        active: all regions where it has members, sorted.
+        primary: the region that the group lives in.
+        active: all regions where the group has members, sorted.
     """
 
     group: str
@@ -26,12 +26,14 @@ class OutOfPlace:
 
     @property
     def is_twice(self) -> bool:
-        """It has members in two regions at once: each reads what the other has read."""
+        """Returns True when the group has members in several regions, which read the
+        same records.
+        """
         return len(self.active) > 1
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The regions where it should have no members."""
+        """Regions where the group should have no members."""
         return tuple(region for region in self.active if region != self.primary)
 
     def __str__(self) -> str:
@@ -42,11 +44,11 @@ class OutOfPlace:
 def out_of_place(
     primaries: Mapping[str, PrimaryRegion], active: Mapping[str, frozenset[str]]
 ) -> dict[str, OutOfPlace]:
-    """By group.
+    """Returns the groups with members outside their primary region, by group.
 
     Args:
         primaries: the records, by group.
-        active: by region, the groups with members; a region of which nothing is known is left out.
+        active: the groups with members, by region; a region of which nothing is known is left out.
     """
     found = {
         group: OutOfPlace(group, primary, tuple(sorted(it for it in active if group in active[it])))

@@ -1,6 +1,6 @@
-"""The decisions about primary regions that were made in one region: a topic of its aggregate.
+"""Log of the primary region decisions made in one region: a topic of its aggregate.
 
-They are nowhere else for certain: every Redis may be flushed, and is filled from here again.
+No other place is certain to keep them: every Redis may be flushed, and is filled from here again.
 """
 
 from __future__ import annotations
@@ -21,30 +21,33 @@ GROUP = "sluice.primary-regions"
 
 
 class PrimaryLog:
-    """One region's topic. Blocking; makes the topic where it is missing."""
+    """Topic of one region's decisions. Blocking; creates the topic where it is missing."""
 
     def __init__(
         self, name: str, cluster: KafkaCluster, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:
-        """`name` is for people: "west aggregate"."""
+        """`name` is the cluster's name for people, such as "west aggregate"."""
         self.name = name
         self._cluster = cluster
         self._topic = KeptTopic(name, cluster, TOPIC, timeout_seconds)
 
     def make_topic(self) -> None:
-        """Has the topic there, keeping what is written for ever. Raises AdminError."""
+        """Creates the topic where it is missing, compacted, so that records are kept for ever.
+
+        Raises AdminError.
+        """
         self._topic.make()
 
     def write(self, records: Iterable[PrimaryRegion]) -> None:
-        """Returns once they are on disk, each as safe as the topic's replicas make it.
+        """Writes records; returns once they are on disk, as safe as the topic's replicas make them.
 
-        Raises AdminError: nothing was written; or WriteUnknown: perhaps, or not all.
+        Raises AdminError: nothing was written; or WriteUnknown: perhaps all or some were.
         """
         wanted = [(encode_key(each).encode(), encode(each).encode()) for each in records]
         self._topic.write(wanted, look_with="sluice groups show")
 
     def read(self) -> dict[str, PrimaryRegion]:
-        """By group, the decision that counts of all that were written here until now.
+        """Returns, by group, the decision that counts of all that were written here until now.
 
         Raises AdminError or LogUnreadable.
         """
@@ -55,10 +58,10 @@ class PrimaryLog:
 
 
 class PrimaryFollower(LogFollower[PrimaryRegion]):
-    """A region's decisions as they are made; makes the topic where none was made yet."""
+    """Tailer of a region's decisions; creates the topic where it is missing."""
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
-        """`name` is for people: "west aggregate"."""
+        """`name` is the cluster's name for people, such as "west aggregate"."""
         super().__init__(name, cluster, TOPIC, GROUP, self._record)
         self._log = PrimaryLog(name, cluster)
         self._reader = PrimaryReader(name)
@@ -66,7 +69,7 @@ class PrimaryFollower(LogFollower[PrimaryRegion]):
     def follow(
         self, positions: Mapping[int, Position]
     ) -> Generator[dict[int, Portion[PrimaryRegion]], None, None]:
-        """As of every log."""
+        """Yields what each poll brings, as LogFollower.follow() does."""
         self._log.make_topic()
         yield from super().follow(positions)
 

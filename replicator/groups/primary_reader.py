@@ -1,4 +1,4 @@
-"""Reads records of primary regions where others may have written too; says once what is not one."""
+"""Reader of primary region records in places where others may write too; logs invalid ones once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ logger = logging.getLogger(__name__)
 
 class PrimaryReader:
     def __init__(self, name: str) -> None:
-        """`name` of the server, for people."""
+        """`name` is the server's name for people."""
         self._name = name
         self._said: set[str] = set()
 
     def read(self, text: str | bytes, where: str) -> PrimaryRegion | None:
-        """None where it cannot be read, which is said once for each reason."""
+        """Returns the record; None if it is unreadable, which is logged once for each reason."""
         try:
             return decode(text)
         except UnreadableRecord as unreadable:

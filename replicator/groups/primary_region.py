@@ -1,8 +1,8 @@
-"""Which region a consumer group lives in: an operator's decision, with who, when and why.
+"""Primary region of a consumer group: an operator's decision, with who, when and why.
 
 A group with such a record is active/passive: it consumes in its primary region, and its offsets in
-the others are kept in step. A group without one is active/active, and so is one whose record names
-no region any more.
+the other regions are kept in step. A group without a record is active/active, and so is a group
+whose record no longer names a region.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ VERSION = 1
 
 
 class UnreadableRecord(Exception):
-    """Not a record of ours, or one of a later version of Sluice. Leave it out."""
+    """No record of ours, or one of a later version of Sluice. Leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrimaryRegion:
-    """One decision about one group.
+    """Decision about one group.
 
     Args:
-        region: None: it lives in no region in particular (any more).
+        region: where the group lives; None: in no particular region (any more).
         generation: 1 for a group's first decision, and one more with each that follows.
-        at_ms: when it was decided, since 1970.
-        plan_id: of the failover that it was part of.
+        at_ms: when it was decided, in milliseconds since 1970.
+        who: the operator who decided.
+        why: the operator's reason.
+        plan_id: the failover plan that the decision was part of.
         previous: the region before.
     """
 
@@ -54,7 +56,7 @@ def decided(
     why: str,
     plan_id: str | None = None,
 ) -> PrimaryRegion:
-    """The record that overrules the one `before`, None when the group has none."""
+    """Returns the record that overrules `before`, which is None when the group has none."""
     return PrimaryRegion(
         group=group,
         region=region,
@@ -68,12 +70,12 @@ def decided(
 
 
 def newer(one: PrimaryRegion, other: PrimaryRegion) -> PrimaryRegion:
-    """Which of two records about a group counts, whatever the order they are heard in."""
+    """Returns the record that counts of two about one group, in any order."""
     return max(one, other, key=_rank)
 
 
 def joined(records: Iterable[PrimaryRegion]) -> dict[str, PrimaryRegion]:
-    """By group, the record that counts."""
+    """Returns the record that counts, by group."""
     found: dict[str, PrimaryRegion] = {}
     for record in records:
         known = found.get(record.group)
@@ -82,27 +84,27 @@ def joined(records: Iterable[PrimaryRegion]) -> dict[str, PrimaryRegion]:
 
 
 def regions(records: Mapping[str, PrimaryRegion]) -> dict[str, str]:
-    """By group, the region it lives in; one that lives in none in particular is left out."""
+    """Returns the region of each group; a group that lives in no particular region is left out."""
     return {group: it.region for group, it in records.items() if it.region is not None}
 
 
 def encode(record: PrimaryRegion) -> str:
-    """Compact JSON. Whatever the version, all that the join compares stays in it."""
+    """Returns compact JSON. In every version it has all fields that the join compares."""
     return json.dumps({"sluice": VERSION, **asdict(record)}, separators=(",", ":"))
 
 
 def encode_key(record: PrimaryRegion) -> str:
-    """The record's name in a compacted log: each decision has its own.
+    """Returns the record's key in a compacted log: each decision has its own.
 
-    By the group alone, the log would keep what was written last, which after two decisions at once
-    need not be the one that counts.
+    With the group alone as key, the log would keep the record written last. After two decisions at
+    the same time that need not be the one that counts.
     """
     fields = record.group, record.generation, record.at_ms, record.region
     return json.dumps(fields, separators=(",", ":"))
 
 
 def decode(text: str | bytes) -> PrimaryRegion:
-    """Raises UnreadableRecord."""
+    """Returns the record of a text. Raises UnreadableRecord."""
     try:
         fields = json.loads(text)
     except ValueError:
@@ -130,5 +132,5 @@ def _checked(fields: Mapping[str, Any]) -> PrimaryRegion:
 
 
 def _rank(record: PrimaryRegion) -> tuple[int, int, str, str]:
-    # The text last: two people may decide alike in the same millisecond.
+    # The text comes last: two people may decide alike in the same millisecond.
     return record.generation, record.at_ms, record.region or "", encode(record)

@@ -1,9 +1,9 @@
-"""Which region each group lives in, as one Redis has heard it from all regions.
+"""Primary regions of groups in one Redis, as it has received them from all regions.
 
     sluice:primary      hash: group -> the record that counts (primary_region.py)
 
-Every value is a join, so what is heard late, twice or from two regions does no harm. What was
-flushed comes again from the topics of the regions (primary_log.py); until then groups are missing.
+Every write is a join, so records may arrive late, twice or from two regions. Flushed records come
+again from the regions' topics (primary_log.py); until then groups are missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from replicator.offsets.store_unreachable import reached, redis_name
 
 KEY = "sluice:primary"
 
-# Equal to primary_region.newer(). Redis compares strings by the machine's locale, hence by byte.
+# The same order as primary_region.newer(). Lua in Redis compares strings by the machine's locale,
+# so is_later() compares bytes.
 JOIN = """
 local function rank(value)
   local ok, fields = pcall(cjson.decode, value)
@@ -79,7 +80,7 @@ RECORDS_PER_WRITE = 1000
 
 
 class PrimaryStore:
-    """The records in one Redis, for whoever reads or decides."""
+    """Primary region records in one Redis."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 5.0) -> None:
         self.name = redis_name(url)
@@ -99,20 +100,20 @@ class PrimaryStore:
         self.close()
 
     def all(self) -> dict[str, PrimaryRegion]:
-        """By group; one without a record is left out. Raises StoreUnreachable."""
+        """Returns the record of each group that has one. Raises StoreUnreachable."""
         with reached(self.name):
             texts: Any = self._redis.hgetall(KEY)
         records = (self._reader.read(value, f"{KEY} {group}") for group, value in texts.items())
         return {record.group: record for record in records if record is not None}
 
     def get(self, group: str) -> PrimaryRegion | None:
-        """The record of one group, None without one. Raises StoreUnreachable."""
+        """Returns the record of one group, None without one. Raises StoreUnreachable."""
         with reached(self.name):
             value: Any = self._redis.hget(KEY, group)
         return None if value is None else self._reader.read(value, f"{KEY} {group!r}")
 
     def write(self, records: Iterable[PrimaryRegion]) -> None:
-        """Joins them with what is here. Raises StoreUnreachable."""
+        """Joins records with those in Redis. Raises StoreUnreachable."""
         wanted = list(joined(records).values())
         for at in range(0, len(wanted), RECORDS_PER_WRITE):
             some = wanted[at : at + RECORDS_PER_WRITE]
@@ -122,7 +123,7 @@ class PrimaryStore:
 
 
 class PrimaryCopies(PrimaryStore):
-    """The same, for the copier of one region's decisions."""
+    """Primary region records in one Redis, for the copier of one region's decisions."""
 
     def __init__(self, url: str, source: str, *, timeout_seconds: float = 5.0) -> None:
         """`source` is the region whose topic is copied."""
@@ -131,11 +132,11 @@ class PrimaryCopies(PrimaryStore):
         self._put = self._redis.register_script(PUT)
 
     def position(self) -> dict[int, Position]:
-        """Up to where each partition of that region's topic is in here."""
+        """Returns the position up to which each partition of the topic is copied."""
         return self._positions.get()
 
     def age(self, now_ms: int) -> int | None:
-        """How many ms ago it was that all its decisions of that time are in here; None: unknown."""
+        """Returns how many ms ago the copy had every decision of that time; None: unknown."""
         return self._positions.age(now_ms)
 
     def put(self, portions: Mapping[int, Portion[PrimaryRegion]]) -> None:

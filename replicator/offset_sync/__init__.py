@@ -1,1 +1,1 @@
-"""`sluice offsets`: what a region tells the others, and what it keeps of them for its groups."""
+"""Daemon `sluice offsets`: what a region publishes to the others, and what it keeps of theirs."""

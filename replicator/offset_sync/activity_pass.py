@@ -1,6 +1,6 @@
-"""Says to every region which of this region's groups have members, and hears what the others say.
+"""Pass that publishes this region's groups with members, and reads those of the other regions.
 
-So it is found out when a group that lives in one region has members in another.
+So groups with members outside their primary region are found.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from replicator.topics.admin_error import AdminError
 logger = logging.getLogger(__name__)
 
 OWN_PREFIX = "sluice."
-# Of a server that is away; what was said last is fresh for three times as long.
+# Timeout for a server that is away. What was published last stays fresh for three times as long.
 ASK_SECONDS_MAX = 5.0
 
 
 class Asked(Protocol):
-    """failover.groups.Groups."""
+    """Members of a cluster's groups: groups.groups.Groups."""
 
     def members(self) -> Mapping[str, bool]: ...
 
 
 class Told(Protocol):
-    """copies.activity.ActivityStore."""
+    """Groups with members in one Redis: groups.activity.ActivityStore."""
 
     def say(self, region: str, groups: frozenset[str], now_ms: int) -> None: ...
 
@@ -43,13 +43,13 @@ class Told(Protocol):
 
 
 class Recorded(Protocol):
-    """copies.primary_store.PrimaryStore."""
+    """Primary region records in one Redis: groups.primary_store.PrimaryStore."""
 
     def all(self) -> Mapping[str, PrimaryRegion]: ...
 
 
 class ActivityPass:
-    """One region's. Blocking; a Redis that is away holds up no other."""
+    """Pass of one region. Blocking; a Redis that is away holds up no other."""
 
     def __init__(
         self,
@@ -59,11 +59,13 @@ class ActivityPass:
         stores: Mapping[str, Told],
         now_ms: Callable[[], int],
     ) -> None:
-        """
+        """Takes the clients of the pass.
+
         Args:
             groups: of this region's aggregate.
             primaries: in this region's Redis.
             stores: by region, of every region, with this one's.
+            now_ms: a clock.
         """
         self._region = region
         self._groups = groups
@@ -73,10 +75,10 @@ class ActivityPass:
         self._seen: Mapping[str, OutOfPlace] = {}
         self._found: Mapping[str, OutOfPlace] = {}
         self.out_of_place: Mapping[str, OutOfPlace] | None = None
-        """By group, as last found; None: not known."""
+        """Groups with members outside their primary region, as last found; None: not known."""
 
     def once(self) -> None:
-        """Asks, says, hears, and logs what began or ended.
+        """Publishes this region's groups, reads those of all, and logs what began or ended.
 
         Raises PassFailed once all that could be done is done.
         """
@@ -115,7 +117,7 @@ class ActivityPass:
     def _hear(self) -> None:
         active = self._stores[self._region].active(self._now_ms())
         seen = out_of_place(self._primaries.all(), active)
-        # Seen once, it may be a group that has just moved: each region says so at its own time.
+        # A group seen only once may just have moved: each region publishes at its own time.
         found = {group: it for group, it in seen.items() if group in self._seen}
         for group, it in found.items():
             if it != self._found.get(group):
@@ -128,7 +130,7 @@ class ActivityPass:
 
 
 def activity_pass(appliance: Appliance, region: str) -> ActivityPass:
-    """With connections to this region's aggregate and to all regions' Redis."""
+    """Returns a region's pass, with connections to its aggregate and to all regions' Redis."""
     here = appliance.region(region)
     return ActivityPass(
         region,

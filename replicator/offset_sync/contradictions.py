@@ -1,8 +1,8 @@
-"""Copies in Redis beside what Kafka says: why a group is not moved forward by them.
+"""Contradictions between copies in Redis and Kafka, for which a group is not moved forward.
 
-Redis carries copies of other regions' commits, and the runs that translate them. Anyone who may
-write to Redis can change both. Kafka itself has the group's commit in its own region, and here the
-ledger and the log's end. Knowing less moves nothing: a reason is only given where both speak.
+Redis has copies of other regions' commits, and the runs that translate them. Anyone who may write
+to Redis can change both. Kafka has the group's commit in its own region, and here the ledger and
+the log's end. A reason is only given where Redis and Kafka both answer.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from replicator.progress.aggregate import Known
 
 
 def is_forward(wanted: Progress, held: Progress | None) -> bool:
-    """True if a group would go on behind a record that it would read from where it stands."""
+    """Returns True if the group would skip a record that it reads from its present position."""
     if held is None or wanted.offset > held.offset:
         return True
     return _vector_ahead(wanted, held) is not None
 
 
 def of_commit(copied: Progress, own: Progress | None) -> str | None:
-    """Why a copied commit is not the group's own.
+    """Returns why a copied commit is not the group's own; None: nothing speaks against it.
 
     Args:
-        own: what the group's own region has for it, asked for after the copy was read; None:
-            nothing.
+        own: the commit in the group's own region, read after the copy; None: there is none.
     """
     if own is None:
         return f"the copy has a commit at {copied.offset}, its own region has none"
@@ -39,7 +38,7 @@ def of_commit(copied: Progress, own: Progress | None) -> str | None:
 
 
 def of_runs(facts: PartitionFacts) -> str | None:
-    """Why the runs in this region's Redis are not those of this region's log."""
+    """Returns why runs in this region's Redis contradict its log; None: they do not."""
     if facts.there_log is None:
         return None
     for region, known in facts.there.known.items():
@@ -52,9 +51,13 @@ def of_runs(facts: PartitionFacts) -> str | None:
 
 
 def _beside_ledger(region: str, known: Known) -> str | None:
-    """Everything before the entry's source offset stands before its target offset, and the rest
-    at or behind it."""
-    # After an accepted loss a rewound source's runs give way only as it is carried again.
+    """Returns why runs contradict the ledger's entry; None: they do not.
+
+    All records from below the entry's source offset stand below its target offset, and all others
+    stand at or behind it.
+    """
+    # After an accepted loss, the older runs of a rewound source are replaced only as its records
+    # are carried again.
     if known.passed is None or known.losses or known.numbering.cuts:
         return None
     passed, runs = known.passed, known.runs.piece()
@@ -71,6 +74,6 @@ def _beside_ledger(region: str, known: Known) -> str | None:
 
 
 def _vector_ahead(one: Progress, other: Progress) -> str | None:
-    """The first region of which the one has read more."""
+    """Returns the first region of which the one has read more; None: there is none."""
     ahead = (name for name, it in one.vector.items() if it > other.vector.get(name, 0))
     return min(ahead, default=None)

@@ -1,12 +1,13 @@
-"""`sluice offsets`: one region's daemon for consumer groups, from its start to its end.
+"""Daemon `sluice offsets` of one region, from its start to its end.
 
 Copiers keep what the region's groups commit, and which records its carriers landed where, in every
-other region's Redis; passes do the rest, again and again. All of it is a join or can be repeated:
-a second daemon of the same region, or one that is killed anywhere, does no harm.
+other region's Redis. Passes do the rest, again and again. All of it is a join or can be repeated. A
+second daemon of the same region, or one that is killed at any point, therefore does no harm.
 
 Measured on two busy cores, three regions: a run is in another region's Redis 0.07 s after it was
-told and a commit as well (p99: 0.2 s); copies are 0.3 s old (p99: 0.6 s), traffic or not. A flushed
-Redis has 200 000 pieces again in 9 s. Without traffic seven copiers take 4 % of a core, 85 MiB.
+published, and a commit as well (p99: 0.2 s). Copies are 0.3 s old (p99: 0.6 s), with or without
+traffic. A flushed Redis has 200 000 pieces again in 9 s. Without traffic seven copiers take 4 % of
+a core, 85 MiB.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ from replicator.offset_sync.sync import OffsetSync
 logger = logging.getLogger(__name__)
 
 AGES_SECONDS = 1.0
-# For all that is being done; whatever takes longer is cut off, and done by the next daemon.
+# Time for work under way to end. Longer work is cut off, and the next daemon does it.
 END_SECONDS_MAX = 5.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(config: str | Path, region: str) -> int:
-    """Works for the region until told to stop; gives the exit code.
+    """Runs the daemon of a region until it is signalled to stop; returns the exit code.
 
-    Raises ConfigMistakes or UnknownRegion, and nothing else that it can foresee: servers that are
-    away are waited for.
+    Raises ConfigMistakes or UnknownRegion, and nothing else that is foreseen. Servers that are away
+    are waited for.
     """
     log_to_stderr()
-    # Before there is any other thread, so that all of them leave the signals to this one.
+    # Blocked before any other thread exists, so that all threads leave the signals to this one.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     appliance = load(config)
     identities = Identities(appliance)
@@ -67,19 +68,22 @@ def run(config: str | Path, region: str) -> int:
 
 
 class Identities:
-    """Compares the ids of all clusters of the configuration, as they become known."""
+    """Comparison of the ids of all clusters of the configuration, as they become known."""
 
     def __init__(self, appliance: Appliance) -> None:
         self._ids = ClusterIds(appliance)
         self.clash = False
-        """Two of them are one: this daemon must not run."""
+        """True if two clusters are one: this daemon must not run."""
 
     def are_distinct(self, region: str) -> bool:
-        """Asks the clusters of the region's routes, as far as they answer within seconds."""
+        """Compares the clusters of the region's routes, as far as they answer within seconds.
+
+        Returns True if no two of them are one.
+        """
         return self._compared(self._ids.look_at_routes_into(region))
 
     def once(self) -> None:
-        """Passes over all that are not known yet; ends the process where two are one."""
+        """Compares the clusters that were not known yet; ends the process where two are one."""
         if not self.clash and not self._compared(self._ids.look()):
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -93,9 +97,10 @@ class Identities:
 
 
 def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> list[Pass]:
-    """What is done again and again, beside copying.
+    """Returns the passes, which are repeated beside copying.
 
-    `registry` is for metrics of what a pass finds.
+    Args:
+        registry: for metrics of what a pass finds.
     """
     settings = appliance.offsets
     peers = [peer for peer in appliance.regions if peer != region]
@@ -118,7 +123,7 @@ def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> li
 
 
 class Part(Protocol):
-    """Something with a thread of its own."""
+    """Part of the daemon that runs in a thread."""
 
     @property
     def name(self) -> str: ...
@@ -129,7 +134,7 @@ class Part(Protocol):
 
 
 class Daemon:
-    """All that runs for one region; yours to stop."""
+    """Everything that runs for one region. The caller stops it."""
 
     def __init__(self, appliance: Appliance, region: str, identities: Identities) -> None:
         self._appliance = appliance
@@ -146,7 +151,7 @@ class Daemon:
         self._stop_metrics: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Begins; servers may be away."""
+        """Starts all threads; servers may be away."""
         logger.info("event=starting region=%s parts=%d", self._region, len(self._parts))
         try:
             port, address = self._appliance.offsets.metrics_port, self._appliance.metrics.address
@@ -159,7 +164,7 @@ class Daemon:
             self._threads.append(thread)
 
     def stop(self, exit_code: Exit = Exit.STOPPED) -> bool:
-        """Ends what is being done; False when some of it did not end in time."""
+        """Ends all work; returns False when some of it did not end in time."""
         began = time.monotonic()
         logger.info("event=stopping region=%s", self._region)
         for each in self._parts:

@@ -1,7 +1,7 @@
-"""Which groups have to be looked at again: those of which something may have changed.
+"""Groups that have to be planned again, because something about them may have changed.
 
-A group's commits lie in one partition of `__consumer_offsets`, and copies say how far each of those
-was read; so a group that stands still costs nothing.
+A group's commits lie in one partition of `__consumer_offsets`, and copies tell how far each of
+these was read. So a group that does not commit costs nothing.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 LATE_MS = 10_000
-"""Runs and ledger follow their records: so long after something has moved, more may be known."""
+"""Time after a change during which more may become known: runs and ledger follow their records."""
 AGAIN_MS = 600_000
-"""After that everything is looked at once more: somebody else may have written here."""
+"""Time after which every group is planned again: somebody else may have written here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How things were when a group was last looked at.
+    """State at the time when a group was last planned.
 
     Args:
-        commits: how far the copies of its commits were.
-        is_settled: whether nothing but another commit changes what there is to write.
+        commits: the position of the copies of its commits.
+        is_settled: True if only another commit changes what there is to write.
     """
 
     commits: Hashable
@@ -31,7 +31,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """When logs, or copies of runs, were last seen to move."""
+    """Signs of logs and of copies of runs, and when they were last seen to change."""
 
     signs: Hashable
     moved_ms: int
@@ -41,11 +41,11 @@ class Around:
 
 
 def is_due(seen: Seen | None, commits: Hashable, around: Around | None, now_ms: int) -> bool:
-    """Whether a group has to be looked at.
+    """Returns True if a group has to be planned.
 
     Args:
-        commits: how far the copies of its commits are now; None: not known.
-        around: None: was not looked at.
+        commits: the present position of the copies of its commits; None: not known.
+        around: None: it was not read.
     """
     if seen is None or commits is None or commits != seen.commits:
         return True
@@ -55,11 +55,11 @@ def is_due(seen: Seen | None, commits: Hashable, around: Around | None, now_ms: 
 
 
 def commits_partition(group: str, partitions: int) -> int:
-    """The partition of `__consumer_offsets` that a broker chooses for a group."""
+    """Returns the partition of `__consumer_offsets` that a broker chooses for a group."""
     value = 0
     units = group.encode("utf-16-be")
     for at in range(0, len(units), 2):
         value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
     signed = value - (1 << 32) if value >= 1 << 31 else value
-    # Kafka's own abs() of the one number that has no counterpart is 0.
+    # Kafka's abs() returns 0 for the one number without a positive counterpart.
     return 0 if signed == -(1 << 31) else abs(signed) % partitions

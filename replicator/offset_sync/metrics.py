@@ -1,6 +1,6 @@
-"""Prometheus metrics of `sluice offsets`: how old the copies are that it writes, and what works.
+"""Prometheus metrics of `sluice offsets`: the ages of its copies, and what works.
 
-What is not known has no sample: a gap in the graph, never a 0.
+An unknown value has no sample: a gap in the graph, never a 0.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from replicator.offsets.store_unreachable import StoreUnreachable
 
 
 class Ages:
-    """When the copies in one region's Redis had all that their logs held, as that Redis says."""
+    """Times at which the copies in one region's Redis last had everything that their logs held."""
 
     def __init__(self, copies: Iterable[Copy]) -> None:
-        """`copies` that are all in the same Redis."""
+        """`copies` are all in the same Redis."""
         self._copies = tuple(copies)
         self._caught_up_ms: dict[str, int] = {}
 
     def look(self) -> None:
-        """Asks; a Redis that is away has its copiers complain."""
+        """Reads the ages from Redis. If that is away, none is known; its copiers log the outage."""
         found: dict[str, int] = {}
         try:
             for copy in self._copies:
@@ -40,7 +40,7 @@ class Ages:
         self._caught_up_ms = found
 
     def seconds(self, now_ms: int) -> Iterator[tuple[Copy, float]]:
-        """Each copy whose age is known."""
+        """Yields each copy whose age is known, with its age."""
         known = self._caught_up_ms
         for copy in self._copies:
             if copy.of in known:
@@ -48,7 +48,7 @@ class Ages:
 
 
 class CopiesCollector(Collector):
-    """Tells what is known when Prometheus asks; asks nobody."""
+    """Collector of what is known when Prometheus asks; it sends no requests."""
 
     def __init__(
         self, copies: Sequence[Copy], ages: Sequence[Ages], passes: Sequence[PassLoop]
@@ -87,10 +87,10 @@ class CopiesCollector(Collector):
 
 
 class OutOfPlaceCollector(Collector):
-    """Groups with members where they do not live."""
+    """Collector of groups with members outside their primary region."""
 
     def __init__(self, found: Callable[[], Mapping[str, OutOfPlace] | None]) -> None:
-        """`found`: by group, as last found; None: not known."""
+        """`found` returns these groups as last found; None: not known."""
         self._found = found
 
     def collect(self) -> Iterator[Metric]:
@@ -106,7 +106,7 @@ class OutOfPlaceCollector(Collector):
 
 
 class SyncCollector(Collector):
-    """Groups of other regions whose offsets are kept in step here."""
+    """Collector for groups of other regions whose offsets are kept in step here."""
 
     def __init__(self, counts: Callable[[], SyncCounts]) -> None:
         self._counts = counts

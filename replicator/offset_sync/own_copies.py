@@ -1,4 +1,4 @@
-"""What one region copies into which Redis: its commits, runs and decisions, for all regions."""
+"""Copies that one region makes of its commits, runs and decisions, in the Redis of all regions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from replicator.groups.primary_store import PrimaryCopies
 
 
 class AgedStore(Store[Any], Protocol):
-    """A store that knows how old it is."""
+    """Store that knows how old its copy is."""
 
     def age(self, now_ms: int) -> int | None:
-        """How many ms ago it was that all the log held at that time is in here; None: unknown."""
+        """Returns how many ms ago the copy had all that the log held then; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One log in one region's Redis.
+    """Copy of one log in one region's Redis.
 
     Args:
-        region: in whose Redis.
+        region: the region of the Redis.
         of: what it is a copy of: "commits", "runs west>east".
     """
 
@@ -39,9 +39,9 @@ class Copy:
 
 
 def own_copies(appliance: Appliance, region: str) -> list[Copy]:
-    """All copies that a region makes of its own logs, those in one Redis next to each other.
+    """Returns all copies that a region makes of its own logs; those in one Redis are adjacent.
 
-    Each has connections of its own: a Redis that is away holds up no other.
+    Each copy has connections of its own, so a Redis that is away holds up no other.
     """
     cluster, name = appliance.region(region).aggregate, f"{region} aggregate"
     found: list[Copy] = []

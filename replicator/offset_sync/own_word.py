@@ -1,4 +1,4 @@
-"""The commits of groups as their own region's brokers have them, where those answer."""
+"""Commits of groups as the brokers of the groups' own region have them, where these answer."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from replicator.topics.admin_error import AdminError
 logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS_MAX = 10.0
-"""A look opens connections: some 20 round trips with TLS and SASL."""
+"""A request opens connections: some 20 round trips with TLS and SASL."""
 QUIET_SECONDS = 30.0
-"""A region that did not answer is lost, or cut off from here: each question costs the pass time."""
+"""Time for which a region that did not answer is not asked again. It is lost, or cut off from here,
+and each question costs the pass time.
+"""
 
 OwnCommits = Mapping[str, Mapping[TopicPartition, Progress]]
 
 
 class OwnWord:
-    """Another region's aggregate. Blocking, for ANSWER_SECONDS_MAX at most."""
+    """Commits in another region's aggregate. Blocking, for ANSWER_SECONDS_MAX at most."""
 
     def __init__(self, region: str, aggregate: KafkaCluster) -> None:
         self._region = region
@@ -33,7 +35,7 @@ class OwnWord:
         self._is_silent = False
 
     def commits(self, groups: Iterable[str], places: Iterable[TopicPartition]) -> OwnCommits | None:
-        """Commits there, by group; None: the region does not say."""
+        """Returns the commits there, by group; None: the region does not answer."""
         if time.monotonic() < self._quiet_until:
             return None
         return self._ask(groups, places)

@@ -1,4 +1,4 @@
-"""What is done again and again: each pass in a thread of its own, so that none holds up another."""
+"""Repeated passes, each in a thread of its own, so that none holds up another."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ EXPECTED = (AdminError, PassFailed, StoreUnreachable)
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Something to be done now, and again so many seconds after it was done.
+    """Work to be done now, and again so many seconds after it was done.
 
-    What `once` raises is told when it begins and when it ends. It may be done by two daemons at
-    the same time.
+    An error that `once` raises is logged when it begins and when it ends. Two daemons may run the
+    same pass at the same time.
     """
 
     name: str
@@ -36,18 +36,18 @@ class Pass:
 
 
 class PassLoop:
-    """Does a pass until it is told to stop. Blocking: give run() a thread of its own."""
+    """Repeats a pass until it is stopped. Blocking: give run() a thread of its own."""
 
     def __init__(self, each: Pass) -> None:
         self.name = each.name
         self.succeeded_at: float | None = None
-        """When it was last done without trouble, in seconds since 1970."""
+        """Time of the last success, in seconds since 1970."""
         self._pass = each
         self._stopping = threading.Event()
         self._troubles = Troubles()
 
     def stop(self) -> None:
-        """Has run() return once the pass that is being done is over."""
+        """Makes run() return once the present pass is over."""
         self._stopping.set()
 
     def run(self) -> None:
@@ -62,7 +62,7 @@ class PassLoop:
             self._stopping.wait(self._pass.seconds)
 
     def _note(self, trouble: Exception | None) -> None:
-        """Says a trouble when it begins or becomes another, and its end."""
+        """Logs an error when it begins or changes, and its end."""
         if trouble is None:
             if self._troubles.end():
                 logger.warning("event=pass-works-again %s", self.name)

@@ -1,7 +1,7 @@
-"""Where a group that lives in another region is kept here, so that a consumer simply starts.
+"""Position kept here of a group that lives in another region, so that a consumer can simply start.
 
-What is written follows that region: it goes on when the group does, and back when it was rewound
-there. Knowing less than before is no reason to go back.
+The position follows that region: forward as the group reads, and back when it was rewound there.
+Knowing less than before is no reason to go back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from replicator.planning.plan import Case, Move
 
 
 class Followed(NamedTuple):
-    """What was last written here, and what the group had committed where it lives then."""
+    """Position last written here, and the group's commit in its primary region at that time."""
 
     committed: int
     written: Progress
@@ -26,11 +26,12 @@ def to_write(
     held: Mapping[TopicPartition, Progress],
     followed: Mapping[TopicPartition, Followed],
 ) -> dict[TopicPartition, Progress]:
-    """The positions that have to be written; of which nothing is known, none is.
+    """Returns the positions to write; none for a partition of which nothing is known.
 
     Args:
-        moves: of one group, from where it lives to here.
-        held: what is committed here.
+        moves: of one group, from its primary region to here.
+        held: the group's commits here.
+        followed: what was written here before.
     """
     wanted: dict[TopicPartition, Progress] = {}
     for move in moves:
@@ -39,7 +40,7 @@ def to_write(
             continue
         found, before = Progress(move.resume, move.vector), followed.get(place)
         if move.basis != "exact" and before and move.committed >= before.committed:
-            # If somebody else wrote here since, that says nothing of the group's own way.
+            # A commit by somebody else here says nothing about the group's own progress.
             is_ours = held.get(place) == before.written
             found = _joined(found, before.written) if is_ours else found
         if held.get(place) != found:
@@ -48,9 +49,9 @@ def to_write(
 
 
 def is_settled(moves: Iterable[Move], log_ends: Mapping[TopicPartition, int]) -> bool:
-    """Whether nothing but another commit of the group changes what is to be written.
+    """Returns True if only another commit of the group changes what is to be written.
 
-    At a log's end it does: what the group has read already may arrive.
+    At a log's end more than that changes it: records that the group has already read may arrive.
     """
     return all(
         move.case in (Case.UNCOMMITTED, Case.NOT_MIRRORED, Case.GONE)
@@ -65,9 +66,9 @@ def is_settled(moves: Iterable[Move], log_ends: Mapping[TopicPartition, int]) ->
 
 
 def _joined(found: Progress, before: Progress) -> Progress:
-    """What both say of a group that has only gone on."""
+    """Joins two answers about a group that has only moved forward: the larger offsets count."""
     if before.vector.keys() - found.vector.keys():
-        # Of a region that is left out, offsets may mean other records by now, on either side.
+        # The offsets of a region that is left out may mean other records by now, on either side.
         return found
     vector = {
         region: max(offset, before.vector.get(region, 0)) for region, offset in found.vector.items()

@@ -1,4 +1,7 @@
-"""Tends the copies of a region's runs in another region's Redis: it alone knows its log starts."""
+"""Tending of the copies of a region's runs in another region's Redis.
+
+Only the region itself knows where its logs begin.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from replicator.offsets.tending import Tending
 
 
 class PeerTending:
-    """One region's runs in one other region's Redis. Blocking."""
+    """Tending of one region's runs in one other region's Redis. Blocking."""
 
     def __init__(self, appliance: Appliance, region: str, peer: str) -> None:
         self._tending = Tending(appliance.region(region))
@@ -18,7 +21,7 @@ class PeerTending:
         self._url = appliance.region(peer).redis_url()
 
     def once(self) -> None:
-        """Joins and trims all of them; raises AdminError, StoreUnreachable or PassFailed."""
+        """Joins and trims all maps. Raises AdminError, StoreUnreachable or PassFailed."""
         troubles: list[str] = []
         for route in self._routes:
             try:

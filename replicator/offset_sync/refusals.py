@@ -1,4 +1,4 @@
-"""Positions that are kept where they are because Redis and Kafka contradict each other."""
+"""Positions that are not moved because Redis and Kafka contradict each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Refusals:
-    """Refusals of a region; each is told when it begins and when it ends."""
+    """Refused positions of a region's groups; each is logged when it begins and when it ends."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, Mapping[TopicPartition, str]] = {}
@@ -24,7 +24,7 @@ class Refusals:
         return group in self._reasons
 
     def found(self, group: str, reasons: Mapping[TopicPartition, str]) -> None:
-        """All that is refused of a group by its last look."""
+        """Sets all refused positions of a group, as last found."""
         before = self._reasons.pop(group, {})
         if reasons:
             self._reasons[group] = reasons
@@ -41,5 +41,5 @@ class Refusals:
             logger.warning("event=copies-agree group %r on %s-%d", group, *place)
 
     def only(self, groups: Collection[str]) -> None:
-        """Forgets the groups that are not followed any more."""
+        """Forgets the groups that are no longer followed."""
         self._reasons = {group: it for group, it in self._reasons.items() if group in groups}

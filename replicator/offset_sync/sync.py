@@ -1,8 +1,8 @@
-"""Keeps groups that live in other regions at the same place here: `sluice offsets` calls it.
+"""Offset sync of `sluice offsets`: keeps offsets here in step for groups of other regions.
 
-Their commits have been copied, and are carried over as a failover would. A group is written only
-while its record says that it lives elsewhere and it has no members here; the broker has the last
-word on members.
+Copied commits are translated as a failover would translate them. A group is written only while its
+record says that it lives elsewhere and it has no members here. The broker has the last word on
+members.
 """
 
 from __future__ import annotations
@@ -38,22 +38,24 @@ from replicator.topics.admin_error import AdminError
 logger = logging.getLogger(__name__)
 
 GROUPS_MAX = 500
-"""So many are looked at in one pass, the longest waiting first: all their maps are in memory."""
+"""Most groups planned in one pass, longest waiting first: all their maps are in memory."""
 DECISIONS_AGE_MS_MAX = 15_000
-"""A copier that works has them younger than a second (daemon.py)."""
+"""Age of the decisions above which nothing is written. A working copier keeps them below a second
+(daemon.py).
+"""
 REST_SHARE = 3
-"""After work the pass rests for so many times what it took, however busy the groups are."""
+"""After work the pass rests for this many times its duration, however busy the groups are."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncCounts:
-    """For metrics.
+    """Figures for metrics.
 
     Args:
-        groups: that live in another configured region.
-        active: of these, with members here, so that nothing is written.
-        unknown: positions of the last looks of which nothing is known.
-        refused: positions that stay where they are, as Redis contradicts Kafka about them.
+        groups: groups that live in another configured region.
+        active: those of them that have members here, so that nothing is written.
+        unknown: positions of which nothing was known when they were last planned.
+        refused: positions that stay where they are, because Redis contradicts Kafka about them.
         written: positions written since the start.
     """
 
@@ -66,12 +68,12 @@ class SyncCounts:
 
 @dataclass(slots=True)
 class FollowedGroup:
-    """What is remembered of a group that lives in another region.
+    """State of a group that lives in another region.
 
     Args:
-        seen: None: it has to be looked at.
-        followed: what was written here, and behind which commits.
-        places: where it has committed and records of which are here.
+        seen: None: the group has to be planned.
+        followed: what was written here, and the commits that it was derived from.
+        places: partitions that the group has committed on and that exist here.
         unknown: how many of its positions are not known here.
     """
 
@@ -83,7 +85,7 @@ class FollowedGroup:
 
 @dataclass(slots=True)
 class _Region:
-    """What is remembered of another region."""
+    """State of another region."""
 
     survey: Survey
     own_word: OwnWord
@@ -98,7 +100,7 @@ class _Region:
 
 
 class OffsetSync:
-    """One region's. Blocking; two at a time do no harm."""
+    """Offset sync of one region. Blocking; two at the same time do no harm."""
 
     def __init__(self, appliance: Appliance, region: str, *, timeout_seconds: float = 5.0) -> None:
         self._appliance = appliance
@@ -115,10 +117,10 @@ class OffsetSync:
         self.counts = SyncCounts()
 
     def once(self, now_ms: int) -> None:
-        """Looks at what has changed, and writes what differs.
+        """Plans the groups for which something has changed, and writes what differs.
 
-        Does nothing while it is not sure that Redis knows what was decided in this region: a Redis
-        that was flushed hears first from the others, where a group may still live elsewhere.
+        Does nothing until Redis is known to have this region's own decisions. A flushed Redis may
+        receive the other regions' decisions first, by which a group still lives elsewhere.
 
         Raises PassFailed once all that could be done is done, or StoreUnreachable.
         """
@@ -181,7 +183,8 @@ class OffsetSync:
         if time.monotonic() < region.rests_until:
             return
         with CommitStore(self._url, name, timeout_seconds=self._timeout_seconds) as store:
-            # Being read for the first time or anew, copies show groups further back than they are.
+            # Copies that are read for the first time, or anew, show groups further back than they
+            # are.
             if store.age(now_ms) is None:
                 return
             positions = store.position()
@@ -201,8 +204,10 @@ class OffsetSync:
         region.rests_until = ended + REST_SHARE * (ended - began)
 
     def _look_around(self, name: str, region: _Region, now_ms: int) -> None:
-        """Whether something has moved that groups at a log's end, or behind missing runs, wait for;
-        not asked where none does."""
+        """Notes changes that groups at a log's end, or behind missing runs, wait for.
+
+        Sends no requests if no group waits.
+        """
         waiting = [it for it in region.groups.values() if it.seen and not it.seen.is_settled]
         places = set().union(*(it.places for it in waiting))
         if not places:
@@ -231,7 +236,7 @@ class OffsetSync:
             for place, facts in known.partitions.items()
             if facts.there_log
         }
-        # Asked for after the copies: what they have, the region itself has by now.
+        # Read after the copies: whatever these have, the region itself has by now.
         own = region.own_word.commits(
             groups, {it for some in known.commits.values() for it in some}
         )
@@ -245,7 +250,7 @@ class OffsetSync:
             it.places = frozenset(ends) & frozenset(
                 TopicPartition(move.topic, move.partition) for move in each.moves
             )
-            # The other region's brokers may have been behind: they are asked again before long.
+            # The other region's brokers may have been behind, so they are soon asked again.
             soon = region.refusals.has(group)
             seen_ms = now_ms - (AGAIN_MS - LATE_MS) if soon else now_ms
             it.seen = Seen(signs[group], seen_ms, is_settled(each.moves, ends))
@@ -258,7 +263,7 @@ class OffsetSync:
         known: Knowledge,
         own: OwnCommits | None,
     ) -> bool:
-        """Writes the positions of a group; False: they are to be looked at again."""
+        """Writes the positions of a group; returns False if they have to be planned again."""
         group = each.group
         held = known.target_commits.get(group, {})
         followed = region.groups.setdefault(group, FollowedGroup()).followed
@@ -269,8 +274,8 @@ class OffsetSync:
         wanted = {place: it for place, it in wanted.items() if place not in contradicted}
         refused: Mapping[TopicPartition, str] = {}
         if wanted:
-            # A failover may have moved it here meanwhile. Whatever comes after this question finds
-            # offsets behind which the group has read everything: they skip nothing.
+            # A failover may have moved the group here meanwhile. One that comes after this read
+            # finds offsets that skip nothing.
             record = self._primaries.get(group)
             if record is None or record.region != name:
                 return False
@@ -291,8 +296,10 @@ class OffsetSync:
         return not refused
 
     def _writable(self, group: str, move: Move) -> Move:
-        """Without its vector where that is too large for a broker: then what it would have left
-        out is read again."""
+        """Returns the move, without its vector where that is too large for a broker.
+
+        Records that the vector would have left out are then read again.
+        """
         try:
             encode(move.vector)
         except ValueError as error:
@@ -316,10 +323,10 @@ def _contradicted(
     known: Knowledge,
     own: OwnCommits | None,
 ) -> dict[TopicPartition, str]:
-    """The positions that are not to go forward, and why.
+    """Returns the positions that must not go forward, and why.
 
     Args:
-        own: None: the group's own region does not say.
+        own: None: the group's own region does not answer.
     """
     held = known.target_commits.get(group, {})
     found = {}
@@ -335,7 +342,7 @@ def _contradicted(
 
 
 def _commits_sign(group: str, positions: Mapping[int, Position]) -> Hashable:
-    """How far the copies of a group's commits are; None: not known."""
+    """Returns the position of the copies of a group's commits; None: not known."""
     if not positions:
         return None
     today = of_today(positions)

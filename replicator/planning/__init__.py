@@ -1,1 +1,1 @@
-"""From what is known to a plan of where groups go on: values in, values out."""
+"""Failover plans, made from what is known: values in, values out."""

@@ -1,4 +1,4 @@
-"""What speaks for and against a plan: every check, with a level and its words."""
+"""Checks of a plan, each with its level and text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from replicator.planning.knowledge import Knowledge, Request
 from replicator.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move
 
 AGE_WARN_MS = 60_000
-"""Copies follow within a second or so: older ones mean that a copier stands still."""
+"""Age of copies above which a check warns. A working copier keeps them a second or so old."""
 HAS_TARGET = frozenset({Case.MOVES, Case.CHOSEN, Case.UNKNOWN})
-"""Positions that have a partition in the target to go on in."""
+"""Cases of positions that have a partition in the target to continue in."""
 NAMES_MAX = 5
-"""So many groups are named in a text; the check has them all."""
+"""Names in a check's text; the check itself has all groups."""
 
 
 def checks(
     request: Request, knowledge: Knowledge, groups: Sequence[GroupPlan]
 ) -> tuple[Check, ...]:
-    """All of them, in the order an operator asks for them."""
+    """Returns all checks, in the order in which an operator asks for them."""
     found = _Findings(request, knowledge, groups)
     return (
         found.age(),
@@ -40,7 +40,7 @@ def checks(
 
 
 def completeness(moves: Iterable[Move]) -> Completeness:
-    """Of the positions that the target could go on from."""
+    """Counts positions that have a target partition, and how many are mapped and exact."""
     bases = [move.basis for move in moves if move.case in HAS_TARGET]
     mapped = len(bases) - bases.count("none")
     return Completeness(len(bases), mapped, bases.count("exact"))
@@ -222,7 +222,7 @@ def _goes_forward(move: Move) -> bool:
 
 
 def named(names: Collection[str]) -> str:
-    """The first few, and how many more there are."""
+    """Returns the first few names, and how many more there are."""
     ordered = sorted(names)
     more = f" and {len(ordered) - NAMES_MAX} more" if len(ordered) > NAMES_MAX else ""
     return ", ".join(ordered[:NAMES_MAX]) + more

@@ -1,7 +1,7 @@
-"""From a position in one aggregate's partition to one in another's, and what the move costs.
+"""Translation of a position from one aggregate's partition to another's, and the cost of the move.
 
-Made for one partition and asked for every group that has committed on it: what does not depend on
-the group is computed once.
+One Crossing serves every group that has committed on its partition. Counts that do not depend on
+the group are computed once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Places = Mapping[str, Place | None]
 
 
 class Crossing:
-    """One partition, from the aggregate `here` into the aggregate `there`."""
+    """Translation for one partition, from the aggregate `here` to the aggregate `there`."""
 
     def __init__(self, here: Aggregate, there: Aggregate) -> None:
         self._here = here
@@ -26,12 +26,12 @@ class Crossing:
         self._tallies: dict[tuple[bool, str], _Tally] = {}
 
     def progress(self, committed: int, vector: Vector = NOTHING) -> Places:
-        """What a group at `committed` has read, region by region.
+        """Returns what a group at `committed` has read, region by region.
 
         Args:
-            vector: what it had read before, wherever that was.
+            vector: what the group had read before, wherever that was.
         """
-        # A region without a route to here: the group has read none of its records here.
+        # The group has read no records here of a region without a route to here.
         places: dict[str, Place | None] = dict.fromkeys(self._there.known, Place(0, "exact"))
         said = {region: offset for region, offset in vector.items() if self._is_one_log(region)}
         places |= {region: Place(offset, "exact") for region, offset in said.items()}
@@ -43,10 +43,10 @@ class Crossing:
         }
 
     def resume(self, places: Places) -> Place | None:
-        """Where a group with this progress goes on, skipping nothing; None: too little is known.
+        """Returns where a group with this progress continues; None: too little is known.
 
-        Exact only where the progress is: then it is the first unread record, or where the next
-        one will stand.
+        No unread record is skipped. The offset is exact only if the progress is. It is then the
+        offset of the first unread record, or of the next one to arrive.
         """
         read = told({region: places[region] for region in self._there.known})
         if len(read) < len(self._there.known):
@@ -55,12 +55,12 @@ class Crossing:
         return found if found is None or basis_of(read) == "exact" else Place(found.offset, "floor")
 
     def vector(self, places: Places) -> dict[str, int]:
-        """What may be written beside the offset: not where offsets may mean other records."""
+        """Returns the vector to commit, without regions whose offsets may mean other records."""
         read = vector_of(told(places))
         return {region: offset for region, offset in read.items() if self._is_one_log(region)}
 
     def untold(self, places: Places) -> list[str]:
-        """The regions for which nothing is known: of what was read of them, or of where it is."""
+        """Returns the regions for which the progress is not known, or the target offset is not."""
         return [
             region
             for region in self._there.known
@@ -68,10 +68,10 @@ class Crossing:
         ]
 
     def read_again(self, places: Places, committed: int, resume: int) -> Count | None:
-        """How many records the group has read and meets again from `resume` on.
+        """Returns how many records the group has read and meets again from `resume` on.
 
-        Those that have not arrived yet are among them: they may still come. None: no bound is
-        known.
+        Records that have not arrived yet are counted, because they may still come. None: no bound
+        is known.
         """
         records, exact = self._read_beyond(places, committed), True
         if records is None or None in places.values():
@@ -87,16 +87,18 @@ class Crossing:
         return Count(records, "exact" if exact else "at most")
 
     def not_replicated(self, region: str, source_end: int | None) -> Count | None:
-        """How many of a region's records are not there; None: not known.
+        """Returns how many of a region's records are not in `there`; None: not known.
 
-        Without the end of its own log, those that are known to be here are counted.
+        Args:
+            source_end: the end of the region's own log. Without it, records known to be in `here`
+                are counted.
         """
         known = self._there.known.get(region)
         reached = known.reached if known else None
         if reached is None:
             return None
         if source_end is not None:
-            # Offsets: of some a log holds no record for consumers.
+            # Offsets are counted; at some of them a log holds no record for consumers.
             missing = max(0, source_end - reached)
             return Count(missing, "at most" if missing else "exact")
         if region not in self._here.known:
@@ -104,7 +106,7 @@ class Crossing:
         return Count(self._tally(self._here, region).from_on(reached), "at least")
 
     def retention_took(self, vector: Vector) -> int:
-        """At most so many source offsets from the vector on are gone from there."""
+        """Returns at most how many source offsets, from the vector on, are gone from `there`."""
         edges = {region: known.runs.trimmed for region, known in self._there.known.items()}
         return sum(
             max(0, edge.source_offset - vector[region])
@@ -113,30 +115,32 @@ class Crossing:
         )
 
     def _is_one_log(self, region: str) -> bool:
-        """Whether a region's offsets have always meant the same records, as far as is known."""
+        """Returns True if, as far as known, a region's offsets always meant the same records."""
         sides = (self._here.known.get(region), self._there.known.get(region))
         return not any(known and known.losses for known in sides) and self._limit(region) is None
 
     def _limit(self, region: str) -> int | None:
-        """Up to which source offset both sides mean the same records; None: there is no end."""
+        """Returns the source offset below which both sides mean the same records; None:
+        no limit.
+        """
         here, there = self._here.known.get(region), self._there.known.get(region)
         if here is None or there is None:
             return None
         return here.numbering.agrees_below(there.numbering)
 
     def _as_there(self, region: str, read: Place | None, committed: int) -> Place | None:
-        """What was read by the numbers of here, by those of there."""
+        """Converts a source offset from the numbering of `here` to the numbering of `there`."""
         if read is None:
             return None
         limit = self._limit(region)
         if limit is not None and read.offset >= limit:
             return Place(limit, "floor")
         older = self._here.known[region].numbering.begin(read.offset)
-        # Of records that the source has no more it may have read some.
+        # The group may have read some of the records that the source no longer has.
         return read if older is None or committed <= older else Place(read.offset, "floor")
 
     def _read_beyond(self, places: Places, committed: int) -> int | None:
-        """At most so many records were read that lie at or beyond what the places say."""
+        """Returns at most how many records were read at or beyond `places`; None: unknown."""
         floors = {
             region: place.offset
             for region, place in told(places).items()
@@ -148,9 +152,9 @@ class Crossing:
         return None if begin is None else max(0, committed - begin.offset)
 
     def _records(self, region: str, begin: int, end: int) -> tuple[int, bool]:
-        """How many records a region has from begin to end, and whether that is exact.
+        """Counts a region's records of source offsets begin..end-1; True if the count is exact.
 
-        Where runs do not tell, every offset may be one.
+        Where runs do not tell, every offset counts as a record.
         """
         landed = max(begin, min(end, self._there.known[region].reached or 0))
         known = self._there.known[region].runs
@@ -166,7 +170,8 @@ class Crossing:
         if here and here.runs.knows(landed, end):
             tally = self._tally(self._here, region)
             coming = tally.from_on(landed) - tally.from_on(end)
-        # What has not arrived may never do: its region may be lost, its log compacted.
+        # Records that have not arrived may never arrive: their region may be lost, their log
+        # compacted.
         return records + coming, is_exact and not coming
 
     def _tally(self, side: Aggregate, region: str) -> _Tally:
@@ -177,12 +182,12 @@ class Crossing:
 
 
 def told(places: Places) -> dict[str, Place]:
-    """The regions of which something is known."""
+    """Returns the regions of which something is known."""
     return {region: place for region, place in places.items() if place is not None}
 
 
 class _Tally:
-    """A map's records, counted from any source offset on in the time of a bisection."""
+    """Records of an offset map. The count from any source offset on takes one bisection."""
 
     def __init__(self, runs: OffsetMap) -> None:
         piece = runs.piece()

@@ -1,4 +1,4 @@
-"""What a failover is planned from, as values: what was asked for, and what is known.
+"""Input of a failover plan, as values: the request, and what is known.
 
 The source region is the one whose groups move; `here` is its aggregate, `there` the target's.
 """
@@ -15,17 +15,17 @@ from replicator.progress.aggregate import NOTHING, Aggregate, Vector
 
 
 class LogRange(NamedTuple):
-    """The first offset that a log still holds, and the next one it will write."""
+    """First offset that a log still holds, and the next offset that it will write."""
 
     start: int
     end: int
 
 
 class Progress(NamedTuple):
-    """What a group has committed on a partition: the next offset to read, and the vector beside it.
+    """Committed position of a group: the next offset to read, and the vector beside it.
 
-    Of each region the vector names, the group has read every record before that source offset,
-    wherever it did; what its position alone says of them counts as well.
+    The group has read every record of a region below the vector's offset, in whichever aggregate.
+    Records before the position count as read as well.
     """
 
     offset: int
@@ -34,7 +34,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Where a group goes on where nothing is known: at the log's start, or from a time on (ms)."""
+    """Operator's choice where nothing is known: from the log's start, or from a time (ms) on."""
 
     at_ms: int | None = None
 
@@ -44,66 +44,66 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What an operator asked for."""
+    """Request of an operator."""
 
     source: str
     target: str
     reason: str
     groups: frozenset[str]
     topics: frozenset[str] | None = None
-    """None: all that the groups have committed on."""
+    """Topics to move; None: all that the groups have committed on."""
     is_planned: bool = False
     choices: Mapping[str, Choice] = field(default_factory=dict)
-    """By group."""
+    """Choices by group."""
     may_go_back: frozenset[str] = frozenset()
     """Groups whose progress in the target region may be taken back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
-    """One partition in both aggregates.
+    """Facts about one partition in both aggregates.
 
     A region whose records are mirrored into an aggregate stands in its `known`, also when nothing
-    is known of them; a region that is left out there has no route into it.
+    is known of them. A region that is left out has no route into the aggregate.
     """
 
     here: Aggregate
     there: Aggregate
     here_start: int | None = None
-    """None: the source region's aggregate did not say."""
+    """Start of the log in the source region's aggregate; None: it did not answer."""
     there_log: LogRange | None = None
-    """Asked for after runs and ledger were read; None: the target has no such partition."""
+    """Log of the target, read after runs and ledger; None: the target has no such partition."""
     source_end: int | None = None
-    """Where the source region's regional log ends; None: it did not say."""
+    """End of the log in the source region's regional cluster; None: it did not answer."""
     notes: tuple[str, ...] = ()
-    """What an operator should hear of it, whichever group is moved."""
+    """Notes for the operator, whichever group is moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """All that is known in the target region when a plan is made."""
+    """Everything that is known in the target region when a plan is made."""
 
     commits: Mapping[str, Mapping[TopicPartition, Progress]]
-    """By group: what it has committed in the source region's aggregate."""
+    """Commits in the source region's aggregate, by group."""
     target_commits: Mapping[str, Mapping[TopicPartition, Progress]]
     partitions: Mapping[TopicPartition, PartitionFacts]
     mirrored_topics: frozenset[str]
-    """Those that are mirrored into the target region."""
+    """Topics that are mirrored into the target region."""
     active_in_target: frozenset[str]
-    """Groups with members."""
+    """Groups with members in the target."""
     active_in_source: frozenset[str] | None = None
-    """None: the source region did not say."""
+    """Groups with members in the source; None: the source region did not answer."""
     age_ms: int | None = None
-    """How old the copies of commits, runs and ledger are."""
+    """Age of the copies of commits, runs and ledger."""
     primary_regions: Mapping[str, str] = field(default_factory=dict)
-    """By group; one without a record is left out."""
+    """Primary region by group; a group without a record is left out."""
     topics_left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By group: those it has committed on in the source that were not asked for."""
+    """Topics by group that it has committed on in the source and that were not asked for."""
     offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
-    """What the target's logs answered for the times (ms) of choices."""
+    """Answers of the target's logs for the times (ms) of choices."""
 
     def chosen(self, choice: Choice, place: TopicPartition, log: LogRange) -> int | None:
-        """Where a choice leads on a partition of the target; None: its log did not answer."""
+        """Returns the offset that a choice leads to in the target; None: its log did not answer."""
         if choice.at_ms is None:
             return log.start
         return self.offsets_at.get(choice.at_ms, {}).get(place)
@@ -111,7 +111,7 @@ class Knowledge:
     def untold_ledgers(
         self, request: Request, places: Iterable[TopicPartition]
     ) -> Mapping[str, int]:
-        """Routes whose ledger says nothing, and of how many of these partitions."""
+        """Returns the routes whose ledger says nothing, and for how many of these partitions."""
         untold: Counter[str] = Counter()
         for place in places:
             facts = self.partitions[place]

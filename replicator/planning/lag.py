@@ -1,6 +1,6 @@
-"""What has to arrive in a target before a switchover moves groups there, and how much is missing.
+"""Lag of a target before a switchover: the records that must arrive, and how many are missing.
 
-Source offsets are counted: of some of them a log holds no record for consumers.
+Source offsets are counted; at some of them a log holds no record for consumers.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from replicator.planning.plan import Case, Move
 
 
 class Origin(NamedTuple):
-    """One region's records in one partition."""
+    """Records of one region in one partition."""
 
     region: str
     place: TopicPartition
 
 
 Goals = Mapping[Origin, int]
-"""The source offsets before which everything has to be in the target."""
+"""Source offsets before which everything must be in the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the target is from its goals.
+    """Distance of the target from its goals.
 
     Args:
-        missing: by source region, at most so many records.
-        untold: partitions of which nobody said how far they are.
-        is_fresh: whether the copies are younger than the moment when the groups had stopped.
+        missing: at most so many records, by source region.
+        untold: partitions whose progress is not known.
+        is_fresh: True if the copies are younger than the moment when the groups had stopped.
     """
 
     missing: Mapping[str, int] = field(default_factory=dict)
@@ -58,10 +58,10 @@ class Lag:
 
 
 def goals(ends: Mapping[Origin, int], moves: Iterable[Move]) -> Goals:
-    """Everything that the regions had written when it was asked, and that the groups have read.
+    """Returns the goals: all that the regions had written, and all that the groups have read.
 
     Args:
-        ends: of the regional logs, where their region answered.
+        ends: of the regional logs when they were read, where their region answered.
     """
     found = dict(ends)
     for move in moves:
@@ -74,13 +74,13 @@ def goals(ends: Mapping[Origin, int], moves: Iterable[Move]) -> Goals:
 
 
 def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
-    """How much of the goals is missing, by what is known of the target.
+    """Returns how much of the goals is missing, by what is known of the target.
 
-    A region without a route into it, and a partition that it does not have, has nothing to wait
-    for: the plan says what that means.
+    A region without a route into the target, and a partition that the target does not have, have
+    nothing to wait for. The plan says what that means.
 
     Args:
-        fresh_age_ms: copies that are older than that may lack commits of groups that have stopped.
+        fresh_age_ms: older copies may lack commits of groups that have stopped.
     """
     missing: Counter[str] = Counter()
     untold = 0

@@ -1,4 +1,4 @@
-"""A failover's plan: what was found out, what it would write, and what speaks against it.
+"""Plan of a failover: its findings, the offsets that it would write, and what forbids applying it.
 
 A plan is a value with a text form, kept until it is applied or too old. Unknown is None, never 0.
 """
@@ -15,22 +15,22 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 SCHEMA_VERSION = 1
 VALID_MS = 5 * 60 * 1000
-"""Offsets go on while a plan is read; an older one is made anew."""
+"""Time for which a plan is valid. Offsets move on while it is read; an older plan is made anew."""
 
 PlanBasis = Literal["exact", "floor", "none"]
 """exact: the first unread record. floor: not past it. none: nothing is known."""
 
 
 class UnknownPlan(ValueError):
-    """A plan of another version of Sluice. Make a new one with this one."""
+    """The plan is of another version of Sluice. Make a new plan with this version."""
 
 
 class BrokenPlan(ValueError):
-    """This is not the text of a plan, or not all of it. Make a new one."""
+    """The text is not that of a plan, or is incomplete. Make a new plan."""
 
 
 class Level(StrEnum):
-    """What a check means for applying the plan."""
+    """Meaning of a check for applying the plan."""
 
     PASS = "PASS"
     WARN = "WARN"
@@ -38,14 +38,14 @@ class Level(StrEnum):
 
 
 class Case(StrEnum):
-    """Why a position moves, or does not."""
+    """Reason why a position moves, or does not."""
 
     MOVES = "moves"
-    """The map tells where it goes on."""
+    """The offset map gives the offset to continue from."""
     CHOSEN = "chosen"
-    """Nothing is known; an operator chose where it goes on."""
+    """Nothing is known; an operator chose the offset."""
     UNKNOWN = "unknown"
-    """Nothing is known, and nothing was chosen: the plan cannot be applied like this."""
+    """Nothing is known, and nothing was chosen: the plan cannot be applied."""
     UNCOMMITTED = "uncommitted"
     """The group reads the topic and never committed here: its auto.offset.reset decides."""
     NOT_MIRRORED = "not_mirrored"
@@ -54,7 +54,7 @@ class Case(StrEnum):
 
 
 class _Strict:
-    """What all parts of a plan share: text that says more than this version knows is refused."""
+    """Base of all parts of a plan: refuses a text with fields that this version does not know."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -62,7 +62,7 @@ class _Strict:
 
 @dataclass(frozen=True, slots=True)
 class Count(_Strict):
-    """A number of records, and how it is meant."""
+    """Number of records, and how it is meant."""
 
     records: int
     bound: Literal["exact", "at most", "at least"] = "exact"
@@ -73,7 +73,7 @@ class Count(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Check(_Strict):
-    """One thing that was looked at, and the groups that the finding is about."""
+    """Result of one check, and the groups that it is about."""
 
     name: str
     level: Level
@@ -83,7 +83,7 @@ class Check(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Completeness(_Strict):
-    """Of how many committed positions the map told where they go on, and of how many exactly."""
+    """Number of committed positions, and how many of them are mapped, and mapped exactly."""
 
     asked: int
     mapped: int
@@ -92,39 +92,42 @@ class Completeness(_Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move(_Strict):
-    """One group in one partition: where it stood in the source region, where it goes on."""
+    """Move of one group in one partition: its position in the source region, and in the target."""
 
     topic: str
     partition: int
     case: Case
     committed: int | None
-    """The next offset to read in the source region's aggregate."""
+    """Next offset to read in the source region's aggregate; None: nothing is committed."""
     resume: int | None = None
-    """The next offset to read in the target region's; None: nothing is written."""
+    """Next offset to read in the target region's aggregate; None: nothing is written."""
     basis: PlanBasis = "none"
     read_again: Count | None = None
-    """What the group has read and meets again from resume on, now or when it arrives."""
+    """Records that the group has read and meets again from `resume` on, now or when they arrive."""
     not_replicated: Count | None = None
-    """Records of the source region that the target's aggregate has not; the same for all groups."""
+    """Records of the source region that are not in the target's aggregate; equal for all groups."""
     retention_took: int = 0
     """At most so many offsets that the group has not read are gone from the target."""
     vector: dict[str, int] = field(default_factory=dict)
-    """Source region -> the first source offset not read. Without a region: it is not known, or it
-    would not mean the same records everywhere."""
+    """Source region -> the first source offset not read.
+
+    A region is left out where this is not known, or where the offset would not mean the same
+    records everywhere.
+    """
     target_committed: int | None = None
-    """What the group has committed in the target region until now."""
+    """Offset that the group has committed in the target region until now."""
     target_vector: dict[str, int] = field(default_factory=dict)
-    """What stands beside that."""
+    """Vector of that commit."""
     notes: tuple[str, ...] = ()
 
     @property
     def is_mapped(self) -> bool:
-        """Whether the map told where it goes on."""
+        """Returns True if the offset map gave the offset to continue from."""
         return self.case is Case.MOVES
 
     @property
     def goes_back(self) -> bool:
-        """Whether it would take back progress that the group has made in the target region."""
+        """Returns True if the move takes back progress that the group made in the target region."""
         if self.resume is None or self.target_committed is None:
             return False
         return self.resume < self.target_committed
@@ -132,19 +135,19 @@ class Move(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan(_Strict):
-    """One group; without moves when it has committed nothing."""
+    """Moves of one group; none when it has committed nothing."""
 
     group: str
     primary_region: str | None
-    """Where it lives, by the record of it; None without one."""
+    """Region that the group lives in, by its record; None without one."""
     moves: tuple[Move, ...]
     generation: int = 0
-    """Of that record; 0 without one. Where it has become another, somebody else moved the group."""
+    """Generation of that record; 0 without one. A changed one means that the group was moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(_Strict):
-    """Groups from one region to another."""
+    """Plan for groups that move from one region to another."""
 
     id: str
     created_at_ms: int
@@ -153,31 +156,31 @@ class Plan(_Strict):
     target: str
     reason: str
     is_planned: bool
-    """A switchover: the source region is there, and its groups were stopped."""
+    """True for a switchover: the source region is there, and its groups were stopped."""
     age_ms: int | None
-    """How old the copies are that it was made from."""
+    """Age of the copies that the plan was made from."""
     completeness: Completeness
     checks: tuple[Check, ...]
     groups: tuple[GroupPlan, ...]
     topics: tuple[str, ...] | None = None
-    """Only these were asked for; None: all that the groups have committed on."""
+    """Topics that were asked for; None: all that the groups have committed on."""
     choices: dict[str, int | None] = field(default_factory=dict)
-    """Where nothing is known, by group: from this time (ms) on; None: from the log's start."""
+    """Choices where nothing is known, by group: a time (ms) to begin at; None: the log's start."""
     may_go_back: tuple[str, ...] = ()
     target_cluster_id: str | None = None
-    """What the target's aggregate calls itself; None: it was not asked."""
+    """Cluster id of the target's aggregate; None: it was not asked."""
     schema_version: int = SCHEMA_VERSION
 
     @property
     def blocks(self) -> tuple[Check, ...]:
-        """What has to be solved, or named, before it can be applied."""
+        """Checks that must be solved, or allowed by name, before the plan can be applied."""
         return tuple(check for check in self.checks if check.level is Level.BLOCK)
 
     def is_expired(self, now_ms: int) -> bool:
         return now_ms >= self.expires_at_ms
 
     def moves(self) -> Iterator[tuple[str, Move]]:
-        """All groups' moves, each with its group."""
+        """Returns all groups' moves, each with its group."""
         return ((each.group, move) for each in self.groups for move in each.moves)
 
 
@@ -185,12 +188,12 @@ _PLAN = TypeAdapter(Plan)
 
 
 def encode(plan: Plan) -> str:
-    """The text form, for people and machines."""
+    """Returns the text form, for people and machines."""
     return _PLAN.dump_json(plan).decode()
 
 
 def decode(text: str | bytes) -> Plan:
-    """The plan that `encode` wrote. Raises UnknownPlan or BrokenPlan."""
+    """Returns the plan that `encode` wrote. Raises UnknownPlan or BrokenPlan."""
     try:
         found = json.loads(text)
     except ValueError as error:

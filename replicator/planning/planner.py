@@ -1,7 +1,7 @@
-"""From what is known to a failover plan: where every group goes on, and how sure that is.
+"""Planner of a failover: where every group continues, and how sure that is.
 
-The rule is that no group skips a record. Where too little is known a position goes back, or does
-not move until an operator has chosen; what retention took is the one thing that nobody can read.
+No group skips a record. Where too little is known, a position goes back, or does not move until an
+operator has chosen. Records that retention deleted are the only ones that a group misses.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from replicator.planning.plan import VALID_MS, Case, Count, GroupPlan, Move, Pla
 from replicator.progress.aggregate import Vector, vector_of
 
 Asked = Mapping[TopicPartition, Mapping[str, Progress | None]]
-"""Partition -> group -> what it has committed; None: it reads the topic, and nothing here."""
+"""Partition -> group -> its commit; None: the group reads the topic, and committed nothing here."""
 
 
 def plan(
     request: Request, knowledge: Knowledge, *, plan_id: str, now_ms: int, valid_ms: int = VALID_MS
 ) -> Plan:
-    """The plan for all groups that were asked for; a group that never committed has no moves."""
+    """Returns the plan for all requested groups; a group that never committed has no moves."""
     moves: dict[str, list[Move]] = {group: [] for group in sorted(request.groups)}
     for place, positions in sorted(_asked(request, knowledge).items()):
-        # Counts are kept for as long as one partition's groups are asked for, and no longer.
+        # Counts are kept only while the groups of one partition are planned.
         partition = _Partition(request, knowledge, place)
         for group, committed in positions.items():
             moves[group].append(partition.move(group, committed))
@@ -75,7 +75,7 @@ def _asked(request: Request, knowledge: Knowledge) -> Asked:
 
 
 class _Partition:
-    """Carries the positions of any group in one partition over."""
+    """Translation of the positions of any group in one partition."""
 
     def __init__(self, request: Request, knowledge: Knowledge, place: TopicPartition) -> None:
         self._request = request
@@ -144,13 +144,13 @@ class _Partition:
         assert self._crossing
         target = self._request.target
         resume = min(max(found.offset, log.start), log.end)
-        # What lies below the log's start was not read, or is not known to be.
+        # Records below the log's start were not read, or are not known to be.
         took = self._crossing.retention_took(unread) + max(0, log.start - found.offset)
         move = replace(stay, case=Case.MOVES, resume=resume, basis=found.basis, retention_took=took)
         if took:
             move = _noted(move, f"retention in {target} took up to {took} unread offsets")
         if resume < found.offset:
-            # Only a log that lost its end is shorter than what is known to have landed.
+            # Only a log that lost its end is shorter than runs and ledger say.
             move = _noted(replace(move, basis="floor"), f"{target}'s log ends at {log.end} already")
         return move
 

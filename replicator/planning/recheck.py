@@ -1,8 +1,8 @@
-"""Whether a plan may still be applied: what was planned, against what a look of now says.
+"""Check that a plan may still be applied, by comparing it with a fresh plan.
 
-What is written is the plan as it was confirmed, or nothing (decision 0011). A look of now never
-skips a record, so a planned position that is not beyond its answer does not either: the group may
-have read on in the source since, and reads that again.
+Either the plan is written as it was confirmed, or nothing is (decision 0011). A fresh plan skips no
+record, so a planned position that is not beyond the fresh one skips none either. If the group has
+read on in the source since, it reads those records again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MOVING = frozenset({Case.MOVES, Case.CHOSEN})
 
 
 class PlanStale(Exception):
-    """The plan is too old, or things moved on since. Nothing was changed; make a new plan."""
+    """The plan is too old, or things have changed since. Nothing was changed; make a new plan."""
 
 
 class Refused(Exception):
-    """A check speaks against the plan. Nothing was changed; solve what the check names."""
+    """A check forbids the plan. Nothing was changed; solve what the check names."""
 
     def __init__(self, checks: Collection[Check]) -> None:
         self.checks = tuple(checks)
@@ -33,14 +33,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """What speaks against applying a plan now; nothing when both are empty."""
+    """Reasons against applying a plan now; none when both fields are empty."""
 
     blocks: tuple[Check, ...] = ()
     stale: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What has changed -> the groups that it is about."""
+    """Change since the plan was made -> the groups that it is about."""
 
     def raise_if_any(self, plan_id: str) -> None:
-        """Raises Refused, else PlanStale: what blocks would block a new plan as well."""
+        """Raises Refused, else PlanStale: what blocks this plan would block a new one as well."""
         if self.blocks:
             raise Refused(self.blocks)
         if self.stale:
@@ -49,7 +49,7 @@ class Recheck:
 
 
 def request_of(plan: Plan, groups: Collection[str]) -> Request:
-    """What was asked for when the plan was made, for some of its groups."""
+    """Returns the request that the plan was made for, for some of its groups."""
     return Request(
         source=plan.source,
         target=plan.target,
@@ -63,7 +63,7 @@ def request_of(plan: Plan, groups: Collection[str]) -> Request:
 
 
 def recheck(plan: Plan, fresh: Plan, logs: Mapping[TopicPartition, LogRange | None]) -> Recheck:
-    """Compares the groups of a fresh plan, made for the same request, with what was planned.
+    """Compares a fresh plan, made for the same request, with the confirmed plan.
 
     Args:
         fresh: may have fewer groups: those that are still to be moved.
@@ -98,9 +98,9 @@ def recheck(plan: Plan, fresh: Plan, logs: Mapping[TopicPartition, LogRange | No
 
 
 def _changed(plan: Plan, then: Move | None, now: Move, log: LogRange | None) -> str:
-    """What of a position is not as it was planned; empty where the planned one is still right."""
+    """Returns what has changed about a position; empty if the planned position is still right."""
     if now.case is Case.UNKNOWN:
-        return ""  # A check says so, and blocks.
+        return ""  # The check "basis" reports this, and blocks.
     if then is None or then.case is not now.case:
         return f"another case in {now.topic}-{now.partition} ({now.case})"
     if then.case not in MOVING or then.resume is None:
@@ -110,7 +110,7 @@ def _changed(plan: Plan, then: Move | None, now: Move, log: LogRange | None) -> 
     if now.resume is None or now.resume < then.resume:
         return f"went back in {plan.source}, or less is known of it"
     if any(now.vector.get(region, 0) < offset for region, offset in then.vector.items()):
-        # What was planned would have the group skip records that are unread by today's look.
+        # The planned vector would have the group skip records that are unread by today's knowledge.
         return f"has read less than was planned of some region in {now.topic}-{now.partition}"
     if plan.is_planned and now.committed != then.committed:
         return f"read on in {plan.source}"

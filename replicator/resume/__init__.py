@@ -1,4 +1,4 @@
-"""For applications: a consumer whose group may move to another region and read nothing twice."""
+"""Consumer for applications whose group may move to another region and read nothing twice."""
 
 from replicator.resume.resuming_consumer import ResumingConsumer, RunsUntold
 

@@ -1,4 +1,4 @@
-"""One partition while it is this consumer's: its records, its runs, its commits."""
+"""State of one partition while it is assigned to this consumer: its records, runs and commits."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ logger = logging.getLogger(__name__)
 
 HELD_MAX = 10_000
 HELD_BYTES_MAX = 16 * 2**20
-"""Records held, and bytes of their values, before no more of a partition are fetched. librdkafka
-itself fetches up to 64 MiB ahead."""
+"""Records held, and bytes of their values, above which no more of a partition is fetched.
+librdkafka itself fetches up to 64 MiB ahead.
+"""
 TRIM_OFFSETS = 1_000_000
-"""Runs so far behind are forgotten, where nothing is ever committed: of older messages no vector
-can be told any more."""
+"""Offsets behind the position at which runs are forgotten even if nothing is ever committed. The
+vector after an older message is then no longer known.
+"""
 
 
 class Commit(NamedTuple):
-    """An offset and its metadata."""
+    """Committed offset and its metadata."""
 
     offset: int
     metadata: str
@@ -39,10 +41,13 @@ class Assigned:
     """State of one partition, from its assignment to its revocation.
 
     Args:
-        regions: that have a route into this region.
-        committed: None where the group has no offset.
-        read: the vector of the commit, or, with `is_stored`, what the application stored.
-        is_stored: then the vector is the truth, and from where to read is found by it.
+        regions: the source regions with a route into this region.
+        committed: the group's commit; None if it has none.
+        read: the vector of the commit or, with `is_stored`, the vector that the application stored.
+        is_tracking: True if the vector after every message is needed.
+        is_stored: True if `read` is the truth, whatever was committed. The start offset is then
+            computed from it.
+        patience_seconds: how long a record may wait for its run.
     """
 
     def __init__(
@@ -60,16 +65,18 @@ class Assigned:
         self.question = Question(wants_start=is_stored)
         self.committed = committed
         self.is_placed = not is_stored
-        """Whether it is read from where it should be; what comes before that is dropped."""
+        """True once the partition is read from its start offset. Messages fetched before that are
+        dropped.
+        """
         self.position: int | None = None
-        """Everything before it was handed out or skipped here; None: nothing was."""
+        """Offset before which everything was handed out or skipped here; None: nothing was."""
         self.is_paused = False
-        """Nothing more is fetched until nothing is held."""
+        """True while fetching is paused, until no record is held."""
         self._held_bytes = 0
         self.patience = Patience(patience_seconds)
         self.trouble: str | None = None
         self.start: int | None = None
-        """Where to begin by the stored vector, once that is known."""
+        """Start offset according to the stored vector; None until it is known."""
         self._regions = tuple(regions)
         self._is_anew = False
         self._is_too_long = False
@@ -85,13 +92,14 @@ class Assigned:
         return not self.is_placed or (self.partition.needs_runs and self.partition.held > 0)
 
     def learn(self, answer: Answer) -> None:
-        """Takes in what was told, and forgets what nobody will ask for."""
+        """Takes in newly published runs, and forgets those that nobody will ask for again."""
         try:
             for told in answer.told:
                 self._memory.learn(told)
             self.trouble = None
         except RunsContradict as contradiction:
-            # From the beginning, then: an accepted loss may have settled it meanwhile.
+            # The runs are read again from the beginning: an accepted loss may have settled the
+            # contradiction meanwhile.
             self.trouble = f"runs contradict each other: {contradiction}"
             self._memory, self.question.seen = RunsMemory(self._regions), {}
         self._look_for_anew()
@@ -105,7 +113,7 @@ class Assigned:
             self.start = self.partition.start(committed, answer.log_start)
 
     def begin(self) -> None:
-        """Reading goes on at `start` now."""
+        """Continues reading at `start`."""
         assert self.start is not None
         self.partition.begin(self.start)
         self.partition.know(self._memory.aggregate())
@@ -114,28 +122,28 @@ class Assigned:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether it may ever want runs."""
+        """Returns True while the partition may still need runs."""
         return not self.is_placed or self.partition.needs_runs
 
     @property
     def is_full(self) -> bool:
-        """Whether it holds as much as it should."""
+        """Returns True when more than HELD_MAX records or HELD_BYTES_MAX bytes are held."""
         return self.partition.held > HELD_MAX or self._held_bytes > HELD_BYTES_MAX
 
     def take(self, message: Message) -> None:
-        """One message, or an error."""
+        """Takes in one fetched message, or an error."""
         offset = message.offset() if message.error() is None else None
         self.partition.take(offset, message)
         self._held_bytes += len(message)
 
     def release(self, *, even_untold: bool = False) -> Iterator[Step[Message]]:
-        """What may go now."""
+        """Yields the records that may go to the application now."""
         yield from self.partition.release(even_untold=even_untold)
         if not self.partition.held:
             self._held_bytes = 0
 
     def commit_at(self, offset: int) -> Commit:
-        """What to commit once everything before an offset was handled."""
+        """Returns the commit to make once everything before an offset was handled."""
         vector = self.partition.vector(offset)
         try:
             return Commit(offset, encode(vector) if vector else "")
@@ -152,7 +160,7 @@ class Assigned:
 
     @property
     def uncommitted(self) -> Commit | None:
-        """What was handed out and is not committed; None: nothing."""
+        """Commit for what was handed out and is not committed; None: there is nothing to commit."""
         if self.position is None:
             return None
         if self.committed is not None and self.committed.offset == self.position:

@@ -1,4 +1,4 @@
-"""The partitions that are this consumer's: where each begins, and what is known of it."""
+"""Partitions assigned to this consumer: where each begins, and what is known of it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vec
 
 
 class Assignment:
-    """Nothing is fetched of a partition before it is known where the group stands in it.
+    """Partitions assigned to one consumer, each fetched only once its start is known.
 
     Args:
-        assigned: kept up to date here, for all who look at it.
-        regions: that have a route into this region.
-        is_incremental: whether partitions come and go one by one.
-        patience_seconds: for the coordinator's answer, and for runs.
+        assigned: state by partition, shared with its readers and kept up to date here.
+        regions: the source regions with a route into this region.
+        stored_vectors: returns the vectors that the application stored; None: it stores none.
+        is_tracking: True if the vector after every message is needed.
+        is_incremental: True if partitions are assigned and revoked one by one.
+        patience_seconds: how long to wait for the coordinator's answer, and for runs.
     """
 
     def __init__(
@@ -45,42 +47,52 @@ class Assignment:
         self._is_incremental = is_incremental
         self._patience_seconds = patience_seconds
         self._unknown: list[TopicPartition] = []
-        """Assigned by the group, and not fetched: it is not known from where."""
+        """Partitions assigned by the group and not yet fetched, because their start is
+        not known.
+        """
         self.unsettled: dict[TopicPartition, Assigned] = {}
-        """Those of the assigned partitions that may ever want runs."""
+        """Assigned partitions that may still need runs."""
 
     def take(self, partitions: Iterable[Position]) -> list[Position]:
-        """What the group assigned, in its callback; returns what is fetched from now on.
+        """Assigns partitions, in the group's callback; returns those that are fetched from now on.
 
-        Raises KafkaException, and whatever stored_vectors raises; then retry() until it does not.
+        Raises KafkaException, and whatever stored_vectors raises. The caller then calls retry()
+        until it no longer raises.
         """
         before = self._unknown if self._is_incremental else []
         self._unknown = [*before, *(place_of(each) for each in partitions)]
         try:
             return self._begin_unknown(self._patience_seconds)
         except BaseException:
-            # Else confluent_kafka assigns them by itself, and what comes is nobody's.
+            # Otherwise confluent_kafka assigns the partitions by itself, and their messages belong
+            # to no Assigned.
             self._assign([])
             raise
 
     def retry(self) -> list[Position]:
-        """Of what could not be taken: what is fetched from now on. Raises as take()."""
+        """Assigns what take() could not; returns the partitions that are fetched from now on.
+
+        Raises the same errors as take().
+        """
         return self._begin_unknown(0.0) if self._unknown else []
 
     def drop(self, partitions: Iterable[Position]) -> list[Assigned]:
-        """What the group took away, in its callback; returns what was fetched of it."""
+        """Drops partitions that the group revoked, in its callback; returns the state of those that
+        were fetched.
+        """
         places = [place_of(each) for each in partitions]
         for place in places:
             self.unsettled.pop(place, None)
         gone = [self._assigned.pop(place) for place in places if place in self._assigned]
         if self._is_incremental and set(places) & set(self._unknown):
-            # Else confluent_kafka takes all of them away by itself, which fails for unknown ones.
+            # Otherwise confluent_kafka unassigns all of them by itself, which fails for those that
+            # it was never given.
             self._consumer.incremental_unassign([Position(*each.place) for each in gone])
         self._unknown = [place for place in self._unknown if place not in places]
         return gone
 
     def pause(self, assigned: Assigned) -> None:
-        """Or fetches again, as it holds much or nothing."""
+        """Pauses a partition that is full, and resumes it once it holds nothing."""
         position = Position(*assigned.place)
         if assigned.is_full and not assigned.is_paused:
             assigned.is_paused = True
@@ -90,7 +102,7 @@ class Assignment:
             self._consumer.resume([position])
 
     def begin(self, assigned: Assigned) -> None:
-        """Goes to where the stored vector says, if that is known and it is not there."""
+        """Seeks to the start that the stored vector gives, once that start is known."""
         if assigned.start is None or assigned.is_placed:
             return
         try:
@@ -100,7 +112,7 @@ class Assignment:
             reason = error.args[0]
             if not isinstance(reason, KafkaError) or reason.code() != KafkaError._STATE:
                 raise
-            # It is not fetched yet; soon it is.
+            # The partition is not fetched yet; the next call tries again.
             return
         assigned.begin()
 
@@ -114,7 +126,7 @@ class Assignment:
         self._assigned |= {each.place: each for each in found}
         self.unsettled |= {each.place: each for each in found}
         taken = [Position(*each.place) for each in found]
-        # librdkafka keeps a pause while a partition is away.
+        # librdkafka keeps a partition paused across its revocation.
         self._consumer.resume(taken)
         if unplaced := [Position(*each.place) for each in found if not each.is_placed]:
             self._consumer.pause(unplaced)
@@ -141,7 +153,7 @@ class Assignment:
 
 
 def place_of(position: Position) -> TopicPartition:
-    """Without the offset."""
+    """Returns the partition of a position, without its offset."""
     return TopicPartition(position.topic, position.partition)
 
 

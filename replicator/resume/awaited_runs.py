@@ -1,4 +1,4 @@
-"""Runs for the partitions that want them, read beside the consumer so that it never waits."""
+"""Runs for the partitions that need them, read in a thread so that the consumer never waits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from replicator.topics.admin_error import AdminError
 logger = logging.getLogger(__name__)
 
 READ_SECONDS = 0.05
-"""Between two questions; and no more than a fifth of the time is spent asking."""
+"""Least time between two questions. At most a fifth of the time is spent asking."""
 RETRY_SECONDS = 1.0
 Answers = dict[TopicPartition, Answer]
 Questions = dict[TopicPartition, Question]
 
 
 class AwaitedRuns:
-    """One question at a time, in a thread of its own."""
+    """Questions to a RunsReader, one at a time, in a thread."""
 
     def __init__(self, reader: RunsReader) -> None:
         self._reader = reader
@@ -31,23 +31,24 @@ class AwaitedRuns:
         self._asked: tuple[Questions, Future[tuple[Answers, float]]] | None = None
         self._ask_at = 0.0
         self.trouble: str | None = None
-        """Why nothing is told just now; None: nothing stands in the way."""
+        """Reason why runs cannot be read now; None: they can."""
 
     def close(self) -> None:
-        """Ends once the present question has, within seconds."""
+        """Waits for the present question, some seconds at most, and closes the reader."""
         self._threads.submit(self._reader.close)
         self._threads.shutdown()
 
     def ask(self, questions: Mapping[TopicPartition, Question]) -> None:
-        """Unless a question is on its way, or it is too soon for the next."""
+        """Asks for runs, unless a question is under way or it is too soon for the next."""
         if self._asked is None and questions and time.monotonic() >= self._ask_at:
             asked = dict(questions)
             self._asked = asked, self._threads.submit(timed, self._reader.read, asked)
 
     def answers(self) -> dict[TopicPartition, tuple[Question, Answer]]:
-        """What has come meanwhile, and to which question; does not wait.
+        """Returns the answers that have arrived, each with its question; does not wait.
 
-        An answer is what the question had not been told: it is of no use to another one.
+        An answer has only what is new since its question was last answered. It is of no use to
+        another question.
         """
         if self._asked is None or not self._asked[1].done():
             return {}
@@ -64,7 +65,7 @@ class AwaitedRuns:
         return {place: (questions[place], answer) for place, answer in answers.items()}
 
     def _note(self, trouble: str | None) -> None:
-        """Says a trouble when it begins, and its end."""
+        """Logs a trouble when it begins, and when it ends."""
         before, self.trouble = self.trouble, trouble
         if trouble and not before:
             logger.warning("event=runs-unread %s; records that need them wait", trouble)
@@ -76,6 +77,6 @@ def timed(
     read: Callable[[Mapping[TopicPartition, Question]], Answers],
     questions: Mapping[TopicPartition, Question],
 ) -> tuple[Answers, float]:
-    """The answers, and the seconds it took to get them."""
+    """Returns the answers, and how many seconds they took."""
     began = time.monotonic()
     return read(questions), time.monotonic() - began

@@ -1,6 +1,6 @@
-"""Errors in a consumer's callbacks, kept until what the same call fetched is taken in.
+"""Errors of a consumer's callbacks, kept until the messages of the same call are taken in.
 
-confluent_kafka throws away every message that it fetched in a call whose callback raises.
+confluent_kafka drops every message that it fetched in a call whose callback raises.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from contextlib import contextmanager
 
 
 class CallbackErrors:
-    """The first one, until it is raised."""
+    """First error of the callbacks, kept until it is raised."""
 
     def __init__(self) -> None:
         self._first: BaseException | None = None
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """What is raised within is raised by the next raise_first()."""
+        """Keeps an error that is raised within, for the next raise_first()."""
         try:
             yield
         except BaseException as error:
             self._first = self._first or error
 
     def raise_first(self) -> None:
-        """Where there is one."""
+        """Raises the first error that was kept, if there is one."""
         first, self._first = self._first, None
         if first is not None:
             raise first

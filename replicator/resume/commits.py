@@ -1,4 +1,4 @@
-"""A consumer's commits: offsets, with vectors as their metadata."""
+"""Commits of a consumer: offsets, with vectors as their metadata."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RETRY_SECONDS = 0.1
 
 
 class Commits:
-    """What was handed out of the assigned partitions, committed.
+    """Commits of what was handed out of the assigned partitions.
 
     Args:
-        assigned: kept up to date by the consumer.
-        told: the application's on_commit.
+        assigned: state by partition, kept up to date by the consumer.
+        told: the application's on_commit callback.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class Commits:
         self._told = told
 
     def after(self, message: Message) -> tuple[Assigned, int]:
-        """Of whom a message is, and the offset after it.
+        """Returns the state of a message's partition, and the offset after the message.
 
-        Raises KafkaException where that is another member's now.
+        Raises KafkaException where the partition is assigned to another member now.
         """
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None
@@ -51,17 +51,20 @@ class Commits:
         return assigned, offset + 1
 
     def due(self, assigned: Iterable[Assigned]) -> list[Position]:
-        """What was handed out of these and is not committed."""
+        """Returns the commits for what was handed out of some partitions and is not committed."""
         found = ((each.place, each.uncommitted) for each in assigned)
         return [_position(place, commit) for place, commit in found if commit]
 
     def behind(self, message: Message) -> Position:
-        """The commit that has a message as its last one."""
+        """Returns the commit that covers everything up to a message and including it."""
         assigned, offset = self.after(message)
         return _position(assigned.place, assigned.commit_at(offset))
 
     def commit(self, consumer: Consumer, positions: list[Position]) -> list[Position]:
-        """Waits for it. Raises KafkaException, also when only one partition's was refused."""
+        """Commits, and waits for the answer.
+
+        Raises KafkaException, also when only one partition's commit was refused.
+        """
         answer: Any = consumer.commit(offsets=positions, asynchronous=False)
         committed: list[Position] = answer
         self._note(committed)
@@ -78,7 +81,7 @@ class Commits:
             logger.warning("event=not-committed %s; what was handed out comes again", error)
 
     def on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
-        """Of a commit in the background; one that failed is repeated by the next."""
+        """Notes the result of an asynchronous commit. The next commit repeats one that failed."""
         if error is None:
             self._note(positions)
         if self._told:
@@ -94,10 +97,10 @@ class Commits:
 def committed_of(
     consumer: Consumer, places: Sequence[TopicPartition], patience_seconds: float
 ) -> dict[TopicPartition, Commit]:
-    """The group's commits; where it has none, the partition is left out.
+    """Returns the group's commits; a partition without one is left out.
 
-    Without their metadata nothing may be handed out, so this waits for the coordinator. Raises
-    KafkaException once patience is over.
+    Waits for the coordinator, because nothing may be handed out without the commits' metadata.
+    Raises KafkaException once patience_seconds have passed.
     """
     deadline = time.monotonic() + patience_seconds
     while places:

@@ -1,4 +1,4 @@
-"""What an application configures of its consumer, and what of it the helper does itself."""
+"""Consumer settings of an application, and those that the helper handles itself."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from replicator.config.topology import KafkaCluster
 
 AUTO_COMMIT_INTERVAL_MS = 5000
-"""librdkafka's own default."""
+"""Default of librdkafka."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
-    """confluent_kafka's configuration, taken apart.
+    """Configuration of confluent_kafka's Consumer, taken apart.
 
     Args:
-        options: for the Consumer within: it never commits by itself.
-        commit_seconds: how often what was handed out is committed; None: never by itself.
-        is_incremental: whether partitions come and go one by one.
+        options: for the inner Consumer, which never commits by itself.
+        commit_seconds: how often the helper commits what was handed out; None: it does not.
+        is_incremental: True if partitions are assigned and revoked one by one.
         on_commit: the application's own callback.
     """
 
@@ -32,9 +32,9 @@ class ConsumerSettings:
 def consumer_settings(
     config: Mapping[str, Any], aggregate: KafkaCluster, *, is_tracking: bool
 ) -> ConsumerSettings:
-    """Address and security are the aggregate's, unless the application gives its own.
+    """Returns the settings. Address and security default to the aggregate's.
 
-    Raises ValueError for what cannot be had together.
+    Raises ValueError where group.id is missing, or auto commit is combined with tracked vectors.
     """
     options: dict[str, Any] = {
         "bootstrap.servers": aggregate.bootstrap_servers,

@@ -1,4 +1,4 @@
-"""Messages on their way to the application: what may be handed out, and what just was."""
+"""Messages on their way to the application: those ready, and those the present call handed out."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Source(Protocol):
-    """Where messages come from: a partition."""
+    """Partition that messages come from."""
 
     position: int | None
-    """Everything before it was handed out or skipped; None: nothing was."""
+    """Offset before which everything was handed out or skipped; None: nothing was."""
 
 
 From = TypeVar("From", bound=Source)
@@ -19,26 +19,29 @@ Item = TypeVar("Item")
 
 
 class Deliveries(Generic[From, Item]):
-    """In the order in which they may go; positions move as they do."""
+    """Queue of messages, in the order in which they may go. Positions advance with them."""
 
     def __init__(self) -> None:
         self._ready: deque[tuple[From | None, int | None, Item | None]] = deque()
         self._before: dict[From, int | None] = {}
-        """Positions before the present call, where it handed anything out."""
+        """Positions before the present call, of the sources that it handed out messages of."""
 
     def __bool__(self) -> bool:
         return bool(self._ready)
 
     def put(self, source: From | None, position: int | None, item: Item | None) -> None:
-        """Of whom, the position after it, what is handed out; no item: only skipped."""
+        """Appends a message, or an error, of a source; `position` is the offset after it.
+
+        Without an item the record is skipped and only moves the position. An error has no position.
+        """
         self._ready.append((source, position, item))
 
     def begin_call(self) -> None:
-        """The application asks for more: what it got before was handled."""
+        """Marks what earlier calls handed out as handled: the application asks for more."""
         self._before.clear()
 
     def next(self) -> Item | None:
-        """Handed out by this; None: nothing may go now."""
+        """Hands out the next item; None: none is ready."""
         while self._ready:
             source, position, item = self._ready.popleft()
             if source is not None and position is not None:
@@ -50,18 +53,18 @@ class Deliveries(Generic[From, Item]):
         return None
 
     def settle(self, source: From, position: int) -> None:
-        """The application says that everything before a position was handled."""
+        """Marks everything before a position as handled, as the application says."""
         if source in self._before:
             self._before[source] = max(position, self._before[source] or 0)
 
     def take_back(self) -> None:
-        """What the present call handed out may not have been handled."""
+        """Resets positions to before the present call, whose messages may not have been handled."""
         for source, position in self._before.items():
             source.position = position
         self._before.clear()
 
     def drop(self, gone: Collection[From]) -> None:
-        """These are another member's now."""
+        """Drops the messages of partitions that are assigned to another member now."""
         sources = set(gone)
         self._ready = deque(each for each in self._ready if each[0] not in sources)
         for source in sources:

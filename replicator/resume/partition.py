@@ -1,7 +1,7 @@
-"""One partition on its way to the application: what waits, what goes on, and what was read by then.
+"""Records of one partition on their way to the application: held, released or skipped.
 
-Records that the group has read elsewhere are left out. Whether it has is told by runs; a record
-whose run is not told yet waits, and all behind it in its partition waits with it.
+Records that the group has read elsewhere are skipped. Runs show which records these are. A record
+whose run is not published yet waits, and all records behind it in the partition wait with it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from replicator.progress.skipping import Standing, is_past, standing
 Item = TypeVar("Item")
 
 LOOK_RECORDS = 64
-"""So often it is asked whether everything from here on is unread; that costs more than a lookup."""
+"""Offsets between two checks whether everything that follows is unread. Such a check costs more
+than the lookup of one run.
+"""
 
 
 class Step(NamedTuple, Generic[Item]):
-    """One record that may go: handed out, or skipped (item is None).
+    """Record that may go on: handed out, or skipped (item is None).
 
-    next_offset is None for what is no record: a consumer's errors keep their place in the order.
+    next_offset is None for an error of the consumer, which is no record and keeps its place in the
+    order.
     """
 
     next_offset: int | None
@@ -30,12 +33,12 @@ class Step(NamedTuple, Generic[Item]):
 
 
 class Partition(Generic[Item]):
-    """What stands between a partition's log and the application. No I/O, no clock.
+    """Filter between a partition's log and the application. No I/O, no clock.
 
     Args:
-        read: the vector begun with: of each region, everything below was read elsewhere.
-        is_tracking: every record's origin has to be known, so that the vector after it is. Else
-            runs are needed only until everything that follows is unread.
+        read: the initial vector: the group has read every record of a region below its offset.
+        is_tracking: True if every record's origin must be known, so that the vector after it is.
+            Otherwise runs are needed only until everything that follows is unread.
     """
 
     def __init__(self, read: Vector, *, is_tracking: bool = False) -> None:
@@ -43,10 +46,12 @@ class Partition(Generic[Item]):
         self._is_tracking = is_tracking
         self._held: deque[tuple[int | None, Item]] = deque()
         self.fetched = 0
-        """Everything before this offset was taken in; what comes a second time is dropped."""
+        """Offset before which everything was taken in. A repeated record is dropped."""
         self._past_at = None if is_tracking or any(self._read.values()) else 0
         self.is_open = self._past_at is not None
-        """Everything may pass unseen: nothing that follows was read, nothing is held."""
+        """True if records may pass without a lookup: all that follow are unread, and
+        none is held.
+        """
         self._look_at = 0
         self.know(Aggregate({}))
 
@@ -56,19 +61,20 @@ class Partition(Generic[Item]):
 
     @property
     def held(self) -> int:
-        """How many records wait."""
+        """Number of records that wait."""
         return len(self._held)
 
     @property
     def first_held(self) -> int | None:
-        """The offset of the record that all others wait behind."""
+        """Offset of the first record that waits; all others wait behind it."""
         return next((offset for offset, _ in self._held if offset is not None), None)
 
     def know(self, aggregate: Aggregate) -> None:
-        """Judge by this from now on.
+        """Sets the runs by which records are judged from now on.
 
-        Where a region's source topic was made anew, or a loss was accepted, the vector may speak of
-        other records than have its offsets now: nothing of it is taken for read. See RunsMemory.
+        After a source topic was recreated, or a loss accepted, the vector may mean other records
+        than those that have its offsets now. No record of that region then counts as read. See
+        RunsMemory.
         """
         anew = {region.partition("/")[0] for region in aggregate.known if "/" in region}
         lossy = {region for region, known in aggregate.known.items() if known.losses}
@@ -77,9 +83,9 @@ class Partition(Generic[Item]):
         self._look_at = 0
 
     def start(self, committed: int | None, log_start: int) -> int:
-        """From where to read with a vector that is the truth, whatever was committed.
+        """Returns the offset to read from where the vector is the truth, whatever was committed.
 
-        Never behind the first unread record: what was not told makes the answer lower.
+        The offset is never past the first unread record. Runs that are not known make it lower.
         """
         full = {region: self._skipped.get(region, 0) for region in self._aggregate.known}
         place = self._aggregate.resume(full)
@@ -87,12 +93,12 @@ class Partition(Generic[Item]):
         return max(log_start, min(found, default=log_start))
 
     def begin(self, offset: int) -> None:
-        """Reading goes on from here; what is held is dropped."""
+        """Continues reading at an offset; held records are dropped."""
         self._held.clear()
         self.fetched = offset
 
     def take(self, offset: int | None, item: Item) -> None:
-        """One fetched record, or something without an offset."""
+        """Takes in one fetched record, or an error without an offset."""
         if offset is not None:
             if offset < self.fetched:
                 return
@@ -101,10 +107,10 @@ class Partition(Generic[Item]):
         self.is_open = False
 
     def release(self, *, even_untold: bool = False) -> Iterator[Step[Item]]:
-        """What may go now, in the log's order.
+        """Yields the records that may go on now, in the order of the log.
 
         Args:
-            even_untold: also records of which nobody knows whether they were read.
+            even_untold: also releases records of which it is not known whether they were read.
         """
         while self._held:
             offset, item = self._held[0]
@@ -117,10 +123,11 @@ class Partition(Generic[Item]):
         self.is_open = self._past_at is not None
 
     def vector(self, offset: int) -> dict[str, int]:
-        """What was read once everything before an offset was handed out; to be kept with it.
+        """Returns the vector for a commit at an offset, with everything before it handed out.
 
-        Without tracking it is the vector begun with, until runs at the offset say as much: then
-        it is empty, so that it cannot outlive the source topics it speaks of.
+        Without tracking, this is the initial vector until runs show that everything from the offset
+        on is unread. Then it is empty, so that it does not outlive the source topics that it refers
+        to.
         """
         vector = dict(self._skipped)
         if not self._is_tracking:

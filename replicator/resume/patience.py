@@ -1,25 +1,25 @@
-"""For how long a partition has waited for one record's run, and what is due because of that."""
+"""Wait of a partition for the run of one record: how long it lasts, and when to log or end it."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 SAID_AFTER_SECONDS = 5.0
-"""Runs are told within about a second; what takes longer is worth a line."""
+"""Runs are published within about a second; a longer wait is logged."""
 
 
 class Due(Enum):
-    """What a wait calls for."""
+    """Action that a wait calls for."""
 
     NOTHING = "nothing"
     SAYING = "saying"
-    """It has become long: once for each wait."""
+    """Log the wait, which has become long; once for each wait."""
     ENDING = "ending"
-    """Patience is over. It begins anew."""
+    """End the wait: patience is over, and begins anew."""
 
 
 class Patience:
-    """Of one partition. Times are a monotonic clock's, in seconds."""
+    """Wait of one partition. Times are seconds of a monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -28,7 +28,7 @@ class Patience:
         self._is_said = False
 
     def wait(self, offset: int | None, now: float) -> Due:
-        """It waits for the run of the record at an offset; None: for any runs at all."""
+        """Notes a wait for the run of the record at an offset (None: for any runs at all)."""
         if self._since is None or offset != self._offset:
             self._since, self._offset = now, offset
         waited = now - self._since
@@ -41,6 +41,6 @@ class Patience:
         return Due.NOTHING
 
     def end(self) -> bool:
-        """It waits for nothing; whether there is an end of a long wait to be told."""
+        """Ends the wait; returns True if it had been logged, so that its end is logged too."""
         was_said, self._is_said, self._since = self._is_said, False, None
         return was_said

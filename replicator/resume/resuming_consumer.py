@@ -1,6 +1,6 @@
-"""A consumer whose group may move between regions without reading any record twice.
+"""Consumer whose group may move between regions without reading any record twice.
 
-The move's vector comes as metadata of the group's offsets, and goes on with every commit. See
+A move writes the group's vector as the metadata of its offsets, and every commit carries it on. See
 docs/resume.md.
 """
 
@@ -37,24 +37,28 @@ Rebalanced = Callable[["ResumingConsumer", list[Position]], None]
 
 
 class RunsUntold(Exception):
-    """Nobody tells which record stands at an offset; nothing behind it is handed out. Mend what
-    the message names, and poll again: it goes on from there."""
+    """The run of a record stays unknown, and nothing behind the record is handed out.
+
+    Correct what the message names, and poll again: reading continues from there.
+    """
 
 
 class ResumingConsumer:
-    """confluent_kafka's Consumer for a region's aggregate, for groups that move between regions.
+    """Consumer of confluent_kafka for a region's aggregate, for groups that move between regions.
 
     Args:
         config: confluent_kafka's. bootstrap.servers and security are the aggregate's unless given.
-            Commits of enable.auto.commit (its default: true) are made at poll(), of what earlier
-            calls have returned.
+            With enable.auto.commit (default: true, false with vectors) poll() commits what earlier
+            calls returned.
         region: where this application runs.
         appliance: the configuration, or its file.
         with_vector: every message has its progress(), to be stored with its effects.
-        stored_vectors: what was stored, asked for whenever partitions are assigned. For a
-            partition that it names, it is the truth, and not what was committed. Means with_vector.
-        untold: what becomes of a record that nobody tells about for patience_seconds: an error, or
-            handed out although it may have been read before.
+        stored_vectors: returns the stored vectors, and is called whenever partitions are assigned.
+            For a partition that it returns, its vector is the truth, and not the commit. Implies
+            with_vector.
+        untold: action for a record whose run stays unknown for patience_seconds: raise RunsUntold,
+            or hand the record out although it may have been read before.
+        patience_seconds: how long to wait for runs, and for the coordinator's answer.
 
     Raises ConfigMistakes, UnknownRegion, ValueError or KafkaException.
     """
@@ -106,7 +110,7 @@ class ResumingConsumer:
         self.close()
 
     def close(self) -> None:
-        """Commits what was handed out, if that is the helper's task, and leaves the group."""
+        """Commits what was handed out, if auto commit is on, and leaves the group."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -118,7 +122,7 @@ class ResumingConsumer:
             self._runs.close()
         self._errors.raise_first()
 
-    # What is read
+    # Reading
 
     def subscribe(
         self,
@@ -127,9 +131,11 @@ class ResumingConsumer:
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """As Consumer.subscribe(). In on_revoke the partitions' messages may still be committed;
-        on_assign comes once it is known where the group stands in them. What a callback raises,
-        poll() does."""
+        """Subscribes as Consumer.subscribe() does.
+
+        In on_revoke the partitions' messages may still be committed. on_assign is called once it is
+        known where the group stands in them. poll() raises what a callback raises.
+        """
         self._on_assign = on_assign
 
         def assigned(_: Consumer, partitions: list[Position]) -> None:
@@ -154,9 +160,12 @@ class ResumingConsumer:
         self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
     def poll(self, timeout: float | None = None) -> Message | None:
-        """The next message that the group has not read, an error as Consumer.poll() returns it,
-        or None when none came in time. Raises RunsUntold, KafkaException, and what callbacks and
-        stored_vectors raise: again and again, until it is known where to begin."""
+        """Returns the next message that the group has not read, or None when none came in time.
+
+        An error is returned as Consumer.poll() returns it. Raises RunsUntold, KafkaException, and
+        errors of callbacks and stored_vectors. Until the start of a partition is known, every call
+        raises again.
+        """
         self._deliveries.begin_call()
         now = time.monotonic()
         if self._commit_seconds is not None and now >= self._commit_at:
@@ -173,8 +182,10 @@ class ResumingConsumer:
                 return message
 
     def consume(self, num_messages: int = 1, timeout: float | None = None) -> list[Message]:
-        """As many as are there, at most so many; unlike Consumer.consume() it returns as soon as
-        there is one."""
+        """Returns up to num_messages messages.
+
+        Unlike Consumer.consume() it returns as soon as there is one.
+        """
         first = self.poll(timeout)
         messages = [] if first is None else [first]
         while messages and len(messages) < num_messages:
@@ -185,8 +196,10 @@ class ResumingConsumer:
         return messages
 
     def __iter__(self) -> Iterator[Message]:
-        """Messages without an end. Raises RunsUntold, and KafkaException for a message that is an
-        error."""
+        """Yields messages without an end.
+
+        Raises RunsUntold, and KafkaException for a message that is an error.
+        """
         while not self._is_closed:
             message = self.poll()
             if message is None:
@@ -201,21 +214,23 @@ class ResumingConsumer:
         return self._consumer.assignment()
 
     def consumer_group_metadata(self) -> Any:
-        """For a producer's send_offsets_to_transaction(), together with offsets()."""
+        """Returns the group metadata that send_offsets_to_transaction() takes beside offsets()."""
         return self._consumer.consumer_group_metadata()
 
-    # What was read
+    # Progress
 
     def progress(self, message: Message) -> dict[str, int]:
-        """The vector after a message, to be stored together with its effects: of each source
-        region, the first offset that was not read. Needs with_vector, and a message of a partition
-        that is still assigned."""
+        """Returns the vector after a message, to be stored together with its effects.
+
+        The vector has, for each source region, the first offset that was not read. Needs
+        with_vector, and a message of a partition that is still assigned.
+        """
         assigned, offset = self._commits.after(message)
         self._need_vectors()
         return assigned.partition.vector(offset)
 
     def vectors(self) -> dict[TopicPartition, dict[str, int]]:
-        """The vector after all that was handed out, of each partition that handed out anything."""
+        """Returns, for each partition that handed out anything, the vector after all of it."""
         self._need_vectors()
         return {
             place: assigned.partition.vector(assigned.position)
@@ -224,7 +239,7 @@ class ResumingConsumer:
         }
 
     def offsets(self, message: Message | None = None) -> list[Position]:
-        """What commit() would commit: offsets with their vectors as metadata."""
+        """Returns what commit() would commit: offsets with their vectors as metadata."""
         if message is not None:
             return [self._commits.behind(message)]
         return self._commits.due(self._assigned.values())
@@ -232,7 +247,7 @@ class ResumingConsumer:
     def commit(
         self, message: Message | None = None, *, asynchronous: bool = True
     ) -> list[Position] | None:
-        """Commits what stands behind a message, or behind all that was handed out, with vectors.
+        """Commits everything up to a message, or everything that was handed out, with vectors.
 
         Returns what was committed, None if asynchronous. Raises KafkaException.
         """
@@ -247,7 +262,7 @@ class ResumingConsumer:
             return self._commits.commit(self._consumer, positions)
         return None
 
-    # How
+    # Internals
 
     def _tell_assigned(self, taken: list[Position]) -> None:
         if self._on_assign:
@@ -262,7 +277,7 @@ class ResumingConsumer:
             self._commits.on_commit(error, positions)
 
     def _fetch(self, wait_seconds: float) -> None:
-        """Some more messages, and what was told of those that wait."""
+        """Fetches messages, and takes in runs for the records that wait."""
         with self._errors.kept():
             if taken := self._assignment.retry():
                 self._tell_assigned(taken)
@@ -300,10 +315,11 @@ class ResumingConsumer:
         self._assignment.pause(assigned)
 
     def _await_runs(self) -> bool:
-        """Takes in what was told, asks for more; whether anything waits."""
+        """Takes in published runs and asks for more; returns True if a partition waits."""
         for place, (question, answer) in self._runs.answers().items():
             assigned = self._assigned.get(place)
-            # It may have been away meanwhile: what an earlier question was told says nothing alone.
+            # The partition may have been revoked and assigned again meanwhile. The answer to an
+            # earlier question has only what was new to that question.
             if assigned is not None and assigned.question is question:
                 assigned.learn(answer)
                 self._release(assigned)
@@ -330,7 +346,7 @@ class ResumingConsumer:
             raise RunsUntold(self._missing(assigned))
 
     def _missing(self, assigned: Assigned) -> str:
-        """What a partition waits for, why it does not come, and what to do."""
+        """Returns the record that a partition waits for, the reason, and what to do."""
         offset = assigned.partition.first_held
         at = "where to begin" if offset is None else f"at offset {offset}"
         reason = assigned.trouble or self._runs.trouble or "Redis answers, and does not say"

@@ -1,4 +1,4 @@
-"""What was told of one partition's runs, joined piece by piece as they come."""
+"""Published runs of one partition, joined piece by piece as they arrive."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from replicator.progress.numbering import PLAIN, numbering
 
 
 class Source(NamedTuple):
-    """A source topic as runs know it."""
+    """Source topic, by its region and topic id."""
 
     region: str
     topic_id: str
 
 
 class Told(NamedTuple):
-    """Pieces of one source's map, told under so many accepted losses."""
+    """Pieces of one source's offset map, published under the same number of accepted losses."""
 
     source: Source
     losses: int
@@ -35,7 +35,7 @@ class RunsMemory:
         self._ends: dict[Source, int] = {}
 
     def learn(self, told: Told) -> None:
-        """Raises RunsContradict, and knows no more than before."""
+        """Joins published pieces. Raises RunsContradict; the known runs are then unchanged."""
         self._maps.setdefault(told.source, {}).setdefault(told.losses, OffsetMap()).join(
             told.pieces
         )
@@ -45,18 +45,22 @@ class RunsMemory:
         self._ends[told.source] = max([self._ends.get(told.source, 0), *ends])
 
     def trim(self, offset: int) -> None:
-        """Forgets runs of records from before an offset that nobody will ask for again."""
+        """Forgets runs of records before an offset that nobody will ask for again."""
         for maps in self._maps.values():
             for offset_map in maps.values():
                 offset_map.trim(offset)
 
     def aggregate(self, log_start: int = 0) -> Aggregate:
-        """What is known now; ask again after every learn() and trim().
+        """Returns what is known now; call it again after every learn() and trim().
 
-        A region whose source topic was made anew is named twice, as long as runs of the older one
-        are kept: once by its name, for the newest, and as region/topic id for older ones.
+        A region whose source topic was recreated stands under two names while runs of the older
+        topic are kept: the newest topic under the region's name, older ones under region/topic id.
+
+        Args:
+            log_start: where the aggregate's log begins.
         """
-        # Of nothing everything is before the log's start, and all that is held is behind it.
+        # This holds for every region: nothing stands before its offset 0, and all its records in
+        # the log stand at or behind the log's start.
         nothing = Passed(0, log_start)
         known = {region: Known(OffsetMap(), nothing) for region in self._regions}
         for source, maps in self._maps.items():
@@ -67,7 +71,7 @@ class RunsMemory:
         return Aggregate(known)
 
     def _newest(self, region: str) -> Source:
-        """Whose runs reach furthest: the records of a newer topic stand behind the older one's."""
+        """Returns a region's newest source topic: its runs reach furthest in the target."""
         return max(
             (source for source in self._maps if source.region == region),
             key=lambda source: self._ends[source],
@@ -80,7 +84,7 @@ def _known(maps: Mapping[int, OffsetMap], passed: Passed) -> Known:
 
 
 def _whole(maps: Mapping[int, OffsetMap]) -> OffsetMap:
-    """What holds after all losses."""
+    """Returns the runs that hold after all losses."""
     if len(maps) == 1:
         return next(iter(maps.values()))
     whole = OffsetMap()

@@ -1,4 +1,4 @@
-"""Live runs of the routes into a region, from its Redis: what is new since the last question."""
+"""Runs of the routes into a region, read from its Redis: those new since the last question."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from replicator.topics.admin_connection import AdminConnection
 from replicator.topics.admin_error import AdminError, UnknownTopic
 
 KEYS_SECONDS = 1.0
-"""So often it is looked for partitions that get their first run; that reads all keys' names."""
+"""Interval between scans for partitions with a first run. A scan reads the names of all keys."""
 IDS_SECONDS = 10.0
-"""So often a topic that is waited for is asked whether it is still the same one."""
+"""Interval after which the ids of the topics that are asked about are read again."""
 
 
 class Logs(Protocol):
-    """What a reader asks the aggregate cluster."""
+    """Questions of a reader to the aggregate cluster."""
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """As runs know them; topics that do not exist are left out."""
+        """Returns topic ids as in runs keys; topics that do not exist are left out."""
 
     def starts(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where their logs begin."""
+        """Returns the first offset of each partition's log."""
 
 
 @dataclass(slots=True)
 class Question:
-    """What a partition wants to know, and has been told.
+    """Question of one partition, and what it was answered before.
 
     Args:
-        wants_start: whether it has to be known where the log begins.
+        wants_start: True if the first offset of the log is needed.
+        seen: the packed pieces that earlier answers had, by source region and runs key.
     """
 
     wants_start: bool = False
@@ -50,14 +51,14 @@ class Question:
 
 
 class Answer(NamedTuple):
-    """What a partition had not been told before."""
+    """News for one partition since its last answer."""
 
     told: tuple[Told, ...]
     log_start: int | None
 
 
 class RunsReader:
-    """Blocking; for one thread at a time."""
+    """Reader of a region's runs. Blocking; for one thread at a time."""
 
     def __init__(self, region: Region, routes: Iterable[Route], logs: Logs) -> None:
         url = region.redis_url()
@@ -72,8 +73,11 @@ class RunsReader:
             store.close()
 
     def read(self, questions: Mapping[TopicPartition, Question]) -> dict[TopicPartition, Answer]:
-        """Raises AdminError, StoreUnreachable, UnknownVersion or BrokenPiece; then nobody was told
-        anything, and the next answer has it all."""
+        """Returns what is new for each question.
+
+        Raises AdminError, StoreUnreachable, UnknownVersion or BrokenPiece. No question is then
+        marked as answered, and the next answer has everything.
+        """
         self._look_for_keys()
         self._look_for_ids({place.topic for place in questions})
         wanted = [place for place, question in questions.items() if question.wants_start]
@@ -118,7 +122,7 @@ def _told(source: Source, members: Mapping[bytes, int]) -> Iterable[Told]:
 
 
 class AggregateLogs(AdminConnection):
-    """The aggregate cluster itself; asks for no more than a consumer may know."""
+    """Client of the aggregate cluster that needs no more than a consumer's rights."""
 
     def __init__(self, region: Region) -> None:
         super().__init__(f"{region.name} aggregate", region.aggregate)

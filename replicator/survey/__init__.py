@@ -1,1 +1,1 @@
-"""What is known of a move between two regions, asked of their servers."""
+"""Survey of what is known about a move between two regions, asked of their servers."""

@@ -1,6 +1,6 @@
-"""What a route's ledger says of one partition to whoever plans a failover.
+"""View of a route's ledger on one partition, for the planner of a failover and for the audit.
 
-Of copied ledgers, it may be of a moment ago: a group is then shown further back than it was.
+A copied ledger may be a moment old. A group is then shown further back than it was.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from replicator.offsets.runs_topic import RunsKey
 from replicator.progress.aggregate import Passed
 
 VOID = frozenset({LossKind.TARGET_TRUNCATED, LossKind.TARGET_DELETED, LossKind.TARGET_RECREATED})
-"""Parked for these, an entry speaks of records that the target no longer has."""
+"""Losses after which a parked entry refers to records that the target no longer has."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteWord:
-    """How far a route is, and whose runs are its runs.
+    """Progress of a route on one partition, and the key of its runs.
 
     Args:
-        passed: None where the ledger says nothing that holds.
-        key: None: under which topic ids is not said.
-        losses: how many were accepted.
-        unwritten_up_to: nobody holds the partition, so nothing of this route stands between
-            `passed` and this target offset, unless runs tell otherwise.
-        cut_at: the source's log was found to be cut here, and nobody has accepted that yet.
-        is_void: runs of it speak of records that the target no longer has.
-        is_mirrored: whether this route mirrors the topic at all, or did.
-        note: what an operator should hear; empty when all is well.
+        passed: how far the route is; None: the ledger has nothing valid.
+        key: the key of its runs; None: the topic ids are not known.
+        losses: how many losses were accepted.
+        unwritten_up_to: no carrier holds the partition, so no record of this route stands between
+            `passed` and this target offset, unless runs show otherwise.
+        cut_at: the source offset where the source's log was cut, if nobody has accepted that yet.
+        is_void: True if the route's runs refer to records that the target no longer has.
+        is_mirrored: True if this route mirrors the topic, or did.
+        note: what the operator should know; empty when all is well.
     """
 
     passed: Passed | None = None
@@ -54,13 +54,13 @@ def word(
     target_topic: str | None,
     is_of_now: bool,
 ) -> RouteWord:
-    """What holds of a partition.
+    """Returns what the ledger says about a partition.
 
     Args:
-        untouched_up_to: where nothing has come by this route, nothing of it stands before this
-            target offset. Asked for before the entries were read.
+        untouched_up_to: target offset below which no record of this route stands, if none has come
+            by it. Read before the entries.
         target_topic: the id (hex) of the target's topic as it is today; None: not known.
-        is_of_now: whether the entries were read from the target itself.
+        is_of_now: True if the entries were read from the target itself.
     """
     if place in entries.unreadable:
         return RouteWord(note=f"{route.name}: {entries.unreadable[place]}")
@@ -78,7 +78,7 @@ def _without_entry(
         return RouteWord(note=f"{route.name}: nothing is known of its ledger")
     if place.partition < adopted:
         return RouteWord(note=f"{route.name}: its ledger entry is gone")
-    # The topic is not in that region, or has fewer partitions there.
+    # The topic is not in the source region, or has fewer partitions there.
     return RouteWord(Passed(0, untouched_up_to), is_mirrored=adopted > 0)
 
 
@@ -101,8 +101,8 @@ def _of_entry(
     key = None
     if entry.source_topic and told_topic:
         key = RunsKey(*place, entry.source_topic.hex, told_topic)
-    # Whoever takes a free partition writes an entry before it writes records. A coordinator that is
-    # cut off may still say that it is free.
+    # A carrier that acquires a free partition commits an entry before it produces records. A
+    # coordinator that is cut off may still answer that the partition is free.
     is_virgin = entry.custody is Custody.VIRGIN
     is_released = is_of_now and entry.custody is Custody.RELEASED and not entry.parked
     up_to = max(entry.target_offset, untouched_up_to)

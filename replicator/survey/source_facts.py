@@ -1,4 +1,4 @@
-"""What the source region still answers; it may be lost, so nothing waits for it."""
+"""Facts from the source region. It may be lost, so its answers have a deadline."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Offsets = Mapping[tuple[str, int], int]
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What it said in time.
+    """Answers of the source region that came in time.
 
     Args:
-        active: the groups with members; None: it did not say.
+        active: the groups with members; None: no answer.
         starts, ends: of its aggregate's logs.
-        regional_ends: of its regional cluster's.
+        regional_ends: of its regional cluster's logs.
     """
 
     active: frozenset[str] | None = None
@@ -36,7 +36,7 @@ class SourceFacts:
 
 
 class SourceAnswers:
-    """Questions on their way."""
+    """Answers that are under way."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class SourceAnswers:
         self._regional_ends = regional_ends
 
     def until(self, give_up_at: float) -> SourceFacts:
-        """What has been answered by then (time.monotonic())."""
+        """Returns the facts that arrived by a time (of time.monotonic())."""
         starts, ends = _answer(self._ranges, give_up_at) or ({}, {})
         return SourceFacts(
             _answer(self._active, give_up_at),
@@ -60,7 +60,7 @@ class SourceAnswers:
 
 
 class SourceQuestions:
-    """Asks the source region's clusters."""
+    """Questions to the source region's clusters."""
 
     def __init__(self, region: Region, timeout_seconds: float) -> None:
         self._groups = Groups(f"{region.name} aggregate", region.aggregate, timeout_seconds)
@@ -68,7 +68,7 @@ class SourceQuestions:
         self._regional = Admin(f"{region.name} regional", region.regional, timeout_seconds)
 
     def ask(self, groups: Collection[str], places: Collection[TopicPartition]) -> SourceAnswers:
-        """Returns at once."""
+        """Asks, and returns at once."""
         return SourceAnswers(
             _asked(lambda: self._groups.active(groups)),
             _asked(
@@ -82,7 +82,7 @@ class SourceQuestions:
 
 
 def _asked(question: Callable[[], T]) -> Future[T | None]:
-    """In a thread that nobody waits for, not even the end of the process."""
+    """Asks in a thread that nobody waits for, not even the end of the process."""
     answer: Future[T | None] = Future()
 
     def ask() -> None:

@@ -1,12 +1,12 @@
-"""What is known of a move between two regions, asked in the target region.
+"""Survey of what is known about a move between two regions, made in the target region.
 
-Everything a plan needs is in the target's own servers: its Redis has copies of what the source
-region's groups committed, of the runs into it, and of its ledger. What the source itself still
-answers is taken as well; it is not waited for.
+The target's own servers have everything that a plan needs. Its Redis has copies of the source
+region's commits, of the runs into that region, and of its ledger. Answers of the source itself are
+used if they arrive in time.
 
-All is asked in an order in which nothing is taken for more than it is: where the target's logs end,
-then its ledger, then the runs, then the logs again; of the copies, their age, the commits with the
-ledger among them, then the runs.
+The order of the questions ensures that no answer claims more than is true. Of the target: log ends,
+ledger, runs, then the logs again. Of the copies: their age, the commits (the ledger's among them),
+then the runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ from replicator.topics.admin import Admin
 from replicator.topics.topic_plan import OWN_PREFIX
 
 SOURCE_SECONDS_MAX = 2.0
-"""So long a region may take that is perhaps lost; longer where its groups must have stopped."""
+"""Time for answers of a region that may be lost. A switchover, whose groups must have stopped,
+allows more.
+"""
 THREADS = 8
 
 Commits = Mapping[str, Mapping[TopicPartition, Progress]]
@@ -45,13 +47,13 @@ Runs = Mapping[Route, ToldRuns]
 
 
 class Survey:
-    """Looks at the servers of one target region, and at those of one source region if they answer.
+    """Survey of one target region's servers, and of one source region's if they answer.
 
-    Keeps its connections from one look to the next. Blocking; not to be called on an event loop.
+    Keeps its connections from one call to the next. Blocking; not to be called on an event loop.
 
     Args:
         timeout_seconds: for each server's answer.
-        asks_source: whether the source region's servers are asked at all.
+        asks_source: True if the source region's servers are asked at all.
     """
 
     def __init__(
@@ -76,16 +78,17 @@ class Survey:
         )
 
     def groups(self) -> list[str]:
-        """All groups that are known to have committed in the source. Raises StoreUnreachable."""
+        """Returns the groups known to have committed in the source. Raises StoreUnreachable."""
         with self._commit_store() as store:
             return [group for group in store.groups() if not group.startswith(OWN_PREFIX)]
 
     def knowledge(self, request: Request, now_ms: int) -> Knowledge:
-        """All that is known now, for the groups and topics of a request.
+        """Returns what is known now, for the groups and topics of a request.
 
-        In memory that is 24 bytes for each run of the partitions on which the groups have
-        committed, in both aggregates; 24 MB for a partition of a route with the most runs that are
-        kept. Raises StoreUnreachable, or AdminError where the target's aggregate does not answer.
+        Takes 24 bytes of memory for each run of the partitions that the groups have committed on,
+        in both aggregates. A partition and route with the most runs that are kept take 24 MB.
+
+        Raises StoreUnreachable, or AdminError where the target's aggregate does not answer.
         """
         age_ms = self._age(now_ms)
         commits, left_out = self._commits(request)
@@ -140,7 +143,7 @@ class Survey:
     # -- copies
 
     def _age(self, now_ms: int) -> int | None:
-        """Of the oldest copy; what is read after this is as young at least."""
+        """Returns the age of the oldest copy; everything read afterwards is at least as recent."""
         with self._commit_store() as store:
             ages = [store.age(now_ms)]
         for route in self._into_source:
@@ -150,7 +153,7 @@ class Survey:
         return max(known) if len(known) == len(ages) else None
 
     def _commits(self, request: Request) -> tuple[Commits, dict[str, frozenset[str]]]:
-        """On the topics that were asked for; and by group, on which others there are some."""
+        """Returns commits on the requested topics, and by group the other topics with commits."""
         with self._commit_store() as store:
             found = store.commits(sorted(request.groups))
         left_out = {
@@ -169,10 +172,10 @@ class Survey:
         return commits, {group: topics for group, topics in left_out.items() if topics}
 
     def _words_here(self, commits: Commits, *, is_whole: bool) -> Words:
-        """Of the source's ledger, by its copies.
+        """Returns the views of the source region's ledgers, from their copies.
 
         Args:
-            is_whole: whether a commit that is not there was never made.
+            is_whole: True if a commit that is not in the copies was never made.
         """
         most: dict[TopicPartition, int] = {}
         for of_one in commits.values():
@@ -180,7 +183,7 @@ class Survey:
                 most[place] = max(most.get(place, 0), progress.offset)
         topics = {place.topic for place in most}
         with self._commit_store() as store:
-            # Witnesses after the entries, as in entries_of().
+            # Witnesses are read after the entries, as in entries_of().
             ledgers = {r: store.commits(groups_of(r)) for r in self._into_source}
             witnesses = {
                 route: store.commits(witness_group(route, topic) for topic in topics)
@@ -259,7 +262,7 @@ class Survey:
 
 
 def _mirrored(there: Words) -> set[str]:
-    """Topics that some route brings, or brought, to the target."""
+    """Returns the topics that some route brings, or brought, to the target."""
     return {
         place.topic for words in there.values() for place, each in words.items() if each.is_mirrored
     }
@@ -286,7 +289,7 @@ def _facts(
 
 
 def _aggregate(place: TopicPartition, told: Runs, log_end: int | None) -> Aggregate:
-    """With every route, also where no group's position depends on it."""
+    """Returns what is known by every route, also if no group's position depends on it."""
     nothing = Known(OffsetMap())
     return Aggregate(
         {route.source: each.known.get(place, nothing) for route, each in told.items()}, log_end

@@ -1,4 +1,4 @@
-"""The target's logs, asked for before its ledger is read and again after its runs were."""
+"""Logs of the target, read before its ledger and again after its runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class TargetLogs:
-    """All partitions of some topics as they were when first asked for.
+    """All partitions of some topics at the time of the first reading.
 
     Args:
-        topic_ids: by topic, hex; a topic that is not there is left out.
-        ends: the offsets before which all that may be read stood.
+        topic_ids: by topic, in hex; a topic that does not exist is left out.
+        ends: of the logs; everything that could be read stood before them.
     """
 
     topic_ids: Mapping[str, str]
@@ -28,7 +28,7 @@ class TargetLogs:
 
 
 def first_look(admin: Admin, topics: Collection[str]) -> TargetLogs:
-    """Raises AdminError."""
+    """Reads the ids and the log ends of topics. Raises AdminError."""
     described = admin.topics(topics)
     places = [
         TopicPartition(topic.name, number)
@@ -40,7 +40,7 @@ def first_look(admin: Admin, topics: Collection[str]) -> TargetLogs:
 
 
 def ranges(admin: Admin, places: Collection[TopicPartition]) -> dict[TopicPartition, LogRange]:
-    """As they are now. Raises AdminError."""
+    """Returns the logs' starts and ends as they are now. Raises AdminError."""
     starts, ends = _all(admin, places, "earliest"), _all(admin, places, "latest")
     return {place: LogRange(starts[place], ends[place]) for place in places}
 
@@ -48,7 +48,7 @@ def ranges(admin: Admin, places: Collection[TopicPartition]) -> dict[TopicPartit
 def offsets_at(
     admin: Admin, times_ms: Iterable[int], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[int, dict[TopicPartition, int]]:
-    """By time, the first record of that time or later; a log's end where there is none."""
+    """Returns by time the offset of the first record of that time or later; else the log's end."""
     found: dict[int, dict[TopicPartition, int]] = {}
     for at_ms in times_ms:
         told = _all(admin, logs, at_ms)
@@ -62,6 +62,6 @@ def _all(
     found = admin.offsets(places, which)
     for place in places:
         if place not in found:
-            # Left out, it would look like a partition that the target does not have.
+            # If it were left out, the target would seem not to have the partition.
             raise Unreachable(admin.name, f"{place.topic}-{place.partition} does not answer")
     return {TopicPartition(*place): offset for place, offset in found.items()}

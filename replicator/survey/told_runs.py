@@ -1,4 +1,4 @@
-"""Maps of many partitions of one route from one Redis, and what could not be read of them."""
+"""Offset maps of many partitions of one route, read from one Redis, and what was unreadable."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from replicator.progress.numbering import numbering
 from replicator.survey.route_word import RouteWord
 
 KEYS_PER_READ = 32
-"""Few enough that their packed runs are no burden, be they the largest there are (4 MB each)."""
+"""Keys read at once: few enough for memory even if all have the most runs (4 MB packed, each)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldRuns:
-    """What is known of a route's partitions, and what an operator should hear."""
+    """Knowledge about a route's partitions, from ledger and runs, and notes for the operator."""
 
     known: Mapping[TopicPartition, Known] = field(default_factory=dict)
     notes: Mapping[TopicPartition, str] = field(default_factory=dict)
@@ -31,9 +31,10 @@ class ToldRuns:
 def read_runs(
     url: str, route: Route, words: Mapping[TopicPartition, RouteWord], timeout_seconds: float
 ) -> ToldRuns:
-    """The maps of these partitions, beside what the ledger said of them. Raises StoreUnreachable.
+    """Reads the maps of these partitions, and joins them with what the ledger said.
 
-    Costs 24 bytes a run in memory; up to 24 MB for a partition with as many runs as are kept.
+    A run costs 24 bytes of memory: up to 24 MB for a partition with as many runs as are kept.
+    Raises StoreUnreachable.
     """
     notes = {place: word.note for place, word in words.items() if word.note}
     with OffsetStore(url, route.key, timeout_seconds=timeout_seconds) as store:
@@ -62,10 +63,10 @@ def read_runs(
 
 
 def known_of(word: RouteWord, source_topic: str | None, maps: Mapping[int, OffsetMap]) -> Known:
-    """What ledger and runs say together.
+    """Returns what ledger and runs say together.
 
     Args:
-        maps: by the losses that were accepted before they were told.
+        maps: by the number of losses that were accepted before their runs were published.
 
     Raises RunsContradict.
     """
@@ -85,9 +86,9 @@ def known_of(word: RouteWord, source_topic: str | None, maps: Mapping[int, Offse
 def _only_ones(
     keys: Iterable[RunsKey], places: Iterable[TopicPartition]
 ) -> dict[TopicPartition, RunsKey]:
-    """Of partitions whose ledger does not name topic ids, the runs where only one pair has any.
+    """Returns the keys of partitions whose ledger names no topic ids, where only one key has runs.
 
-    A topic that was made anew has several: then none is known to be today's.
+    A recreated topic has several keys, none of which is known to be today's.
     """
     found: dict[TopicPartition, list[RunsKey]] = {place: [] for place in places}
     for key in keys:

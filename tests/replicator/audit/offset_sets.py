@@ -1,4 +1,4 @@
-"""Spans as sets of offsets, for tests that count by hand."""
+"""Spans as sets of offsets, for tests that count one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims are cut and followed to their places record by record, whatever the runs are."""
+"""Claims are cut and translated record by record, whatever the runs are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OFFSETS = st.integers(0, 60)
 
 
 def claims(gaps: list[tuple[int, int, int]]) -> Claims:
-    """Runs by the gaps before them, on either side."""
+    """Returns runs, given by the gaps before them on either side."""
     source = target = 0
     runs = []
     for source_gap, target_gap, count in gaps:
@@ -29,7 +29,7 @@ def claims(gaps: list[tuple[int, int, int]]) -> Claims:
 
 
 def pairs(some: Claims) -> set[tuple[int, int]]:
-    """Every claimed record: its offset at the source, and in the target."""
+    """Returns every claimed record: its offset at the source, and in the target."""
     rows = zip(some.sources.tolist(), some.targets.tolist(), some.counts.tolist(), strict=True)
     return {(source + n, target + n) for source, target, count in rows for n in range(count)}
 

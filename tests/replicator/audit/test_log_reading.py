@@ -12,7 +12,7 @@ from tests.replicator.batches.source_batches import encoded, one_record
 
 
 class Log:
-    """Gives as many batches as fit, and at least one."""
+    """Log that returns as many batches as fit, and at least one."""
 
     def __init__(self, *batches: bytes) -> None:
         self.batches = batches

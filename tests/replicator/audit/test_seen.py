@@ -1,4 +1,4 @@
-"""What stands in a log is what a reader of committed records would count there."""
+"""The content of a log is what a reader of committed records would count there."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_markers_and_aborted_records_are_passed_over_and_counted_apart():
     found = look(data, aborted=[(9, 0)])
     assert offsets(found.records) == {5, 6, 7, 10, 11}
     assert offsets(found.passed) == {0, 1, 2, 3, 4, 8, 9}
-    # Who does not ask for committed ones only sees all but the markers.
+    # A reader of uncommitted records sees all but the markers.
     assert offsets(look(data).records) == {*range(8), 10, 11}
 
 
@@ -91,7 +91,7 @@ def test_a_transaction_after_the_aborted_one_of_the_same_producer_counts():
     data = batch_of(0, 2, **how) + control(2, 9, 0) + batch_of(3, 2, **how) + control(5, 9, 1)
     found = look(data, aborted=[(9, 0)])
     assert offsets(found.records) == {3, 4}
-    # Also where the stretch begins behind the marker.
+    # The same where the range begins behind the marker.
     assert offsets(look(data, 4, 5, aborted=[(9, 0)]).records) == {4}
 
 

@@ -1,4 +1,4 @@
-"""Audited is what is mirrored; what is not is refused by name, with the reason."""
+"""Mirrored topics are audited; a topic that is not mirrored is refused by name, with the reason."""
 
 from __future__ import annotations
 

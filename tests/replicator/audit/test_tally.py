@@ -1,4 +1,4 @@
-"""Held against each other, two logs show every record that is not the same, and no other."""
+"""The comparison of two logs finds every record that is not the same, and no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from replicator.offsets.spans import Span, Spans
 from tests.replicator.audit.offset_sets import spans
 
 AHEAD = 100
-"""By so much the target's offsets are ahead of the source's."""
+"""Distance of the target's offsets from the source's."""
 LENGTH = 30
 STRETCH = Span(0, LENGTH)
 ALL = frozenset(range(LENGTH))
@@ -52,7 +52,7 @@ def counted(
     with_prints: bool = True,
     **more,
 ) -> Tally:
-    """Offsets of the source throughout; `there`: at whose places the target holds a record."""
+    """Tallies source offsets; the target holds records at the offsets of those in `there`."""
     grounds = Grounds(
         claims=claims(claimed),
         known=more.pop("known", Spans(STRETCH)),
@@ -75,7 +75,7 @@ def counted(
 def test_missing_surplus_and_changed_are_what_one_counts_by_hand(
     absent, unclaimed, holes, changed, with_prints
 ):
-    """Absent: passed over at the source. All of it is told, and neither log has lost anything."""
+    """Offsets in `absent` are passed over. All runs are published; no log has lost anything."""
     source, claimed, there = ALL - absent, ALL - unclaimed, ALL - holes
     found = counted(source, claimed, there, passed=absent, changed=changed, with_prints=with_prints)
     landed = claimed & there
@@ -101,7 +101,7 @@ def test_below_the_targets_first_offset_retention_took_it():
     there = ALL - set(range(8))
     found = counted(there=there, target_log=Span(AHEAD + 8, AHEAD + LENGTH))
     assert (found.doubts, found.missing) == ({EXPIRED: 8}, 0)
-    # Also once the runs of those are forgotten, and are no longer told.
+    # The same once the runs of those records are forgotten.
     rest = Spans(Span(8, LENGTH))
     found = counted(claimed=there, there=there, known=rest, trimmed=8)
     assert (found.doubts, found.missing) == ({EXPIRED: 8}, 0)

@@ -1,4 +1,4 @@
-"""A verdict is the worst of what was counted; equal is said only where nothing is left open."""
+"""The verdict is the worst of what was counted, and EQUAL only if nothing is left open."""
 
 import pytest
 

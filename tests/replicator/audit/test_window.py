@@ -1,4 +1,4 @@
-"""A window is what was asked for, or the last ten minutes that are over."""
+"""The window is the one asked for, or the last full ten minutes."""
 
 from datetime import UTC, datetime
 

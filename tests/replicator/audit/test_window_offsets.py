@@ -1,4 +1,4 @@
-"""A window of time as offsets: no more than readers can see, and no doubt left unsaid."""
+"""The offsets of a window are those that readers can see, and every doubt is reported."""
 
 from replicator.audit.window_offsets import AHEAD_MS, Stamp, WindowOffsets, window_offsets
 from replicator.offsets.spans import Span

@@ -1,4 +1,4 @@
-"""What became of a plan, judged by the target alone."""
+"""Outcomes of a plan are judged by the target alone."""
 
 from dataclasses import replace
 
@@ -78,13 +78,13 @@ def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
     ],
 )
 def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, standing):
-    # As the offset sync has left it, right up to the moment when it stopped: with an older vector.
+    # The offset sync left an older vector here just before it stopped.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
     assert standing_of(move, Held(1200, encode(vector) if vector else "")) is standing
 
 
 def test_a_vector_that_claims_more_than_was_planned_is_open_as_long_as_it_stood_there_before():
-    # It is of before the group was rewound: a helper that trusted it would skip records.
+    # The vector is from before the group was rewound: a helper that trusted it would skip records.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 99})
     assert standing_of(move, Held(1200, encode({"west": 99}))) is MoveState.OPEN
     plain = replace(MOVE, target_committed=1200)

@@ -1,4 +1,4 @@
-"""Plans on disk: whole or not at all, found by id or by path, and never guessed at."""
+"""Plans on disk are whole or absent, and are found by id or by path only."""
 
 import os
 import stat
@@ -84,13 +84,13 @@ def test_ids_sort_by_time_and_are_names_of_files() -> None:
 
 
 def modes(folder):
-    """Of the folder and all below it."""
+    """Returns the modes of the folder and of everything below it."""
     return {stat.S_IMODE(each.stat().st_mode) for each in (folder, *folder.rglob("*"))}
 
 
 @pytest.fixture
 def open_umask():
-    """That of a shell which lets everybody write."""
+    """Sets the umask of a shell that lets everybody write."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""Which groups have members where they do not live."""
+"""Groups with members outside their primary region are found, and no others."""
 
 from __future__ import annotations
 

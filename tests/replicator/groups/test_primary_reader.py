@@ -1,4 +1,4 @@
-"""What is no record of ours is left out, and said once."""
+"""Invalid records are left out, and logged once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pass says and logs, whatever is away; tests/live/test_activity.py has real servers."""
+"""The pass publishes and logs, whatever is away; tests/live/test_activity.py has real servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replicator.topics.admin_error import Unreachable
 
 
 class Groups:
-    """An aggregate that may be away."""
+    """Aggregate that may be away."""
 
     name = "west aggregate"
 
@@ -30,7 +30,7 @@ class Groups:
 
 
 class Store:
-    """A Redis that may be away."""
+    """Redis that may be away."""
 
     def __init__(self, name: str) -> None:
         self.name = f"Redis at {name}"
@@ -59,7 +59,7 @@ class Records:
 
 
 class Stage:
-    """The pass of west, between stand-ins."""
+    """Pass of west, between stand-ins."""
 
     def __init__(self) -> None:
         self.groups = Groups()

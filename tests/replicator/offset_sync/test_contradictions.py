@@ -1,4 +1,4 @@
-"""Claims about copies that Kafka contradicts: they move no group forward, and all others do."""
+"""Copies that Kafka contradicts move no group forward, and all others do."""
 
 import re
 
@@ -16,7 +16,7 @@ from replicator.progress.numbering import Cut, Numbering
 
 
 def runs_of(*blocks):
-    """Blocks are (source offset, target offset, count)."""
+    """Returns the map of blocks of (source offset, target offset, count)."""
     gathering = Gathering(blocks[0][0])
     for block in blocks:
         gathering.land(*block)
@@ -101,7 +101,7 @@ def test_after_an_accepted_loss_a_rewound_source_stands_twice_and_contradicts_no
     st.integers(0, 40),
 )
 def test_no_entry_that_a_carrier_could_have_committed_contradicts_its_own_runs(gaps, at):
-    """Entries say any source offset that was passed, and where the next record landed or will."""
+    """An entry has a source offset that was passed, and the end of what landed before it."""
     source = target = 0
     blocks = []
     for source_gap, target_gap, count in gaps:

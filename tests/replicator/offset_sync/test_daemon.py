@@ -1,4 +1,4 @@
-"""Claims about the daemon's identities that need no server: two clusters that are one end it."""
+"""Two clusters that are one end the daemon; no server is needed."""
 
 import signal
 

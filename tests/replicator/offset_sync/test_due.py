@@ -1,4 +1,4 @@
-"""When a group is looked at again."""
+"""Groups are planned again when something about them may have changed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_waits_is_due_while_something_moves_and_for_a_while_after_it():
 
 
 @pytest.mark.parametrize(
-    # As Kafka 4.3.1's Utils.abs(group.hashCode()) % 50 says.
+    # Results of Kafka 4.3.1's Utils.abs(group.hashCode()) % 50.
     ("group", "partition"),
     [
         ("", 0),

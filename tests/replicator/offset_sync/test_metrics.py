@@ -1,4 +1,4 @@
-"""Metrics: ages are told while they are known."""
+"""Metrics show ages while they are known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from replicator.offsets.store_unreachable import StoreUnreachable
 
 
 class Store:
-    """Of an age that the test sets."""
+    """Store of an age that the test sets."""
 
     name = "Redis"
 

@@ -1,4 +1,4 @@
-"""What a region copies into which Redis; nothing is connected to yet."""
+"""A region's copies, by Redis; nothing is connected yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about a group's own region: one that is silent is not asked at each pass, and is named."""
+"""A region that does not answer is not asked at each pass, and is named in the log."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Passes: done again and again, and what goes wrong is told once."""
+"""Passes are repeated, and an error is logged once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAILED, WORKS = "event=pass-failed", "event=pass-works-again"
 
 
 class Script:
-    """What a pass does, one time after the other; the loop is stopped with its end."""
+    """Pass with scripted outcomes; the loop stops after the last one."""
 
     def __init__(self, *outcomes: Exception | None) -> None:
         self._outcomes = list(outcomes)

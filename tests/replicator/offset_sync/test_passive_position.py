@@ -1,4 +1,4 @@
-"""What is written of a group that lives elsewhere."""
+"""Positions written for a group that lives elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about refused positions: each is told once when it begins, and once when it ends."""
+"""Each refused position is logged once when it begins, and once when it ends."""
 
 import logging
 

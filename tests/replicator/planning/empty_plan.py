@@ -1,4 +1,4 @@
-"""A plan without groups: tests replace what they are about."""
+"""Plan without groups; tests replace the fields that they are about."""
 
 from replicator.planning.plan import Completeness, Plan
 

@@ -1,4 +1,4 @@
-"""Positions carried from one aggregate to another, against a replay of both logs."""
+"""Positions translated from one aggregate to another agree with a replay of both logs."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ from tests.replicator.progress.world import (
 
 
 def met_again(world: World, committed: int, resume: int) -> int:
-    """What was read here and stands at or behind resume there, or has yet to arrive there."""
+    """Counts records read here that stand at or behind `resume` there, or have yet to arrive."""
     seen = read(world.here, committed)
     return len(seen - set(world.there[:resume]))
 
@@ -57,7 +57,7 @@ def test_what_is_read_again_is_counted_or_bounded(data, world, here_is_whole, th
     found = crossing.resume(places)
     if found is None:
         return
-    # A log's start that retention has raised, and a choice, are at other places than was found.
+    # Retention that raised the log's start, or an operator's choice, may have moved the offset.
     resume = data.draw(st.sampled_from([found.offset, min(found.offset + 1, len(world.there))]))
     again = crossing.read_again(places, committed, resume)
     if again is None:
@@ -89,8 +89,11 @@ def test_what_is_not_replicated_is_counted_or_bounded(data, world, is_end_known)
 
 
 def on_the_way(data, regions: Regions, *, is_whole: bool, are_plain: bool) -> list[Record]:
-    """What a group's application is given that reads in one region after the other, and the last
-    one's log to the end. Records arrive everywhere before, between and after its moves."""
+    """Returns the records that a group's application receives while it moves between regions.
+
+    The application reads the last region's log to the end. Records arrive everywhere before,
+    between and after the group's moves.
+    """
     where = data.draw(st.sampled_from(list(regions.logs)))
     held = dict.fromkeys(regions.logs, 0)
     at, vector, taken = 0, {}, []

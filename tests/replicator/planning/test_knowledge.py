@@ -1,4 +1,4 @@
-"""What a plan is made from, as values."""
+"""Input of a plan, as values."""
 
 from balancer.plan import TopicPartition
 from replicator.offsets.offset_map import OffsetMap

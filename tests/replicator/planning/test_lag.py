@@ -1,4 +1,4 @@
-"""What a switchover waits for."""
+"""Lag that a switchover waits for."""
 
 from balancer.plan import TopicPartition
 from replicator.offsets.offset_map import OffsetMap

@@ -1,4 +1,4 @@
-"""A plan's text form, and what a plan says about itself."""
+"""Text form of a plan, and properties of a plan."""
 
 import json
 from dataclasses import replace

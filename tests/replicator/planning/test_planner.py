@@ -1,4 +1,4 @@
-"""Plans made from values, against a replay of both logs, and case by case."""
+"""Plans made from values agree with a replay of both logs; then case by case."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def known(*runs: Run, passed: Passed | None = None) -> Known:
     return Known(told, passed or Passed(runs[-1].source_end, runs[-1].target_end))
 
 
-# Three regions. Here west's records come first, there they come last.
+# Three regions. West's records come first here, and last there.
 HERE = Aggregate(
     {"west": known(Run(0, 0, 10)), "east": known(Run(0, 10, 5)), "north": known(Run(0, 15, 5))}, 20
 )
@@ -124,7 +124,7 @@ def test_nothing_that_the_target_still_holds_is_skipped_and_what_it_lost_is_told
     unread = set(filter(None, world.there)) - read(world.here, committed)
     assert move.resume >= start
     assert not unread & set(world.there[start : move.resume])
-    # Whatever has no run any more was lost below what the map or the log's start say.
+    # A record without a run was lost below the map's start or the log's.
     lost = unread & set(world.there[:start])
     assert move.retention_took >= len(lost - set(world.there[move.resume :]))
 
@@ -268,7 +268,7 @@ def test_only_the_topics_that_were_asked_for_are_moved():
 
 
 def test_a_vector_beside_the_commit_counts_for_what_the_position_does_not_say():
-    # The group moved here: what it had read elsewhere lies behind its position, or is not here.
+    # The group moved here. Records that it read elsewhere lie behind its position, or are not here.
     beside = Progress(12, {"west": 4, "north": 5, "south": 3})
     move = only_move(knowledge(commits={"orders": {PLACE: beside}}))
     assert move.vector == {"west": 10, "east": 2, "north": 5, "south": 3}

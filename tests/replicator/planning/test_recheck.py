@@ -1,4 +1,4 @@
-"""A plan is written as it was confirmed, or not at all: what of a look of now speaks against it."""
+"""A plan is written as it was confirmed, or not at all: a fresh plan decides."""
 
 from dataclasses import replace
 
@@ -76,7 +76,7 @@ def test_a_vector_that_says_more_than_a_look_of_now_would_skip_records():
 
 @pytest.mark.parametrize("log", [LogRange(1201, 2000), LogRange(1000, 1199), None])
 def test_a_position_outside_the_targets_log_is_not_written(log):
-    # A consumer would begin wherever its auto.offset.reset says.
+    # A consumer would begin at the offset that its auto.offset.reset gives.
     (reason,) = stale(PLAN, fresh(MOVE), {PLACE: log})
     assert "no longer holds" in reason
 

@@ -1,4 +1,4 @@
-"""What carriers tell of a log, in stretches and in any order."""
+"""Runs as carriers publish them: in segments, and in any order."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""What an assigned partition commits."""
+"""Commits of an assigned partition."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""A callback's error waits until the messages of its call are taken in."""
+"""An error of a callback waits until the messages of its call are taken in."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_the_first_error_is_raised_once():
 
 
 def test_an_interrupt_is_kept_too():
-    """confluent_kafka throws messages away for any exception."""
+    """confluent_kafka drops messages on any exception."""
     errors = CallbackErrors()
     for error in (KeyboardInterrupt(),):
         with errors.kept():

@@ -1,4 +1,4 @@
-"""The helper's consumer never commits by itself; the rest is the application's."""
+"""The helper's consumer never commits by itself; all other settings are the application's."""
 
 import pytest
 

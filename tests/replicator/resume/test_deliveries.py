@@ -1,4 +1,4 @@
-"""What a call handed out counts as handled once the application asks for more."""
+"""Messages of a call count as handled once the application asks for more."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Handed out: what was not read, all of it, once, in order; whatever is told and arrives when."""
+"""Unread records are handed out once and in order, whenever records and runs arrive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def handed(steps: Iterable) -> list:
 
 
 def whole(log: Log, regions: Iterable[str]) -> Aggregate:
-    """All that can be told of a log."""
+    """Returns everything that runs can say about a log."""
     memory = RunsMemory(regions)
     for region in regions:
         gathering = Gathering(0)
@@ -89,7 +89,7 @@ def test_the_vector_after_a_record_is_what_was_read_by_then(data, world):
 
 @given(st.data(), worlds(regions_min=2, regions_max=3), st.booleans())
 def test_moves_back_and_forth_hand_out_every_record_exactly_once(data, world, is_tracking):
-    """Both aggregates end with all records; the group moves whenever it likes."""
+    """Both aggregates end with all records; the group moves at any time."""
     everything = [(r, o) for r, offsets in world.sources.items() for o in offsets]
     logs = [
         log
@@ -133,7 +133,9 @@ def test_moves_back_and_forth_hand_out_every_record_exactly_once(data, world, is
 
 @given(st.data(), worlds(regions_max=3), st.integers(0, 12))
 def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, committed):
-    """Behind the commit what was lost is read again; ahead of it what was stored is skipped."""
+    """Records between the stored vector and a later commit are read again; records between the
+    commit and a later vector are skipped.
+    """
     stored = exact_vector(world, data.draw(st.integers(0, len(world.here))))
     memory = RunsMemory(world.sources)
     told = data.draw(tellings(world.there, list(world.sources)))
@@ -153,7 +155,7 @@ def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, commit
     assert out == [each for each in world.there if each and each[1] >= stored[each[0]]]
 
 
-# One at a time
+# Single cases
 
 
 def known(*runs: Run, region: str = "west") -> Aggregate:
@@ -240,7 +242,7 @@ def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
     memory.learn(Told(west, 0, (piece(Stretch(0, 5, (Run(0, 0, 5),))),)))
     memory.learn(Told(east, 0, (piece(Stretch(0, 2, (Run(0, 5, 2),))),)))
     partition: Partition = Partition({"west": 5, "east": 2})
-    # The source was cut at 3, and its next records got the offsets of those that were read.
+    # The source was cut at 3, and its next records got the offsets of records that were read.
     memory.learn(Told(west, 1, (piece(Stretch(3, 5, (Run(3, 7, 2),))),)))
     partition.know(memory.aggregate())
     partition.begin(5)

@@ -1,4 +1,4 @@
-"""A wait is one record's; a stream in which each record waits a little is no long wait."""
+"""Each wait is for one record; a stream in which every record waits a little has no long wait."""
 
 from replicator.resume.patience import Due, Patience
 

@@ -1,4 +1,4 @@
-"""Pieces told in any order, and twice, make one aggregate; newer topics and losses overrule."""
+"""Pieces in any order, also twice, make one aggregate; newer topics and losses overrule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ledger's entry says, whatever became of it."""
+"""A ledger entry gives the progress of its route, whatever became of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ledger and runs say together; tests/live/test_survey.py reads them from Redis."""
+"""Ledger and runs are joined; tests/live/test_survey.py reads them from Redis."""
 
 from replicator.offsets.offset_map import OffsetMap
 from replicator.offsets.stretch import Run, Stretch
@@ -19,7 +19,7 @@ def landed(begin: int, run: Run) -> OffsetMap:
 def test_a_free_partition_has_not_been_written_to_unless_a_run_is_beyond_its_entry():
     assert known_of(FREE, None, {}).passed == Passed(10, 80)
     assert known_of(FREE, None, {0: landed(0, Run(0, 10, 10))}).passed == Passed(10, 80)
-    # A coordinator that was cut off answered with an entry of yesterday.
+    # A coordinator that was cut off answered with yesterday's entry.
     assert known_of(FREE, None, {0: landed(0, Run(0, 10, 11))}).passed == Passed(10, 20)
 
 
