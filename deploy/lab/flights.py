@@ -28,7 +28,8 @@ class FlightTopic:
     partitions: int
     codec: Codec
     key_column: str
-    # Returns the rows of a region, with a column `moment`: the time of the row in UTC.
+    # Function that returns the rows of a region, with a column `moment`: the time of the row in
+    # UTC.
     rows: Callable[[str], "DataFrame"]
 
     def records(self, region: str) -> Iterator[TrafficRecord]:

@@ -104,7 +104,7 @@ class Process:
         self._child.send_signal(number)
 
     def kill(self) -> None:
-        """Sends SIGKILL, as a power cut would end it; works on a paused process too."""
+        """Sends SIGKILL, the equivalent of a power cut; works on a paused process too."""
         self._child.kill()
         self._child.wait()
 

@@ -25,7 +25,7 @@ EPOCH = re.compile(r"(?P<at>\S+) .*event=epoch route=\S+ carrier=(?P<carrier>\d+
 
 
 class SparkCluster:
-    """Runs inside the `with` block.
+    """Spark master and workers that run inside the `with` block.
 
     Args:
         workers: number of cores of each worker.

@@ -70,8 +70,8 @@ def records(
 
     Keys and values are absent, empty or filled; headers absent, empty, repeated, null or filled.
     Values are half random, so that they compress about as well as real ones. The same arguments
-    give the same records. With `first_timestamp_ms`, records have timestamps from there on: one or
-    two milliseconds apart, and sometimes a second back.
+    give the same records. With `first_timestamp_ms`, records have timestamps from there on: mostly
+    up to 2 ms apart, and sometimes a second forward or back.
     """
     rng = random.Random(f"{seed} {origin}")
     timestamp_ms = first_timestamp_ms

@@ -1,6 +1,6 @@
 """`sluice balance`: one region's balancer, from its start to its end.
 
-1. The balancer fences every earlier one: placements of that one are refused from then on.
+1. The balancer fences every earlier balancer, whose placements are refused from then on.
 2. It reads the records of its predecessors and of operators, and the sources' traffic history.
 3. It looks at the sources periodically. Rounds are periodic too, and start at once after an order
    or when partitions or task slots come or go. The driver follows each placement that is written.
