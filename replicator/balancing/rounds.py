@@ -78,7 +78,7 @@ class Rounds:
         self.happened.set()
 
     async def keep_looking(self) -> None:
-        """Looks at the sources until cancelled."""
+        """Looks at the sources until canceled."""
         async with asyncio.TaskGroup() as tasks:
             for watch in self._watches.values():
                 tasks.create_task(watch.keep())

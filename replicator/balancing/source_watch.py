@@ -108,7 +108,7 @@ class SourceWatch:
         self.is_loaded = True
 
     async def keep(self) -> None:
-        """Looks until cancelled."""
+        """Looks until canceled."""
         await self.load()
         await self._wants.wait()
         while True:

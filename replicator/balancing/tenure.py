@@ -69,7 +69,7 @@ class Tenure:
             if self._publisher is None:
                 await self._take_again()
             assert self._publisher
-            # A cancelled publish would leave its transaction open until the timeout.
+            # A canceled publish would leave its transaction open until the timeout.
             writing = aside(self._publisher.publish, tuple(records), tuple(taken_back))
             try:
                 await asyncio.shield(writing)

@@ -1,7 +1,7 @@
 """Traffic history of a route's source in ClickHouse: weeks of it, also for other readers.
 
     sluice_traffic_fine      one row for each window; at_ms: end of its look
-    sluice_traffic_coarse    sums over ten minutes; at_ms: begin of the ten minutes
+    sluice_traffic_coarse    sums over ten minutes; at_ms: start of the ten minutes
 
 Both tables have a partition for each UTC day of at_ms; days that are too old are dropped whole. A
 row that is written again replaces the former one: at once for our reads, which use FINAL, and at
@@ -9,8 +9,8 @@ the next merge for others. The server computes sums when the first write after t
 for them. All SQL is known to ClickHouse 18.16, the version in Debian 12, so there is no TTL.
 
 With 100 000 partitions of mixed traffic and a look a minute, on two otherwise busy cores, a window
-takes 7.5 bytes on disk and a sum 8.1. A write takes 0.3 s, and 3 s if it sums up. Reading a look
-takes 0.2 s, and so does reading the sums of ten minutes.
+takes 7.5 bytes on disk and a sum 8.1. A write takes 0.3 s, and 3 s if it computes sums. Reading a
+look takes 0.2 s, and so does reading the sums of ten minutes.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class ClickHouseHistory:
 
 
 def _stretch(end_ms: int) -> int:
-    """Returns the begin of the ten-minute interval in which a window ends. Intervals include their
+    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
     end."""
     return (end_ms - 1) // STRETCH_MS * STRETCH_MS
 

@@ -1,4 +1,4 @@
-"""Looks at a source cluster's logs: their begin and end offsets, and their sizes in bytes.
+"""Looks at a source cluster's logs: their start and end offsets, and their sizes in bytes.
 
 Each broker gets two offset requests and one size request, whatever the number of partitions that it
 leads. All brokers are asked at the same time.

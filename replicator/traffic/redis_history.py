@@ -3,14 +3,14 @@
     sluice:traffic:<source region>:fine:<ms>      hash: end time of a look -> its windows
     sluice:traffic:<source region>:coarse:<ms>    sums over the same ten minutes
 
-<ms> is the begin of a ten-minute interval. All key names follow from the time, so no search is
+<ms> is the start of a ten-minute interval. All key names follow from the time, so no search is
 needed. Values are packed (packed_windows.py). Hashes expire 80 minutes after their last write. Sums
 are computed by the first write after the interval, and expire 26.5 hours later. Two concurrent
 writers, as during a change of balancers, do not interfere.
 
 With 100 000 partitions of mixed traffic a window takes 4.6 bytes in memory and a sum 5.2. The looks
 of 80 to 90 minutes, one a minute, take 40 MB, and the sums 83 MB. A write takes 0.2 s, and 1.7 s if
-it sums up.
+it computes sums.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class RedisHistory:
 
 
 def _stretch(end_ms: int) -> int:
-    """Returns the begin of the ten-minute interval in which a window ends. Intervals include their
+    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
     end."""
     return (end_ms - 1) // STRETCH_MS * STRETCH_MS
 
