@@ -1,1 +1,1 @@
-"""Measures Sluice and MirrorMaker 2 on the same work, on the same brokers, in one run."""
+"""Benchmarks: Sluice and MirrorMaker 2 measured on the same work and brokers in one run."""

@@ -1,4 +1,4 @@
-"""`make bench`: every case, every system in turn, and what came out of it.
+"""`make bench`: runs every case with every system in turn, and keeps the results.
 
 python -m bench [--case bytes200 ...] [--system sluice ...] [--rounds 3] [--quick]
 """
@@ -36,7 +36,7 @@ LOADS = {
     "bytes200": Load("bytes200", 16_000_000, 200, 1000),
     "bytes1000": Load("bytes1000", 4_000_000, 1000, 200),
     "one_record_batches": Load("one_record_batches", 2_400_000, 200, 1),
-    # Not in a full run: what a producer with Kafka's default batch.size of 16 KiB leaves behind.
+    # Not in a full run: the batches of a producer with Kafka's default batch.size of 16 KiB.
     "bytes200_small_batches": Load("bytes200_small_batches", 8_000_000, 200, 80),
 }
 FAILOVER = "failover"
@@ -49,14 +49,14 @@ ONE_ROUND = ("mirrormaker2_exactly_once",)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done of everything."""
+    """Amount of work for each kind of case."""
 
     load_share: float = 1.0
     seconds_max: float = 25.0
     latency_warm_seconds: float = 12.0
     latency_seconds: float = 60.0
-    # Sluice's runs so long that three of its epochs end within it. 0.3 s of stall in each would
-    # be more than the slowest hundredth of the records if they were much shorter.
+    # Sluice's runs are long enough for three ends of epochs. In much shorter runs 0.3 s of stall in
+    # each would exceed the slowest hundredth of the records.
     epoch_seconds: float = 40.0
     epochs: float = 3.2
     kills: int = 4
@@ -76,7 +76,7 @@ QUICK = Size(
     kill_rate=3000,
 )
 
-# Of one system; the others are measured all the same.
+# Failures of one system; the others are measured all the same.
 FAILURES = (NothingArrives, NotStarted, Refused, KafkaException, RuntimeError, TimeoutError)
 
 Measured = tuple[Result, dict[str, Any]]
@@ -95,7 +95,7 @@ def main(
     size = QUICK if quick else Size()
     rounds = 1 if quick else rounds
     chosen = tuple(systems) or tuple(SYSTEMS)
-    # What is not a whole case at full size must not stand beside such.
+    # Partial and quick runs do not replace full results.
     is_whole = not quick and set(chosen) == set(SYSTEMS)
     file = out or (results.FILE if is_whole else DIRECTORY.with_name("bench-part.json"))
     load = machine.load_average()
@@ -128,7 +128,7 @@ def keep(
     load_average: float,
     quick: bool,
 ) -> None:
-    """Writes the medians of a case, and how each was measured."""
+    """Stores the medians of a case, and how each was measured."""
     run = {
         "at": time.strftime("%Y-%m-%d %H:%M"),
         "load_average": load_average,
@@ -159,7 +159,8 @@ def measure(
     size: Size,
     failures: list[str],
 ) -> dict[str, list[Measured]]:
-    """All rounds of one case by system; a system that fails is noted, the others go on."""
+    """Runs all rounds of one case for each system. A failed system is noted; the others
+    continue."""
     act, end = prepared(ground, case, size)
     is_throughput = case in LOADS
     found: dict[str, list[Measured]] = {system: [] for system in systems}
@@ -183,7 +184,7 @@ def measure(
 def prepared(
     ground: Ground, case: str, size: Size
 ) -> tuple[Callable[[str], Measured], Callable[[], None]]:
-    """How one system is measured in this case, and what is to be done when all were."""
+    """Returns a function that measures one system, and one that cleans up after the last system."""
     if case == "latency2000":
         return lambda system: _latency(ground, system, size), lambda: None
     if case == "kills":

@@ -1,8 +1,8 @@
-"""What `sluice audit` costs: records a second of a core by depth, beside reading everything.
+"""Cost of `sluice audit`: records per second and core by depth, compared with reading everything.
 
     python -m bench.auditing [records]
 
-Real carriers mirror one topic of four partitions between two brokers; then its last hour is audited
+Real carriers mirror one topic of four partitions between two brokers. Then its last hour is audited
 in this process, and read record by record with another client (deploy/lab/compare.py).
 """
 
@@ -63,7 +63,7 @@ def _measure(
     topic = new_name("audited")
     create(source, topic, PARTITIONS)
     create(target, topic, PARTITIONS)
-    # Enough in flight for many small batches: they cost producers most.
+    # Small batches are the slowest to produce, so a quarter of the records has to do.
     records = records if shape.batch_records > 10 else records // 4
     with Carrying({"west": source}, target, redis, merge_below_records=0) as carrying:
         carrying.adopt(topic, PARTITIONS)

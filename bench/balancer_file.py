@@ -1,4 +1,4 @@
-"""bench/results/balancer.json: one section for each bench of the balancer."""
+"""Results file bench/results/balancer.json: one section for each benchmark of the balancer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FILE = CHECKOUT / "bench" / "results" / "balancer.json"
 
 
 def keep(section: str, found: Mapping[str, object], busy: float) -> None:
-    """Instead of what was found there before, and says it.
+    """Replaces a section of the file, and prints it.
 
     Args:
-        busy: the load average before.
+        busy: load average before the run.
     """
     whole = json.loads(FILE.read_text()) if FILE.exists() else {}
     kept = {"load average at the start": round(busy, 1), **found}

@@ -1,12 +1,12 @@
-"""Placing by traffic against placing by count, and what moving partitions costs those who read.
+"""Placement by traffic compared with placement by count, and the effect of moves on readers.
 
 python -m bench.balancing
 
-As in LinkedIn's comparison both mirrors carry the same skewed topics from the same source, each to
-a target of its own: the control (region west) has no balancer, the candidate (region east) has one.
-What each carrier carried is read off the targets' logs; `sluice audit` says that both have it all.
-Then a third of the partitions is moved under the same load, again and again, and a reader of the
-target takes the time of every record.
+As in LinkedIn's comparison, both mirrors carry the same skewed topics from the same source, each to
+a target of its own. The control (region west) has no balancer, the candidate (region east) has one.
+The load of each carrier is read off the targets' logs, and `sluice audit` checks that both targets
+are complete. Then a third of the partitions is moved repeatedly under the same load, while a reader
+of the target records the time of every record.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MOVES_SECONDS = 20.0
 
 
 def settings(carriers: int) -> str:
-    """Of the balancer and the drivers: so many carriers, at any load."""
+    """Returns the settings of balancer and drivers, with this number of carriers at any load."""
     return f"""\
 [topics]
 allow = ["skewed-.*"]
@@ -75,7 +75,8 @@ cool_down_seconds = 0.0
 
 
 def rates() -> dict[TopicPartition, float]:
-    """Bytes a second: the nth heaviest has 1 / n^SKEW of the heaviest's."""
+    """Returns the rate of each partition in bytes per second: the nth heaviest has 1 / n^SKEW of
+    the heaviest."""
     places = [TopicPartition(f"skewed-{t}", p) for t in range(TOPICS) for p in range(PARTITIONS)]
     weights = np.arange(1, len(places) + 1) ** -SKEW
     shares = weights / weights.sum() * BYTES_PER_SECOND
@@ -84,7 +85,7 @@ def rates() -> dict[TopicPartition, float]:
 
 
 def skewed_loads(cluster: KafkaCluster) -> list[SkewedLoad]:
-    """By topic, its load; the topics are made."""
+    """Creates the topics, and returns a load for each of them."""
     names = sorted({place.topic for place in rates()})
     cluster.create_topics(*(NewTopic(name, PARTITIONS) for name in names))
     return [
@@ -121,14 +122,15 @@ class Site:
         return shown.plan
 
     def is_settled(self) -> bool:
-        """The balancer has moved nothing for twelve rounds, and the driver follows it."""
+        """Returns True if nothing was placed for 60 s (twelve rounds) and the driver follows the
+        balancer."""
         placed, shown = self.placed(), self.board(CANDIDATE)
         if not placed or not shown or time.time() * 1000 - placed.at_ms < 60_000:
             return False
         return any(generation == placed.generation for *_, generation in shown.generations)
 
     def looked(self, region: str) -> Look:
-        """At the logs of a target."""
+        """Returns a look at the logs of a target."""
 
         async def look() -> Look:
             async with self._aggregate(region) as cluster:
@@ -137,7 +139,8 @@ class Site:
         return asyncio.run(look())
 
     def other_writers(self, begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """By partition, the first offset after a given one that another carrier has written."""
+        """Maps each partition to the first offset, from the given one on, that another carrier has
+        written."""
 
         async def found() -> dict[TopicPartition, int]:
             async with self._aggregate(CANDIDATE) as cluster:
@@ -160,7 +163,8 @@ class Site:
 
 
 def carried(site: Site, seconds: float) -> dict[str, object]:
-    """By mirror, what each carrier carried in a time in which none moved: bytes and records."""
+    """Returns what each carrier of each mirror carried, in bytes and records, while nothing
+    moved."""
     while True:
         if not until(site.is_settled, REST_SECONDS_MAX, 1.0):
             raise RuntimeError("partitions do not come to rest")
@@ -198,7 +202,8 @@ def _deviation(amounts: Mapping[int, int]) -> float:
 
 
 def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
-    """Pins some partitions to other carriers, again and again; what readers had of it."""
+    """Pins partitions to other carriers repeatedly, and returns the effect on readers for each
+    time."""
     moves = []
     for number in range(rounds):
         before = site.placed()
@@ -234,7 +239,7 @@ def moved(site: Site, reader: Arrivals, rounds: int) -> list[dict[str, float]]:
         gone = {p for p, carrier in placed.where.items() if before.where.get(p) != carrier}
         moves.append((placed.at_ms / 1000, gone))
         print(f"{len(gone)} partitions moved, decided at {moves[-1][0]:.3f}", file=sys.stderr)
-    # Only now: reading logs would delay the reader, which is a thread of this process.
+    # Only after all rounds: reading logs would delay the reader, which is a thread of this process.
     return [_felt(site, reader, *each) for each in moves]
 
 
@@ -263,7 +268,7 @@ def _felt(
 
 
 def _lag_records(lab: Lab) -> int | None:
-    """Of both mirrors; None where it is not known."""
+    """Returns the lag of both mirrors together, or None if it is not known."""
     command = [str(SLUICE), "status", "--config", str(lab.configuration), "-o", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -276,7 +281,7 @@ def _lag_records(lab: Lab) -> int | None:
 
 
 def audited(lab: Lab) -> dict[str, Any]:
-    """By route, what `sluice audit` says of all that was sent."""
+    """Returns, by route, the verdicts of `sluice audit` on all records that were sent."""
     command = [str(SLUICE), "audit", "--config", str(lab.configuration), "--since", "1h"]
     command += ["--until", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "-o", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -299,7 +304,7 @@ def compare(lab: Lab, seconds: float, rounds: int) -> dict[str, object]:
         try:
             spreads = carried(site, seconds)
             print(json.dumps(spreads, indent=2), file=sys.stderr)
-            # The other mirror would be measured with it.
+            # The other mirror would disturb the measurement.
             daemons.end(CONTROL)
             with Arrivals(lab.regions[CANDIDATE].aggregate, rates()) as reader:
                 time.sleep(MOVES_SECONDS)

@@ -1,10 +1,11 @@
-"""What the batch codec costs: microseconds a batch and a record, for batches of several sizes.
+"""Cost of the batch codec: microseconds per batch and per record, for batches of several sizes.
 
     python bench/batch_codec.py [record bytes]
 
-Everything is measured in one process right after each other: only ratios within one run mean
-anything. "packed" is replicator.batches.packer.pack and stamping, all a carrier does with a fetch;
-"aiokafka" is the same merge through its compiled decoder and builder, lz4 by our settings.
+Everything is measured in one process in direct succession: only ratios within one run are
+meaningful. "unopened" and "merged" are replicator.batches.packer.pack and stamping, all that a
+carrier does with a fetch. "aiokafka" is the same merge through aiokafka's compiled decoder and
+builder, compressed by our codec.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ RULES = {
 
 
 def fetch(codec: int, records_per_batch: int, record_bytes: int) -> tuple[bytes, int]:
-    """About a mebibyte of batches, half of each record random; and how many batches."""
+    """Returns about a mebibyte of batches, each record half random, and the number of batches."""
     random.seed(1)
     data = bytearray()
     offset = 0
@@ -105,7 +106,7 @@ def measure(codec: Codec, records_per_batch: int, record_bytes: int) -> None:
 
 
 def measure_few(codec: Codec, record_bytes: int) -> None:
-    """What opening costs however little is opened: microseconds for n one-record batches."""
+    """Prints the cost of opening small fetches: microseconds for n one-record batches."""
     data, _ = fetch(codec, 1, record_bytes)
     starts = batch.layout(data).starts
     line = f"{codec.name.lower():7s}"

@@ -1,4 +1,4 @@
-"""This checkout against another one, in one run: nothing may become slower unnoticed.
+"""Comparison of this checkout with an older one in one run, so that no slowdown goes unnoticed.
 
 python -m bench.before_after CHECKOUT [--rounds 3]
 
@@ -101,13 +101,13 @@ def _latency(ground: Ground, versions: Mapping[str, Factory], rounds: int) -> di
 
 
 def _in_turn(versions: Mapping[str, Factory], number: int) -> list[tuple[str, Factory]]:
-    """The version that goes first changes with each round."""
+    """Returns the versions in the order of this round; the order alternates."""
     found = list(versions.items())
     return found[::-1] if number % 2 else found
 
 
 def _compared(measured: Mapping[str, list[Figures]]) -> dict[str, Figures]:
-    """Medians of each version, and their ratio."""
+    """Returns the medians of each version, and their ratios."""
     names = measured["after"][0]
     medians = {
         version: {name: median(each[name] for each in rounds) for name in names}

@@ -1,4 +1,5 @@
-"""A long compound campaign: broker and carrier faults at once, then every record compared.
+"""Long campaign of compound faults: brokers and carriers fail together, then every record is
+compared.
 
 python -m bench.campaign [--rounds 500] [--min-isr 2] [--seed 1]
 
@@ -6,8 +7,8 @@ Each round hits the leader of a target partition (killed, stopped for 3 to 12 s,
 preferred election) within 50 ms of a carrier (killed, stopped, its partitions moved, its epoch
 ended). Half the records are older than a day.
 
-Every 50 rounds begin with new clusters and end with a comparison. Its result is added under its
-seed to bench/results/campaign_min_isr_<n>.json, so that an interrupted campaign goes on with the
+Every 50 rounds begin with new clusters and end with a comparison. Its result is stored under its
+seed in bench/results/campaign_min_isr_<n>.json, so that an interrupted campaign continues with the
 next seed.
 """
 
@@ -74,7 +75,7 @@ def main(rounds: int, min_isr: int, seed: int) -> None:
 
 
 def _counts(rounds: int) -> Iterator[int]:
-    """Yields how many rounds are run before each comparison."""
+    """Yields the number of rounds before each comparison."""
     while rounds > 0:
         yield min(rounds, ROUNDS_BETWEEN_COMPARISONS)
         rounds -= ROUNDS_BETWEEN_COMPARISONS

@@ -1,12 +1,12 @@
-"""What a carrier's process takes of memory: with many partitions, and with all that it may hold.
+"""Memory of a carrier's process: with many partitions, and with all that it can hold.
 
     python -m bench.carrier_memory
 
-A real carrier, with what a Spark worker has loaded beside it, in a process of its own. *Idle*: some
-records now and then in each of its partitions. *Full*: there is a backlog, and the target answers
-nobody for a while, so that the carrier holds all that it will ever hold; then it carries on, is
-killed, and another one takes over. Peaks of the resident size. Results go into
-bench/results/memory.json; balancer/demand/carrier_memory.py has its figures from there.
+A real carrier runs in a process of its own, with all modules that a Spark worker loads. *Idle*:
+each of its partitions gets a record now and then. *Full*: there is a backlog and the target does
+not answer for a while, so that the carrier fills all its buffers. Then it continues, is killed, and
+another carrier takes over. The figures are peaks of the resident size. Results go into
+bench/results/memory.json, the source of the figures in balancer/demand/carrier_memory.py.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FILE = CHECKOUT / "bench" / "results" / "memory.json"
 IDLE = (1, 1000, 2000, 4000)
 IDLE_ROUNDS, IDLE_SECONDS = 5, 2.0
 FROZEN_SECONDS = 6.0
-"""Below a request's time-out; the fetches of a second fill a carrier."""
+"""Below the request timeout; the fetches of one second fill a carrier."""
 GOING_ON_SECONDS = 4.0
 AS_BY_DEFAULT: Mapping[str, Any] = {
     "ledger_seconds": 5.0,
@@ -63,12 +63,12 @@ AS_BY_DEFAULT: Mapping[str, Any] = {
     "drain_seconds": 2.0,
 }
 NEVER_DEAD = {"broker.session.timeout.ms": 60_000}
-"""A broker that is stopped for a while is not to be taken for dead."""
+"""A broker that is paused for a while must not be declared dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A backlog: of each partition so many batches, of so many records."""
+    """A backlog: number of batches in each partition, and of records in each batch."""
 
     partitions: int
     batches: int
@@ -88,11 +88,11 @@ CASES = (
 )
 
 
-# -- the process that is measured
+# -- measured process
 
 
 def be_carrier(told: Path) -> None:
-    """As Spark's worker is, with what Carrying has written."""
+    """Runs a carrier as a Spark worker does, on the assignment that Carrying wrote to this file."""
     import pyspark.worker  # noqa: F401
 
     appliance, assignment = pickle.loads(told.read_bytes())
@@ -102,7 +102,7 @@ def be_carrier(told: Path) -> None:
 
 
 def peak_mb(process: Process) -> float:
-    """The largest resident size so far; 0 once it has ended."""
+    """Returns the process's peak resident size in MB so far, or 0 if it has ended."""
     with suppress(OSError):
         for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
@@ -111,7 +111,7 @@ def peak_mb(process: Process) -> float:
 
 
 def ended(carrying: Carrying, process: Process) -> float:
-    """Its peak, once it was told to stop and has."""
+    """Stops the carrier, and returns the peak of its memory in MB."""
     carrying.stop()
     peak = 0.0
     while process.is_running():
@@ -120,11 +120,11 @@ def ended(carrying: Carrying, process: Process) -> float:
     return peak
 
 
-# -- what is measured
+# -- measurements
 
 
 class Bench:
-    """Two clusters and a Redis."""
+    """Measurements on two clusters and a Redis."""
 
     def __init__(self, source: KafkaCluster, target: KafkaCluster, redis: RedisServer) -> None:
         self.source, self.target, self.redis = source, target, redis
@@ -133,7 +133,7 @@ class Bench:
         return Carrying({"west": self.source}, self.target, self.redis, **AS_BY_DEFAULT)
 
     def idle(self, topic: str, partitions: int) -> dict[str, object]:
-        """A carrier of the topic's first partitions, which get a record now and then."""
+        """Measures a carrier of the topic's first partitions, which get a record now and then."""
         with self.carrying() as carrying:
             carrying.adopt(topic, partitions)
             process = carrying.begin_process("bench.carrier_memory")
@@ -148,7 +148,8 @@ class Bench:
         return {"partitions": partitions, "peak_mb": round(peak)}
 
     def full(self, topic: str, case: Case) -> dict[str, object]:
-        """A carrier that can get rid of nothing, then of all; then one that takes over from it."""
+        """Measures a carrier whose target does not answer, then answers again, and then its
+        successor."""
         for cluster in (self.source, self.target):
             create(cluster, topic, case.partitions)
             there = {topic: case.partitions}
@@ -187,7 +188,7 @@ def has_all(cluster: KafkaCluster, topics: Mapping[str, int]) -> bool:
 
 
 async def fill(cluster: KafkaCluster, topic: str, case: Case) -> None:
-    """So many batches of each partition."""
+    """Produces the batches of the case into each partition."""
     settings = Settings.model_validate(cluster.topology_table())
     source = Cluster("source", settings, request_timeout_ms=60_000)
     await source.open([topic])
@@ -216,11 +217,11 @@ def made(case: Case) -> bytearray:
     return built
 
 
-# -- what a carrier keeps for a Redis that is away
+# -- runs kept while Redis is away
 
 
 def without_redis() -> float:
-    """At most; as if runs came for hours."""
+    """Returns the memory in MB that kept runs take at most, as if runs arrived for hours."""
     feed = OffsetFeed("redis://127.0.0.1:1/0", "west.east", 0)
     before = resident_mb()
     pieces = 2 * PENDING_BYTES_MAX // 200
@@ -237,12 +238,12 @@ def resident_mb() -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
-# -- all of it
+# -- command
 
 
 @contextmanager
 def benches(directory: Path) -> Iterator[dict[Protocol, Bench]]:
-    """By how clusters are spoken to."""
+    """Yields a bench for each security protocol."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     redis = RedisServer(directory)

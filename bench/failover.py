@@ -1,12 +1,13 @@
-"""Failover: groups move to another region; records read again and missed, ours and MirrorMaker 2's.
+"""Failover: groups move to another region. Counts records read again and missed, with Sluice and
+MirrorMaker 2.
 
 python -m bench.failover [--quick]
 
-One region's records in a topic (`single`): groups stand so many records behind the end of every
-partition; MirrorMaker 2 translates their offsets, Sluice plans and applies them. Two regions'
-records interleaved in both aggregates (`interleaved`): what Sluice does against the least that one
-offset a partition can do, computed from both logs by brute force. And under load, when the region
-is killed (`unplanned`).
+In the topic `single`, with one region's records, groups lag a given number of records in every
+partition. MirrorMaker 2 translates their offsets; Sluice plans and applies them. In the topic
+`interleaved`, with two regions' records in both aggregates, Sluice is compared with the least that
+one offset per partition can reach, computed from both logs by brute force. A last case kills the
+region under load (`unplanned`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FILE = CHECKOUT / "bench" / "results" / "failover.json"
 PARTITIONS = 4
 SINGLE, INTERLEAVED, LIVE = "single", "interleaved", "live"
 MIRRORED = "mirrored"
-"""MirrorMaker 2's source topic, which Sluice leaves alone."""
+"""Source topic of MirrorMaker 2. Sluice does not mirror it."""
 PATIENCE_SECONDS = 120.0
 SOURCE, TARGET = REGIONS
 
@@ -52,7 +53,7 @@ refresh_seconds = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done; records are counted in each partition."""
+    """Amount of work; records are counted per partition."""
 
     records: int = 250_000
     records_per_second: int = 40_000
@@ -66,7 +67,7 @@ QUICK = Size(records=20_000, lags=(0, 1000, 8000), live_seconds=6.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One group's move: in all partitions together, and the least and the most in one of them."""
+    """Move of one group: sums over all partitions, and minimum and maximum of one partition."""
 
     case: str
     system: str
@@ -97,7 +98,7 @@ def result(case: str, system: str, lag: int, each: Sequence[Moved], **more: Any)
 
 
 def measured(directory: Path, size: Size) -> dict[str, Any]:
-    """All of it; raises NotStarted, Refused, RuntimeError."""
+    """Runs all cases. Raises NotStarted, Refused or RuntimeError."""
     began_at = time.monotonic()
     with Lab(directory, settings=SETTINGS) as lab:
         for topic in (MIRRORED, SINGLE, INTERLEAVED, LIVE):
@@ -205,7 +206,7 @@ def _ours(lab: Lab, daemons: Daemons, size: Size) -> list[Result]:
 def planned(
     lab: Lab, groups: Mapping[str, object], committed: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
-    """Switched over, once the plan knows what was committed."""
+    """Applies a switchover once the plan has the committed offsets, and returns the plan."""
     operator = Operator(lab.configuration)
     plan: dict[str, Any] = {}
 
@@ -235,7 +236,7 @@ def _basis(plan: Mapping[str, Any], group: str) -> str:
 def _consumed(
     lab: Lab, group: str, topic: str, read: Sequence[Ints], target: Sequence[NumberedLog]
 ) -> list[Moved]:
-    """What an application handles that goes on with the helper, by partition."""
+    """Returns, by partition, what an application handles that continues with the helper."""
     unread = [np.setdiff1d(log.numbers, numbers) for log, numbers in zip(target, read, strict=True)]
     means: Means = "helper"
     with Application(
@@ -272,19 +273,19 @@ def _consumed(
 
 
 def _behind(log: NumberedLog, lag: int) -> int:
-    """The offset from which on a log has so many records."""
+    """Returns the offset from which on the log has `lag` records."""
     if not lag:
         return int(log.offsets[-1]) + 1
     return int(log.offsets[-lag])
 
 
 def _make_topic(cluster: KafkaCluster, topic: str) -> None:
-    admin = cluster.admin()  # answers end with the client that asked
+    admin = cluster.admin()  # the client has to live until its answer arrives
     admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(30)
 
 
 def run(*, quick: bool = False) -> None:
-    """Measures, and keeps what it found; the README's table with it, unless it was quick."""
+    """Measures and stores the results. A full run also updates the tables in bench/README.md."""
     load = round(machine.load_average(), 1)
     found = measured(DIRECTORY.with_name("bench-failover"), QUICK if quick else Size())
     text = {

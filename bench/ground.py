@@ -1,6 +1,6 @@
-"""The ground every system runs on: a source cluster, a target cluster, a Redis; started once.
+"""Servers shared by all systems of a run: a source cluster, a target cluster and a Redis.
 
-All systems of a run share these brokers, so none of them gets warmer or colder ones.
+They are started once, so that no system gets warmer or colder brokers than another.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ PARTITIONS = 8
 TIMEOUT_SECONDS = 30.0
 
 PROPERTIES = {
-    # Targets of earlier runs give their disk and page cache back soon.
+    # Deleted targets of earlier runs free their disk space and page cache soon.
     "log.segment.delete.delay.ms": "1000",
-    # Nothing may be rolled, flushed or deleted in the middle of a measurement.
+    # No segment may expire in the middle of a measurement.
     "log.retention.hours": "-1",
 }
 
 
 class Ground:
-    """Use as a context manager; everything it started has ended behind it."""
+    """Starts the servers as a context manager, and ends them on exit."""
 
     def __init__(self, directory: Path = DIRECTORY) -> None:
         self.directory = directory
@@ -58,24 +58,25 @@ class Ground:
         self.source.kill_all()
         self.target.kill_all()
         self.redis.kill()
-        # Gigabytes, except for the logs, which are wanted where something failed.
+        # Data takes gigabytes. Server logs stay, since they are needed after a failure.
         for cluster in (self.source, self.target):
             shutil.rmtree(cluster.directory / "node-1" / "data", ignore_errors=True)
 
     def next_number(self) -> int:
-        """Names a mirror apart from all before it: what it keeps on the brokers is its own."""
+        """Returns a number that is unique to a mirror, so that mirrors share no state on the
+        brokers."""
         self._number += 1
         return self._number
 
 
 def make_topic(cluster: KafkaCluster, topic: str) -> None:
     """Raises KafkaException."""
-    admin = cluster.admin()  # answers end with the client that asked
+    admin = cluster.admin()  # the client has to live until its answer arrives
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(TIMEOUT_SECONDS)
 
 
 def delete_topics(cluster: KafkaCluster, topics: Iterable[str]) -> None:
-    """Those that are there; gone when this returns."""
+    """Deletes the topics that exist; they are gone when this returns."""
     admin = cluster.admin()
     gone = [topic for topic in topics if topic in admin.list_topics(timeout=10).topics]
     if gone:
@@ -85,7 +86,7 @@ def delete_topics(cluster: KafkaCluster, topics: Iterable[str]) -> None:
 
 
 def log_end(admin: AdminClient, topic: str) -> int:
-    """The sum of the topic's log ends; 0 while it does not exist."""
+    """Returns the sum of the topic's log end offsets, or 0 while it does not exist."""
     asked: dict[TopicPartition, OffsetSpec] = {
         TopicPartition(topic, number): OffsetSpec.latest() for number in range(PARTITIONS)
     }
@@ -97,7 +98,7 @@ def log_end(admin: AdminClient, topic: str) -> int:
     total = 0
     for answer in answers.values():
         try:
-            # The client's published types do not know this attribute.
+            # The client's published type stubs lack this attribute.
             answered: Any = answer.result(TIMEOUT_SECONDS)
         except KafkaException:
             continue
@@ -106,5 +107,5 @@ def log_end(admin: AdminClient, topic: str) -> int:
 
 
 def say(text: str) -> None:
-    """Progress, for whoever waits."""
+    """Prints progress with the time of day."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

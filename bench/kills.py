@@ -1,9 +1,7 @@
 """Kills: the whole system is killed with -9 every 25 s under load, and every record is counted.
 
-A kill waits until the system is back at work from the one before.
-
-Both ends are then read by another client, the target as read_uncommitted (the Java default) and as
-read_committed readers see it.
+Each kill waits until the system carries again after the former one. At the end another client reads
+both ends: the target as read_uncommitted (the Java default) and as read_committed.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from deploy.lab.wait import until
 KILL_EVERY_SECONDS = 25.0
 AT_WORK_SECONDS = 5.0
 CATCH_UP_SECONDS_MAX = 120.0
-# Nothing has moved for so long: it is as complete as it gets.
+# Without growth for this long, the target counts as final.
 QUIET_SECONDS = 12.0
 RECORD_BYTES = 200
 TICK_SECONDS = 0.01
@@ -34,7 +32,8 @@ ROUTE = "source>target"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What two kinds of readers found; lost is what a read_committed reader does not see."""
+    """Counts of two kinds of readers. `lost` counts records that a read_committed reader does not
+    see."""
 
     sent: int
     kills: int
@@ -53,7 +52,7 @@ def measured(
     records_per_second: int,
     every_seconds: float = KILL_EVERY_SECONDS,
 ) -> Counted:
-    """One system under fire; raises NotStarted where it does not come up even once."""
+    """Measures one system under kills. Raises NotStarted if it does not start even once."""
     make_topic(ground.source, TOPIC)
     mirror = factory(ground, Order(TOPIC, "kills"))
     load = _Load(ground, records_per_second)
@@ -79,7 +78,7 @@ def measured(
 
 
 def _under_fire(ground: Ground, mirror: Mirror, kills: int, every_seconds: float) -> float:
-    """Kills and starts it again; the largest memory it had, in MB."""
+    """Kills and restarts the system repeatedly. Returns its peak memory in MB."""
     admin = ground.target.admin()
 
     def arrives() -> bool:
@@ -98,7 +97,7 @@ def _under_fire(ground: Ground, mirror: Mirror, kills: int, every_seconds: float
         def carries(before: int = before) -> bool:
             return log_end(admin, mirror.target_topic) > before
 
-        # A system that is not back at work yet has nothing to lose or to repeat.
+        # Killing a system before it carries again could neither lose nor repeat a record.
         if not until(carries, START_SECONDS_MAX):
             raise mirror.process.failure(f"has not come back in {START_SECONDS_MAX:.0f} s")
         kill_at = max(killed_at + every_seconds, time.monotonic() + AT_WORK_SECONDS)
@@ -114,7 +113,7 @@ def _under_fire(ground: Ground, mirror: Mirror, kills: int, every_seconds: float
 
 
 def _catch_up(ground: Ground, mirror: Mirror, sent: int) -> None:
-    """Until all has arrived and nothing moves any more."""
+    """Waits until all records have arrived and the target's log has stopped growing."""
     admin = ground.target.admin()
     arrived, moved_at = 0, time.monotonic()
     give_up_at = moved_at + CATCH_UP_SECONDS_MAX
@@ -148,7 +147,7 @@ def _counted(ground: Ground, mirror: Mirror, kills: int, peak_rss_mb: float) -> 
 
 
 class _Load:
-    """Produces records that are all different, at an even pace."""
+    """Produces unique records at an even pace."""
 
     def __init__(self, ground: Ground, records_per_second: int) -> None:
         self.sent = 0

@@ -1,6 +1,6 @@
-"""Latency: from the source's acknowledgement of a record to its sight at the target.
+"""Latency from the source's acknowledgment of a record to its delivery by the target.
 
-2 000 records a second, spread over all partitions. One process stamps both ends with one clock.
+2 000 records a second are spread over all partitions. One process stamps both ends with one clock.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ RECORDS_PER_SECOND = 2000
 TICK_SECONDS = 0.002
 RECORD_BYTES = 200
 STRAGGLER_SECONDS_MAX = 20.0
-# Threads of this process hand over sooner than after 5 ms, which would be seen as latency.
+# Threads switch after 0.5 ms instead of the default 5 ms, which would count as latency.
 SWITCH_SECONDS = 0.0005
 TOPIC = "latency"
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """In milliseconds; and what it cost meanwhile."""
+    """Latency in milliseconds, and the cost in the same window."""
 
     p50: float
     p99: float
     p999: float
     worst: float
     epoch_ends: int | None
-    """Within the measured time; None for systems without epochs."""
+    """Number of epochs that ended within the window; None for systems without epochs."""
     window: Window
 
 
 def measured(
     ground: Ground, factory: Factory, *, warm_seconds: float, seconds: float, epoch_seconds: float
 ) -> Latency:
-    """One system's latency; raises NothingArrives where a record is not seen at the target."""
+    """Measures the latency of one system. Raises NothingArrives if a record is not seen at the
+    target."""
     make_topic(ground.source, TOPIC)
     mirror = factory(ground, Order(TOPIC, "latency", epoch_seconds))
     interval = sys.getswitchinterval()
@@ -114,7 +115,7 @@ def _epochs(mirror: Mirror) -> int | None:
 
 
 class _Sender:
-    """Produces numbered records at an even pace and notes when each was acknowledged."""
+    """Produces numbered records at an even pace, and notes when each was acknowledged."""
 
     def __init__(self, ground: Ground, seconds_max: int) -> None:
         self.capacity = seconds_max * RECORDS_PER_SECOND
@@ -126,7 +127,8 @@ class _Sender:
             {
                 **ground.source.librdkafka_options(),
                 "acks": "all",
-                # The default of librdkafka and of Kafka 4's own producer; not part of the latency.
+                # The default of librdkafka and of Kafka 4's producer. It is not part of the
+                # latency.
                 "linger.ms": 5,
                 "log_level": 0,
                 "compression.type": "lz4",
@@ -154,7 +156,7 @@ class _Sender:
                     TOPIC, b"%012d" % number + filling, partition=number % PARTITIONS
                 )
             self.sent = max(self.sent, due)
-            # Returns as soon as there is an acknowledgement.
+            # Returns as soon as an acknowledgment arrives.
             self._producer.poll(TICK_SECONDS)
             time.sleep(TICK_SECONDS / 4)
 

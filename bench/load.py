@@ -1,7 +1,7 @@
-"""Fills the source topics, quickly: real batches are built once and sent again and again.
+"""Fills the source topics quickly: real batches are built once and sent repeatedly.
 
-A producer would need minutes for what a mirror carries in seconds. What lies in the log is the
-same: lz4 batches of format v2, keyed JSON-like records about half of which compresses away.
+A producer would need minutes for what a mirror carries in seconds. The log content is the same: lz4
+batches of format v2 with keyed, JSON-like records, about half of which compresses away.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from replicator.kafka.connection import Connection
 from replicator.kafka.wire.produce import ProduceRequest
 
 LZ4 = 3
-# So many different batches that a match with the one before is out of lz4's sight (64 KiB).
+# Enough different batches that lz4's window (64 KiB) never holds two equal ones.
 DIFFERENT_BYTES = 24 << 20
 CONNECTIONS = 3
 IN_FLIGHT = 4
@@ -35,7 +35,7 @@ ALPHABET = (string.ascii_letters + string.digits).encode()
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The records of one source topic: how many, how large, and how many to a batch."""
+    """Records of one source topic: their number, their size, and their number per batch."""
 
     topic: str
     records: int
@@ -43,14 +43,15 @@ class Load:
     batch_records: int
 
     def of(self, records: int) -> Load:
-        """The same kind of records, another number of them (of whole batches)."""
+        """Returns the same kind of load with another number of records, rounded to whole
+        batches."""
         whole = self.batch_records * PARTITIONS
         rounded = max(1, round(records / whole)) * whole
         return Load(self.topic, rounded, self.record_bytes, self.batch_records)
 
 
 def fill(ground: Ground, load: Load) -> None:
-    """Makes the source topic and loads it; raises RuntimeError where a batch is refused."""
+    """Creates and fills the source topic. Raises RuntimeError if a batch is refused."""
     began_at = time.monotonic()
     make_topic(ground.source, load.topic)
     asyncio.run(_fill(ground.source, load))
@@ -66,7 +67,7 @@ async def _fill(cluster: KafkaCluster, load: Load) -> None:
         topic, leader = source.topic(load.topic), source.leader(load.topic, 0)
         assert topic is not None and leader is not None
         batches = itertools.cycle(_different_batches(load))
-        # One batch of a partition to a request: that is the broker's rule.
+        # The broker accepts one batch per partition in a request.
         requests = iter(range(load.records // load.batch_records // PARTITIONS))
         connections = [await source.connect(leader.node) for _ in range(CONNECTIONS)]
         await asyncio.gather(
@@ -129,7 +130,7 @@ def _batch(rng: random.Random, load: Load, now_ms: int) -> bytearray:
 
 
 def value(rng: random.Random, size_bytes: int) -> bytes:
-    """JSON-like; the first half is as good as random, the second compresses well."""
+    """Returns a JSON-like value: its first half is nearly random, its second compresses well."""
     half = size_bytes // 2
     random_part = bytes(ALPHABET[byte % 62] for byte in rng.randbytes(half - 10))
     text = (b'{"id":"' + random_part + (TEXT * (half // len(TEXT) + 1)).encode())[: size_bytes - 2]

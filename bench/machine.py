@@ -1,4 +1,4 @@
-"""Which machine the figures are of, without anything that would name it."""
+"""Description of the machine of a run, without anything that identifies it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deploy.lab.kafka import LIBS
 
 
 def described() -> dict[str, str | int | float]:
-    """What a reader needs to judge the figures."""
+    """Returns what a reader needs to judge the figures."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count() or 1,
@@ -29,7 +29,7 @@ def described() -> dict[str, str | int | float]:
 
 
 def load_average() -> float:
-    """Of the last minute: how busy the machine is with other things when a run begins."""
+    """Returns the load average of the last minute: other work on the machine when a run begins."""
     return os.getloadavg()[0]
 
 

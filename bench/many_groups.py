@@ -1,10 +1,10 @@
-"""How long moving very many groups takes, as an operator who types the commands meets it.
+"""Time to move very many groups, as an operator at the command line experiences it.
 
     .venv/bin/python -m bench.many_groups [groups]
 
-Two whole regions run, daemons and all; each group has committed on every partition. Seconds are
-from the start of a command to its end, and of that the processor's in the command itself. Results
-go into bench/results/groups.json.
+Two complete regions run with all daemons. Each group has committed on every partition. Wall time is
+measured from the start of a command to its end; CPU time is that of the command itself. Results go
+into bench/results/groups.json.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ FILE = CHECKOUT / "bench" / "results" / "groups.json"
 TOPIC = "trades"
 PARTITIONS = 64
 RECORDS = 200
-"""Of each region, per partition."""
+"""Records of each region in each partition."""
 ROUNDS = 5
 PATIENCE_SECONDS = 300.0
 SOURCE, TARGET = REGIONS
 
 
 def fill(lab: Lab) -> None:
-    """Both regions at once, in small batches: their records interleave in every aggregate."""
+    """Fills both regions at once in small batches, so that their records interleave in every
+    aggregate."""
     producers = {}
     for name in REGIONS:
         admin = lab.regions[name].regional.admin()
@@ -67,7 +68,7 @@ def fill(lab: Lab) -> None:
 
 
 def commit(lab: Lab, groups: Sequence[str]) -> None:
-    """Each group stands somewhere else on every partition, always the same."""
+    """Commits reproducible random offsets for each group on every partition."""
     admin = lab.regions[SOURCE].aggregate.admin()
     chance = random.Random(64)
     for group in groups:
@@ -80,7 +81,7 @@ def commit(lab: Lab, groups: Sequence[str]) -> None:
 
 
 def whole_plan(operator: Operator, positions: int) -> dict[str, Any]:
-    """A plan that maps every position exactly: then the copies have it all."""
+    """Returns a plan that maps every position exactly, which shows that the copies are complete."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         plan = operator.plan(SOURCE, TARGET, (), "--all-groups", codes=(0, 4))
@@ -95,7 +96,7 @@ def whole_plan(operator: Operator, positions: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Took:
-    """One command, or the median of several."""
+    """Duration of one command, or the median of several."""
 
     seconds: float
     cpu_seconds: float
@@ -112,7 +113,7 @@ def took(act: Callable[[], object], times: int = 1) -> Took:
 
 
 def cpu_of_commands() -> float:
-    """Of those that have ended: the servers and daemons have not."""
+    """Returns the CPU time of ended child processes; servers and daemons still run."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -1,9 +1,9 @@
-"""What acquire, commit and release cost with very many partitions: seconds, for one carrier.
+"""Cost of acquire, commit and release with very many partitions: seconds for one carrier.
 
     .venv/bin/python -m bench.many_partitions [partitions ...]
 
-No record is carried: this is what the ledger costs, on one broker on either end and one connection
-to each. Results go into bench/results/partitions.json.
+No record is carried: this is the cost of the ledger alone, with one broker on either end and one
+connection to each. Results go into bench/results/partitions.json.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ FILE = CHECKOUT / "bench" / "results" / "partitions.json"
 COUNTS = (1000, 4000)
 ROUTE = Route("west", "east")
 CREATED_AT_ONCE = 4000
-"""A controller refuses larger steps. 10 000 logs were not there within 300 s in 512 MiB of heap."""
-# A transaction that writes so many markers takes its time.
+"""A controller refuses larger steps. 10 000 logs were not created within 300 s in 512 MiB of
+heap."""
+# A transaction with so many markers takes long.
 TRANSACTION_TIMEOUT_MS = 120_000
 
 
 class Measured(dict[str, float]):
-    """Seconds by step; says each when it is known."""
+    """Seconds by step, each printed as soon as it is known."""
 
     def since(self, step: str, began: float) -> float:
         self[step] = round(time.monotonic() - began, 2)
@@ -57,7 +58,7 @@ class Measured(dict[str, float]):
 
 
 async def measured(source: Cluster, target: Cluster, topic: str, partitions: int) -> Measured:
-    """One topic, from its adoption on."""
+    """Measures all steps for one topic, from its adoption on."""
     found = Measured()
     places = [TopicPartition(topic, number) for number in range(partitions)]
     began = time.monotonic()
@@ -77,7 +78,7 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
     began = time.monotonic()
     taken = await acquired(Takeover(**parts(ledger, first, source, target)), places)
     began = found.since("take virgin", began)
-    # As the mirror's progress is committed, when all of them had traffic.
+    # As progress is committed when all partitions had traffic.
     entries = {p: replace(entry, source_epoch=1) for p, entry in taken.items()}
     await ledger.commit(first, entries)
     found.since("commit all", began)
@@ -100,7 +101,7 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
 
 def parts(ledger: Ledger, writer: Writer, source: Cluster, target: Cluster) -> dict[str, Any]:
     async def tell(_: Mapping[TopicPartition, tuple[Entry, Stretch]]) -> None:
-        """No run: nothing was carried."""
+        """Publishes no run, since nothing was carried."""
 
     return {
         "ledger": ledger,
@@ -116,7 +117,7 @@ def parts(ledger: Ledger, writer: Writer, source: Cluster, target: Cluster) -> d
 async def acquired(
     takeover: Takeover, places: Sequence[TopicPartition]
 ) -> dict[TopicPartition, Entry]:
-    """All of them, asked for again as a carrier does."""
+    """Acquires all partitions, and asks again for the missing ones as a carrier does."""
     entries: dict[TopicPartition, Entry] = {}
     while left := [place for place in places if place not in entries]:
         found: Acquired = await takeover.acquire(left)
@@ -126,7 +127,8 @@ async def acquired(
 
 
 def create(cluster: KafkaCluster, topic: str, partitions: int) -> None:
-    """Until all of its logs are there, so that no step waits for that."""
+    """Creates a topic, and waits until all of its logs exist, so that no measured step has to
+    wait."""
     admin = cluster.admin()
     admin.create_topics([NewTopic(topic, min(partitions, CREATED_AT_ONCE))])[topic].result(120)
     for count in range(2 * CREATED_AT_ONCE, partitions + CREATED_AT_ONCE, CREATED_AT_ONCE):
@@ -138,7 +140,7 @@ def create(cluster: KafkaCluster, topic: str, partitions: int) -> None:
 
 
 async def run(source: KafkaCluster, target: KafkaCluster, counts: Sequence[int]) -> list[Any]:
-    """One result for each count."""
+    """Returns one result for each partition count."""
     ends = [Cluster(end.name, Settings(bootstrap=(end.bootstrap,))) for end in (source, target)]
     for end in ends:
         await end.open()

@@ -1,4 +1,4 @@
-"""What the offset map takes in a region's Redis: by route, per run and per million records."""
+"""Size of the offset map in a region's Redis, by route, per run and per million records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replicator.offsets.packed_map import pack
 
 @dataclass(frozen=True, slots=True)
 class MapSize:
-    """One route's map, all partitions together; bytes as MEMORY USAGE counts them."""
+    """Map of one route, all partitions together; bytes as counted by MEMORY USAGE."""
 
     route: str
     partitions: int
@@ -21,7 +21,7 @@ class MapSize:
     runs: int
     state_bytes: int
     packed_bytes: int
-    """Of its runs alone, as they are once all pieces are joined."""
+    """Size of the runs alone, packed after all pieces are joined."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,7 +39,7 @@ class MapSize:
 
 
 def map_size(url: str, route_key: str, topic: str) -> MapSize:
-    """Of one topic, once its pieces are joined, as the daemon does it every now and then."""
+    """Returns the size for one topic after joining its pieces, as the daemon does periodically."""
     records = runs = state_bytes = packed_bytes = partitions = 0
     with OffsetStore(url, route_key) as store, Redis.from_url(url) as redis:
         of_topic = [key for key in store.load_all() if key.topic == topic]

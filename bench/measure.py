@@ -1,7 +1,8 @@
-"""What a system costs and how fast it is: whole process trees, and the target's log ends.
+"""Cost and speed of a system: CPU and memory of whole process trees, and the target's log ends.
 
-The system under test is Spark's JVM, its Python workers and the daemon, or MirrorMaker's JVM. What
-the brokers spend on it is told apart: on one machine it bounds the rate. The bench does not count.
+The system under test is Spark's JVM, its Python workers and the daemon, or MirrorMaker's JVM. The
+brokers' CPU time is counted separately: on one machine it limits the rate. The bench itself is not
+counted.
 """
 
 from __future__ import annotations
@@ -20,26 +21,27 @@ TREE_SECONDS = 0.5
 SAY_SECONDS = 5.0
 START_SECONDS_MAX = 150.0
 SILENCE_SECONDS_MAX = 30.0
-# A JVM is slow at first; the steady window begins behind that.
+# A JVM is slow at first, so the steady window begins later.
 WARM_SHARE = 0.2
 WARM_SECONDS_MAX = 12.0
 SHARE_OFFSETS = 40_000
 
 
 class NothingArrives(Exception):
-    """The system under test carries nothing (any more); the message has the end of its log."""
+    """The system under test carries nothing, or nothing more. The message has the end of its
+    log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A steady stretch of work."""
+    """A period of steady work."""
 
     records: float
     seconds: float
     cpu_seconds: float
     peak_rss_mb: float
     brokers_cpu_seconds: float = 0.0
-    """Of both clusters; it comes on top."""
+    """CPU time of both clusters' brokers, not included in cpu_seconds."""
 
     @property
     def records_per_second(self) -> float:
@@ -55,7 +57,7 @@ class Window:
 
 
 class Tree:
-    """A process and its descendants, also those that have ended since they were last looked at."""
+    """A process and its descendants, including those that ended since the last look."""
 
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
@@ -64,7 +66,7 @@ class Tree:
         self._looked_at = 0.0
 
     def cpu_seconds(self) -> float:
-        """User and system time of all of them so far, in seconds."""
+        """Returns user and system time of all processes so far, in seconds."""
         rss = 0
         for process in self._members():
             try:
@@ -78,7 +80,7 @@ class Tree:
         return sum(self._cpu_seconds.values())
 
     def look(self) -> None:
-        """Keeps peak and members current; cheap when called often."""
+        """Updates peak and members; cheap when called often."""
         if time.monotonic() - self._looked_at >= TREE_SECONDS:
             self.cpu_seconds()
 
@@ -100,10 +102,11 @@ class _Mark:
 def throughput(
     ground: Ground, mirror: Mirror, expected: int, *, seconds_max: float, has_markers: bool
 ) -> Window:
-    """The steady window of a started mirror that has `expected` records to carry.
+    """Returns the steady window of a started mirror that has `expected` records to carry.
 
-    From when a fifth of them has arrived (or 12 s after the first) until the last, or until
-    seconds_max. With markers, log ends are corrected by the share of records in the log.
+    The window begins when a fifth of the records has arrived, or 12 s after the first. It ends with
+    the last record, or after seconds_max. With markers, log ends are corrected by the fraction of
+    records in the log.
     """
     tree = Tree(mirror.process.pid)
     brokers = [
@@ -152,7 +155,7 @@ def throughput(
 
 
 class Watch:
-    """The target's log end, and whether it still grows."""
+    """Log end of the target, with a check that it still grows."""
 
     def __init__(self, ground: Ground, mirror: Mirror) -> None:
         self._admin = ground.target.admin()
@@ -161,7 +164,8 @@ class Watch:
         self._moved_at = time.monotonic()
 
     def look(self) -> int:
-        """Raises NothingArrives when the mirror has ended, or nothing has moved for too long."""
+        """Returns the log end. Raises NothingArrives if the mirror has ended, or nothing arrives
+        for too long."""
         process = self._mirror.process
         if not process.is_running():
             raise NothingArrives(str(process.failure("has ended")))
@@ -179,7 +183,8 @@ class Watch:
 
 
 def record_share(ground: Ground, topic: str) -> float:
-    """Which share of a log's offsets are records; the others are transaction markers."""
+    """Returns the fraction of a log's offsets that are records; the others are transaction
+    markers."""
     consumer = Consumer(
         {
             **ground.target.librdkafka_options(),

@@ -1,4 +1,4 @@
-"""What the bench asks of a system under test: start, be killed, stop; and where it writes."""
+"""Interface of a system under test: start, kill, stop, and the topic that it writes."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ Aim = Literal["throughput", "latency", "kills", "failover"]
 
 
 class Ends(Protocol):
-    """Where a mirror reads and writes, and where it may keep files."""
+    """Clusters that a mirror reads and writes, and a directory for its files."""
 
     directory: Path
     source: KafkaCluster
     target: KafkaCluster
 
     def next_number(self) -> int:
-        """Names a mirror apart from all before it."""
+        """Returns a number that is unique to a mirror."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be mirrored, and what the settings should be best at."""
+    """Topic to mirror, and the aim that the settings are chosen for."""
 
     topic: str
     aim: Aim
     epoch_seconds: float = 600.0
-    """Of Sluice's epochs; its default."""
+    """Length of Sluice's epochs; its default."""
 
 
 class Mirror(Protocol):
-    """One system at work. It begins from nothing: no offsets, no target topic."""
+    """A system under test. It starts from nothing: no offsets, no target topic."""
 
     target_topic: str
 
     def start(self) -> None:
-        """Starts it, also again after kill(); does not wait."""
+        """Starts the system, also again after kill(). Does not wait."""
 
     @property
     def process(self) -> Process:
-        """The root of the process tree that is measured."""
+        """Root of the process tree that is measured."""
 
     def kill(self) -> None:
-        """kill -9 of the whole tree."""
+        """Sends kill -9 to the whole tree."""
 
     def stop(self) -> None:
-        """Ends it in peace, and removes its target topic; also after a failure."""
+        """Ends the system gracefully, and removes its target topic; also after a failure."""
 
 
 Factory = Callable[[Ground, Order], Mirror]

@@ -1,8 +1,8 @@
 """MirrorMaker 2 from Kafka's own jars, set up as bench/README.md says.
 
-tasks.max is the number of cores (more is slower); its own bookkeeping topics (heartbeats,
-checkpoints, offset syncs, topic configs) are off, so that nothing else costs anything. For failover
-it keeps the positions of groups on the target, as exact as it does by default.
+tasks.max is the number of cores; more is slower. Its bookkeeping topics (heartbeats, checkpoints,
+offset syncs, topic configs) are off, so that they cost nothing. For failover it syncs groups'
+offsets to the target, with its default precision.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG4J = """\
 
 
 class MirrorMaker:
-    """One MirrorMaker 2 JVM. A fresh cluster alias makes it begin from nothing each time."""
+    """A MirrorMaker 2 JVM. A fresh cluster alias makes it start from nothing each time."""
 
     def __init__(self, ground: Ends, order: Order, *, exactly_once: bool = False) -> None:
         alias = f"west{ground.next_number()}"
@@ -72,7 +72,7 @@ def exactly_once(ground: Ends, order: Order) -> MirrorMaker:
 def properties(
     ground: Ends, order: Order, alias: str, *, exactly_once: bool
 ) -> dict[str, str | int]:
-    """Everything in mm2.properties."""
+    """Returns everything in mm2.properties."""
     chosen: dict[str, str | int] = {
         "clusters": f"{alias}, {TARGET}",
         f"{alias}.bootstrap.servers": ground.source.bootstrap,
@@ -92,7 +92,7 @@ def properties(
         f"{TARGET}.offset.storage.replication.factor": 1,
         f"{TARGET}.config.storage.replication.factor": 1,
         f"{TARGET}.status.storage.replication.factor": 1,
-        # Its start takes half as long: no search through all classes of all jars.
+        # Halves its start time: no search through all classes of all jars.
         f"{TARGET}.plugin.discovery": "service_load",
         f"{alias}.plugin.discovery": "service_load",
         # A restarted worker gets its tasks back at once, not after five minutes.
@@ -111,10 +111,10 @@ def properties(
             f"{alias}.consumer.fetch.min.bytes": 100_000,
         }
     if order.aim == "kills":
-        # Of 60 s unless told, which a kill every 25 s would never let pass.
+        # The default is 60 s; with a kill every 25 s it would never flush.
         chosen |= {f"{TARGET}.offset.flush.interval.ms": 5000}
     if order.aim == "failover":
-        # How soon it knows of a group's position; how exactly (offset.lag.max) is left alone.
+        # How soon a group's position is synced. Its precision (offset.lag.max) keeps the default.
         chosen |= {
             "emit.checkpoints.enabled": "true",
             "emit.offset-syncs.enabled": "true",
@@ -123,7 +123,8 @@ def properties(
             "emit.checkpoints.interval.seconds": 2,
             "sync.group.offsets.interval.seconds": 2,
             "refresh.groups.interval.seconds": 2,
-            # The last records before a silence are told of only when it keeps its own positions.
+            # The last records before a pause are synced only when the connector flushes its own
+            # offsets.
             f"{TARGET}.offset.flush.interval.ms": 5000,
         }
     if exactly_once:

@@ -1,7 +1,7 @@
-"""Logs of numbered records as numbers, and how well a group that moves can do between two of them.
+"""Logs of numbered records as arrays, and the best possible move of a group between two of them.
 
-A record is known by a number of its own, whichever log it is met in: brute force over whole logs,
-with nothing of Sluice in it.
+A record has a number of its own, whichever log it is in. Results are computed by brute force over
+whole logs, without any code of Sluice.
 """
 
 from __future__ import annotations
@@ -22,37 +22,39 @@ Ints = npt.NDArray[np.int64]
 TICK_SECONDS = 0.005
 RECORD_BYTES = 100
 SILENCE_SECONDS_MAX = 30.0
-# Records of one region in one partition; a record's number is its region's times this, and its own.
+# Maximum of records of one region in one partition. A record's number is its region's index times
+# this, plus its number within the region.
 NUMBERS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedLog:
-    """One partition: the numbers of its records and their offsets, ascending by offset."""
+    """Content of one partition: the numbers of its records and their offsets, ascending by
+    offset."""
 
     numbers: Ints
     offsets: Ints
 
     def before(self, offset: int) -> Ints:
-        """The numbers of the records below an offset."""
+        """Returns the numbers of the records below an offset."""
         found: Ints = self.numbers[: np.searchsorted(self.offsets, offset)]
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a group meets that goes on in another log, in records."""
+    """Records that a group meets when it continues in another log."""
 
     unread: int
-    """Those that it had not read; all of them in the log."""
+    """Records of the log that the group had not read."""
     read_again: int
     missed: int
     read_again_least: int
-    """By the best offset that skips nothing."""
+    """Records read again from the best offset that skips nothing."""
 
 
 def moved(read: Ints, log: NumberedLog, resume: int) -> Moved:
-    """A group that has read these numbers goes on at an offset of a log."""
+    """Counts what a group that has read `read` meets when it resumes at an offset of a log."""
     is_read = np.isin(log.numbers, read)
     begin = int(np.searchsorted(log.offsets, resume))
     unread = np.flatnonzero(~is_read)
@@ -74,9 +76,10 @@ def produce(
     records_per_second: int,
     linger_ms: int = 5,
 ) -> None:
-    """Numbered records into all of these regions' clusters at the same time, at an even pace.
+    """Produces numbered records into all of these clusters at the same time, at an even pace.
 
-    `records_each`: to a partition, of each region. Raises RuntimeError where one is not taken.
+    `records_each` counts records per partition and region. Raises RuntimeError if a record is
+    refused.
     """
     refused: list[object] = []
     options = {"acks": "all", "enable.idempotence": True, "linger.ms": linger_ms, "log_level": 3}
@@ -119,7 +122,7 @@ def _put(
 def read_log(
     cluster: KafkaCluster, topic: str, partitions: int, regions: Sequence[str]
 ) -> list[NumberedLog]:
-    """Every partition up to its end at this moment; some 300 000 records a second."""
+    """Returns every partition up to its current end; reads about 300 000 records a second."""
     consumer = Consumer(
         {
             **cluster.librdkafka_options(),
@@ -157,7 +160,8 @@ def read_log(
                     left.discard(partition)
                     continue
                 assert offset is not None
-                # Of a value only the number and the region are of interest: see Numbered.
+                # The value of a Numbered also holds its load and partition, which are not needed
+                # here.
                 _, _, number, region, _ = (message.value() or b"").split(b"|", 4)
                 numbers[partition].append(base[region.decode()] + int(number))
                 offsets[partition].append(offset)

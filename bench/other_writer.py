@@ -1,4 +1,5 @@
-"""From which record on another producer writes a partition: its carrier has changed."""
+"""First record of a partition that another producer wrote: the sign that its carrier has
+changed."""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ READ_BYTES = 1 << 20
 
 
 async def other_writer(cluster: Cluster, topic: str, partition: int, begin: int) -> int:
-    """The first offset, from `begin` on, of another producer id than the first data batch has.
+    """Returns the first offset, from `begin` on, with another producer id than the first data
+    batch.
 
-    Raises LookupError where one producer has written all.
+    Raises LookupError if one producer has written everything.
 
-    Carriers have producer ids of their own. What a takeover writes is markers, and these count for
-    nothing: they bear the id of the writer that is fenced.
+    Each carrier has a producer id of its own. A takeover writes only markers. They are skipped,
+    since they have the id of the fenced producer.
     """
     first: int | None = None
     while data := await cluster.read(topic, partition, begin, READ_BYTES):

@@ -1,10 +1,10 @@
-"""How near the balancer's packings come to the best there is, with how few moves, and how fast.
+"""Quality of the balancer's packings: distance from the optimum, number of moves, and speed.
 
     .venv/bin/python -m bench.packing [--seeds 1000]
 
-Loads are planted, so that the best is known, or judged by the bounds and by each repair's own
-certificate. Beside it, on the same loads: rivals written anew from their descriptions. No server;
-one core, but for the repairs, of which as many run at a time as there are cores. Results go into
+Loads are planted, so that the optimum is known, or judged by the bounds and by each repair's own
+certificate. Rival algorithms, reimplemented from their descriptions, pack the same loads. No server
+is needed. All cases use one core except the repairs, which use all. Results go into
 bench/results/balancer.json.
 """
 
@@ -41,11 +41,11 @@ from tests.balancer.packing.rivals import count_sticky, load_based
 ROUNDS = 5
 SLACK = 0.05
 ITEMS, CARRIERS = 100_000, 1_000
-"""Of the cases about moves."""
+"""Size of the cases about moves."""
 
 
 def speed(items: int, carriers: int) -> dict[str, object]:
-    """A whole plan of lognormal loads, in a process of its own."""
+    """Times whole plans of lognormal loads in a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         seconds, mib = pool.apply(_packed, (items, carriers))
     return {
@@ -68,7 +68,8 @@ def _packed(items: int, carriers: int) -> tuple[list[float], int]:
 
 
 def planted_optimum(each: int, carriers: int, seeds: int) -> dict[str, object]:
-    """The heaviest carrier, as a part of the optimum, which is 1."""
+    """Packs planted loads; the heaviest carrier is given as a multiple of the optimum, which is
+    1."""
     began = time.perf_counter()
     nothing = np.zeros(carriers)
     found = [packed(planted(carriers, each, seed), nothing).heaviest for seed in range(seeds)]
@@ -83,7 +84,7 @@ def planted_optimum(each: int, carriers: int, seeds: int) -> dict[str, object]:
 
 
 def uniform_counts(seeds: int) -> dict[str, object]:
-    """Falkenauer's U type: proved means that the number found is the lower bound."""
+    """Counts carriers for Falkenauer's U type. Proved: the number found equals the lower bound."""
     found = [
         fewest(uniform(items, seed), 150)
         for items in (120, 250, 500, 1000)
@@ -97,7 +98,7 @@ def uniform_counts(seeds: int) -> dict[str, object]:
 
 
 def triplet_counts(seeds: int) -> dict[str, object]:
-    """Falkenauer's T type: the optimum is a third of the items."""
+    """Counts carriers for Falkenauer's T type, whose optimum is a third of the items."""
     sizes = (60, 120, 249, 501)
     over = [
         fewest(triplets(items, seed), 1000).carriers - items // 3
@@ -108,7 +109,7 @@ def triplet_counts(seeds: int) -> dict[str, object]:
 
 
 class Repaired(NamedTuple):
-    """One drift, repaired; `has_giant`: one partition has more than a carrier's mean."""
+    """Repair of one drift. `has_giant`: one partition exceeds the mean load of a carrier."""
 
     moves: int
     certificate: int
@@ -118,10 +119,11 @@ class Repaired(NamedTuple):
 
 
 def repairs(drift: float, seeds: int) -> dict[str, object]:
-    """Moves after a drift, beside the least that any plan within the limit needs.
+    """Compares the moves after a drift with the least that any plan within the limit needs.
 
-    Where one partition has more than a carrier's mean it sets the limit; the certificate then is
-    far too low. In a route such a partition is hot, and alone (balancer/decision): told apart.
+    A partition above the mean load of a carrier sets the limit itself, and the certificate is then
+    far too low. In a route such a partition is hot, and alone on its carrier (balancer/decision),
+    so these cases are reported separately.
     """
     cores = multiprocessing.cpu_count()
     with multiprocessing.get_context("spawn").Pool(cores) as pool:
@@ -163,7 +165,7 @@ def _ratios(found: Sequence[Repaired]) -> dict[str, float]:
 
 
 def jitter(rounds: int) -> dict[str, object]:
-    """Every share up or down by 5 % in each round, as compared with the first one."""
+    """Counts moves while every share changes by up to 5 % in each round, relative to the first."""
     shares = lognormal(ITEMS, 0)
     where = packed(shares, np.zeros(CARRIERS)).where
     random = np.random.default_rng(5)
@@ -176,7 +178,7 @@ def jitter(rounds: int) -> dict[str, object]:
 
 
 def against_rivals() -> dict[str, object]:
-    """The heaviest carrier, as a part of the least possible."""
+    """Returns the heaviest carrier of each algorithm, as a multiple of the lower bound."""
     shares = lognormal(ITEMS, 1)
     nobody = np.full(ITEMS, HOMELESS)
     first: dict[str, Carriers] = {

@@ -1,4 +1,4 @@
-"""Throughput: every system mirrors the same loaded topic, in turn, round after round."""
+"""Throughput: all systems mirror the same loaded topic in turn, round after round."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def measured(
     *,
     seconds_max: float = SECONDS_MAX,
 ) -> Window:
-    """One system's steady window over a loaded topic; raises NothingArrives."""
+    """Returns the steady window of one system over a loaded topic. Raises NothingArrives."""
     mirror = factory(ground, Order(load.topic, "throughput"))
     try:
         mirror.start()

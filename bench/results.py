@@ -1,6 +1,6 @@
-"""What a run found, as bench/results/replicate.json keeps it: one object per case and system.
+"""Results file bench/results/replicate.json: one object per case and system.
 
-A case is always measured for all systems in one run; running one case again replaces it whole.
+A case is always measured for all systems in one run; running a case again replaces it as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ KILLS_ONLY = ("duplicates_uncommitted", "duplicates_committed", "lost")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One case and system; None = not measured. Rates in records, memory in MB (10^6)."""
+    """Figures of one case and system; None = not measured. Rates in records, memory in MB
+    (10^6)."""
 
     case: str
     system: str
@@ -42,7 +43,7 @@ class Result:
 
 
 def median(rounds: Sequence[Result]) -> Result:
-    """The median of each figure over the rounds of one case and system."""
+    """Returns the median of each figure over the rounds of one case and system."""
     first = rounds[0]
     figures = [asdict(each) for each in rounds]
 
@@ -78,7 +79,7 @@ def keep(
     machine: Mapping[str, Any],
     run: Mapping[str, Any],
 ) -> None:
-    """Writes the case's results in place of its former ones; `run` is how it was measured."""
+    """Replaces the stored results of the case; `run` describes how it was measured."""
     old = json.loads(file.read_text()) if file.exists() else {"results": [], "runs": {}}
     others = [each for each in old["results"] if each["case"] != case]
     found = {
@@ -91,7 +92,7 @@ def keep(
 
 
 def _rounded(value: Any) -> Any:
-    """Four digits are more than any of this is good for."""
+    """Rounds to four significant digits, which is more than the precision of the figures."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):

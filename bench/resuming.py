@@ -1,11 +1,11 @@
-"""What replicator.resume costs a consumer, beside confluent_kafka's own.
+"""Cost of replicator.resume for a consumer, compared with confluent_kafka's own.
 
 python -m bench.resuming [--records 400000] [--run 10] [--rounds 5]
 
-One broker, one partition, records of 200 bytes that two regions' routes landed in turn. Every
-round has every reader once, over the same log. The table shows, as medians, records of the log per
-second, the process's CPU time per record with librdkafka's own threads, and its ratio to that of
-Consumer.poll() in the same round. On a busy machine only CPU time says anything.
+There is one broker with one partition. Its records of 200 bytes belong to two regions' routes in
+turn. In every round every reader reads the same log once. The table shows medians: records of the
+log per second, CPU time of the process per record including librdkafka's threads, and its ratio to
+that of Consumer.poll() in the same round. On a busy machine only CPU time is meaningful.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def appliance(cluster: KafkaCluster, redis: RedisServer) -> Appliance:
 
 
 def fill(cluster: KafkaCluster, redis: RedisServer, records: int, run: int) -> None:
-    """A log in which the regions take turns, and all of its runs."""
+    """Creates a log in which the regions take turns, and stores all of its runs."""
     admin = cluster.admin()
     admin.create_topics([NewTopic(TOPIC, 1)])[TOPIC].result(30)
     producer = Producer({**cluster.librdkafka_options(), "linger.ms": 50, "batch.size": 1 << 18})
@@ -79,7 +79,7 @@ def commit(cluster: KafkaCluster, group: str, vector: dict[str, int]) -> None:
     metadata = encode(vector) if vector else ""
 
     def is_committed() -> bool:
-        # The cluster's first group waits for the topic of commits.
+        # The first group of a cluster has to wait for the topic __consumer_offsets.
         with suppress(KafkaException):
             consumer.commit(offsets=[TopicPartition(TOPIC, 0, 0, metadata)], asynchronous=False)
             return True
@@ -90,18 +90,18 @@ def commit(cluster: KafkaCluster, group: str, vector: dict[str, int]) -> None:
 
 
 class Pace(NamedTuple):
-    """Seconds for each record of the log."""
+    """Seconds per record of the log."""
 
     wall_seconds: float
     cpu_seconds: float
 
 
 def measured(read: Callable[[], int], records: int, *, skipped: int = 0) -> Pace:
-    """From the first record read on.
+    """Measures from the first record read on.
 
     Args:
-        records: in the log.
-        skipped: how many of them are not handed out.
+        records: number of records in the log.
+        skipped: number of records that the reader does not deliver.
     """
     done = 0
     while not done:

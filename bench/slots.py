@@ -1,10 +1,10 @@
-"""A Spark worker that is given twice the task slots carries twice the records.
+"""Task slots: a Spark worker with twice as many slots carries twice the records.
 
 python -m bench.slots
 
-A standalone Spark with two workers, of two task slots and of one, adds executors for the three
-carriers of a balanced route by itself (dynamic allocation). What each worker carried is read off
-the target's logs; the load is one that both can carry.
+A standalone Spark has two workers, with two task slots and with one. Dynamic allocation adds
+executors for the three carriers of a balanced route. The traffic of each worker is read off the
+target's logs, under a load that both workers can carry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ONE_ROUTE = f'routes = ["west>{CANDIDATE}"]\n'
 
 
 def ratios(lab: Lab, spark: SparkCluster, seconds: float, rounds: int) -> list[float]:
-    """Of each round, records of the worker with two slots / records of the other."""
+    """Returns, for each round, records of the worker with two slots / records of the other."""
     site = Site(lab)
     with Daemons(lab) as daemons, ExitStack() as loads:
         settings = (*spark.authentication, *spark.dynamic_allocation)

@@ -1,4 +1,4 @@
-"""Sluice as it is used: `sluice replicate` with a configuration file, Spark and all."""
+"""Sluice as in production: `sluice replicate` with a configuration file and Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deploy.lab.process import Process
 
 TARGET = "east"
 
-# The clusters that no route uses need an address all the same; nobody ever asks them.
+# Clusters that no route uses need an address too; nothing ever connects to them.
 CONFIGURATION = """\
 routes = ["{west}>{east}"]
 
@@ -45,10 +45,10 @@ OWN_PROGRAM = Path(sys.executable).with_name("sluice")
 
 
 class Sluice:
-    """A `sluice replicate` process. A new region name makes a new route, which begins from nothing.
+    """A `sluice replicate` process. A new region name makes a new route, which starts from nothing.
 
     Args:
-        program: the `sluice` to run; that of another checkout measures another version.
+        program: the `sluice` to run; the program of another checkout measures another version.
     """
 
     def __init__(self, ground: Ground, order: Order, program: Path = OWN_PROGRAM) -> None:
@@ -79,7 +79,8 @@ class Sluice:
                 *("replicate", "--config", str(file), "--region", TARGET),
             ],
             self._directory / "output.log",
-            # Spark's workers would import from the current directory before their own checkout.
+            # Spark's workers would otherwise import from the current directory before their own
+            # checkout.
             environment={"PYTHONSAFEPATH": "1"},
         )
 
@@ -89,11 +90,11 @@ class Sluice:
         return self._process
 
     def epochs_over(self) -> int:
-        """How many epochs have ended since it was first started, by its log."""
+        """Returns the number of epochs that ended since the first start, from the log."""
         return self.process.log.read_text(errors="replace").count("event=epoch-over")
 
     def kill(self) -> None:
-        # The daemon first: it must not see its JVM die and say so to anyone.
+        # The daemon first, so that it does not see its JVM die and report it.
         tree = [self.process.pid]
         if self.process.is_running():
             tree += [p.pid for p in psutil.Process(self.process.pid).children(recursive=True)]

@@ -1,11 +1,11 @@
-"""How long partitions stand still when what places or carries them is killed.
+"""Standstill: the time without records after a change of topics or streams, or after a kill.
 
 python -m bench.standstill
 
-The load of bench.balancing runs from west to east, and a reader of the target takes the time of
-every record. Then, in turns, a topic comes; a topic gets a stream, and with it a carrier, of its
-own; and the balancer, a worker process of Spark's, and the driver with all that it started are
-killed. The balancer and the driver are started again at once, as systemd would.
+The load of bench.balancing runs from west to east, and a reader of the target records the time of
+every record. In turn, a topic is created; a topic gets a stream of its own, and with it a carrier;
+and the balancer, a Spark worker process, and the driver with all its children are killed. Balancer
+and driver are restarted at once, as systemd would do.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ WORKER = re.compile(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
 
 
 def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:
-    """By what was done, of each time the longest time without a record of any partition."""
+    """Maps each action to the longest time without a record of any partition, for each
+    repetition."""
     found: dict[str, list[float]] = defaultdict(list)
     with Daemons(lab) as daemons, ExitStack() as loads:
         daemons.start(CANDIDATE, "replicate", "balance")
@@ -82,7 +83,7 @@ def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:
 
 
 def _new_topic(lab: Lab, number: int) -> None:
-    """That is mirrored, as its name says; and stays empty."""
+    """Creates an empty topic that is mirrored because of its name."""
     lab.regions["west"].regional.create_topics(NewTopic(f"skewed-new-{number}", 2))
 
 
@@ -108,7 +109,7 @@ def _again(daemons: Daemons, command: Command) -> None:
 
 
 def _kill_worker(daemons: Daemons) -> None:
-    """One that carries."""
+    """Kills a worker process that carries."""
     log = daemons.log(CANDIDATE, "replicate").read_text()
     alive = [pid for pid in map(int, WORKER.findall(log)) if psutil.pid_exists(pid)]
     psutil.Process(alive[-1]).kill()

@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What Sluice aims at in a case, as ratios to MirrorMaker 2."""
+    """Aim of Sluice in one case, as ratios to MirrorMaker 2."""
 
     rate_times: float
     cpu_part: float
@@ -110,7 +110,7 @@ def _kills(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
 
 
 def _verdicts(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
-    """Aim by aim: met, or missed and by how much."""
+    """Yields for each aim whether it was met, or by how much it was missed."""
     for case, aim in AIMS.items():
         ours, peer = rows.get((case, OURS), {}), rows.get((case, PEER), {})
         rate = _ratio(ours, peer, "records_per_second")

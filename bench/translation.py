@@ -1,4 +1,4 @@
-"""Where MirrorMaker 2 lets groups go on in the target cluster: the offsets that it syncs."""
+"""Offsets that MirrorMaker 2 syncs for groups into the target cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deploy.lab.wait import until
 
 START_SECONDS_MAX = 90.0
 ARRIVE_SECONDS_MAX = 60.0
-# Three of its rounds (groups, checkpoints, syncs: 2 s each) and one flush (5 s) without a change.
+# Three rounds of MirrorMaker (groups, checkpoints, syncs: 2 s each) and one flush (5 s).
 SETTLED_SECONDS = 12.0
 SETTLE_SECONDS_MAX = 60.0
 
@@ -39,7 +39,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """Both logs, and each group's offsets in them, by partition."""
+    """Logs of source and target, and each group's offsets in them, by partition."""
 
     source: Sequence[NumberedLog]
     target: Sequence[NumberedLog]
@@ -57,8 +57,13 @@ def translated(
     records_each: int,
     records_per_second: int,
 ) -> Translated:
-    """Mirrors a topic that is being written, and moves groups that lag so many records behind its
-    end in every partition. Raises NotStarted."""
+    """Mirrors a topic during its production, and syncs groups with the given lags.
+
+    Args:
+        lags: by group, the number of records between its offset and the end, in every partition.
+
+    Raises NotStarted.
+    """
     mirror = MirrorMaker(ends, Order(topic, "failover"))
     admin = ends.target.admin()
     mirror.start()
@@ -101,7 +106,7 @@ def translated(
 
 
 def commit(cluster: KafkaCluster, group: str, topic: str, offsets: Sequence[int]) -> None:
-    """As a group that has stopped leaves it: by partition, the next offset to read."""
+    """Commits the next offset to read of each partition, as a group that has stopped leaves it."""
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
     places = [TopicPartition(topic, *place) for place in enumerate(offsets)]
     consumer.commit(offsets=places, asynchronous=False)
@@ -109,7 +114,7 @@ def commit(cluster: KafkaCluster, group: str, topic: str, offsets: Sequence[int]
 
 
 def committed_by(cluster: KafkaCluster, group: str, topic: str, partitions: int) -> list[int]:
-    """By partition; below 0 where nothing is committed."""
+    """Returns the committed offset of each partition, below 0 if there is none."""
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
     asked = [TopicPartition(topic, partition) for partition in range(partitions)]
     try:
@@ -121,7 +126,7 @@ def committed_by(cluster: KafkaCluster, group: str, topic: str, partitions: int)
 def _settled(
     cluster: KafkaCluster, topic: str, groups: Mapping[str, int], partitions: int
 ) -> dict[str, list[int]]:
-    """The synced offsets, once they are there and do not get better any more."""
+    """Returns the synced offsets, once they exist and have stopped improving."""
     found: dict[str, list[int]] = {}
     looks = 0
 

@@ -1,4 +1,4 @@
-"""A region is killed under load, and groups go on in the other: records read again and missed."""
+"""Unplanned failover: a region is killed under load. Counts records read again and missed."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ SOURCE, TARGET = REGIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplanned:
-    """What one application made of it, in records, all partitions together."""
+    """Result of one application in records, all partitions together."""
 
     means: str
     handled_before: int
     read_again: int
     read_again_least: int
-    """By the best offset that skips nothing, for what it had really handled."""
+    """Lower bound: the best offset that skips nothing, given the records really handled."""
     read_again_least_of_copies: int
-    """By the best offset that skips nothing, for the commits that the plan was made from."""
+    """Lower bound: the best offset that skips nothing, given the commits known to the plan."""
     read_again_said: str
-    """By the plan; of what it knew of."""
+    """The plan's own figure, from the commits that it knew."""
     missed: int
     after_last_copied_commit: int
-    """What it had handled beyond the commit that the plan was made from: the copies' age, and
-    what it had not committed itself."""
+    """Records handled beyond the commit that the plan was made from, because of the copies' age and
+    of commits not yet made by the application."""
     after_last_copied_commit_seconds: float
     copies_age_seconds: float
-    """When the region was killed."""
+    """Age of the copies when the region was killed."""
 
 
 def unplanned(
@@ -53,9 +53,10 @@ def unplanned(
     seconds: float,
     records_per_second: int,
 ) -> list[Unplanned]:
-    """Two applications, a plain one and one that stores the vector with its effects.
+    """Moves two applications: a plain one, and one that stores the vector with its effects.
 
-    The daemons run; the source region does not come back. Raises RuntimeError, NotStarted, Refused.
+    The daemons have to run. The source region does not come back. Raises RuntimeError, NotStarted
+    or Refused.
     """
     directory = lab.directory / "applications"
     with ExitStack() as stack:
@@ -107,7 +108,7 @@ def unplanned(
             application.start(lab.regions[TARGET])
         log = _whole_log(lab, topic, partitions, loads[1].stop())
         for application in applications.values():
-            # What is not there by then is missed.
+            # Records that are not handled by then count as missed.
             until(lambda app=application: _unmet(log, app) == 0, PATIENCE_SECONDS, 0.5)  # type: ignore[misc]
             application.stop()
         return [
@@ -119,9 +120,9 @@ def unplanned(
 def _whole_log(
     lab: Lab, topic: str, partitions: int, acknowledged: list[Numbered]
 ) -> list[NumberedLog]:
-    """The target's, once it has all that its own region's producer wrote.
+    """Returns the target's log, once it has all records of its own region's producer.
 
-    What it has not of the lost region by now cannot come.
+    Records of the lost region that are still missing then can no longer arrive.
     """
     owed = _by_partition(acknowledged, partitions)
     log: list[NumberedLog] = []

@@ -1,1 +1,1 @@
-"""How Sluice is put up: the lab on one machine, the reference configuration, the set-up."""
+"""Deployment of Sluice: the lab on one machine, the reference configuration, the setup."""

@@ -1,4 +1,4 @@
-"""For all tests: examples are bounded by number, not by the clock of a busy machine."""
+"""Settings for all tests: examples are limited by number, not by the clock of a busy machine."""
 
 from hypothesis import HealthCheck, settings
 

@@ -1,4 +1,5 @@
-"""The file map in docs/ARCHITECTURE.md is complete, and tests stand where their modules do."""
+"""The file map in docs/ARCHITECTURE.md is complete, and unit tests have the paths of their
+modules."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("balancer", "replicator", "tui")
 PROSE_COLUMN = 41
-"""In a line that begins a package, what stands from there on is for people."""
+"""Column from which a line that begins a package holds a description."""
 
 ONLY_LIVE = """
     replicator/audit/: target_audit
@@ -30,12 +31,12 @@ ONLY_LIVE = """
     replicator/survey/: source_facts target_logs
     tui/: balance_desk by_hand probe
 """
-"""Modules without a test file of their own name: edges, loops and wire formats, which tests/live
-drives together. Whoever writes such a file takes its module off."""
+"""Modules without a test file of their own name: edges, loops and wire formats that tests/live
+covers. Remove a module from the list when it gets such a file."""
 
 
 def modules() -> set[str]:
-    """All modules of the packages, as paths from the checkout without their ends."""
+    """Returns all modules of the packages, as paths from the checkout without suffix."""
     return {
         path.relative_to(CHECKOUT).with_suffix("").as_posix()
         for package in PACKAGES
@@ -45,7 +46,7 @@ def modules() -> set[str]:
 
 
 def file_map() -> list[str]:
-    """The names in the map, as paths from the checkout; a folder's stands for all in it."""
+    """Returns the names in the map as paths from the checkout; a folder stands for all in it."""
     text = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
     found = re.search(r"^## File map\n+```\n(.*?)^```", text, re.M | re.S)
     assert found, "docs/ARCHITECTURE.md has no file map"
@@ -83,7 +84,7 @@ def test_every_unit_test_stands_where_its_module_does():
         place.as_posix()
         for place in places
         if not (CHECKOUT / place).with_suffix(".py").exists()
-        # tests/deploy/test_appliance_toml.py is about deploy/appliance.toml.
+        # tests/deploy/test_appliance_toml.py tests deploy/appliance.toml.
         and not (CHECKOUT / place.parent / place.name.replace("_", ".")).exists()
     }
     assert not homeless
@@ -96,6 +97,7 @@ def test_every_module_has_a_test_file_of_its_own_or_is_named_as_driven_by_live_t
 
 
 def has_own_test(module: str) -> bool:
-    """At its place, or under its name among the live ones."""
+    """Returns True if the module has a test file at its own path, or one of its name in
+    tests/live."""
     folder, _, name = module.rpartition("/")
     return any((place / f"test_{name}.py").exists() for place in (TESTS / folder, TESTS / "live"))

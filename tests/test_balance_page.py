@@ -1,4 +1,4 @@
-"""docs/balance.md knows every trigger, alert and metric, and no command that cannot be typed."""
+"""docs/balance.md lists every trigger, alert and metric, and only commands that exist."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""docs/failover.md knows every check and every exit code that a plan can end with."""
+"""docs/failover.md lists every check and every exit code that a plan can end with."""
 
 import re
 import shlex
@@ -15,7 +15,8 @@ PAGE = (CHECKOUT / "docs" / "failover.md").read_text()
 
 
 def names_in(*path: str) -> set[str]:
-    """Every Check(...) of a module is made with its name as the first argument, or by `_about`."""
+    """Returns the names of all checks in a module: first arguments of Check(...) and _about(...),
+    and assigned `name`s."""
     text = CHECKOUT.joinpath(*path).read_text()
     named = re.findall(r'(?:Check|_about)\(\s*"([a-z ]+)"', text)
     return {*named, *re.findall(r'^ +name = "([a-z ]+)"', text, re.M)}

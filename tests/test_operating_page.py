@@ -1,4 +1,4 @@
-"""docs/operating.md names every metric and every event of warning or above, and no others."""
+"""docs/operating.md lists every metric and every event of warning or above, and no others."""
 
 import ast
 import re
@@ -17,14 +17,15 @@ EVENT = re.compile(r"event=([a-z][a-z-]*[a-z])")
 
 
 def said_in(call: ast.Call) -> set[str]:
-    """The events in a call's own texts, not in those of calls within it."""
+    """Returns the events in a call's own texts, without those of nested calls."""
     parts = [part for each in call.args for part in getattr(each, "values", [each])]
     texts = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
     return {event for text in texts for event in EVENT.findall(text)}
 
 
 def is_loud(call: ast.Call) -> bool:
-    """Whether it may log at warning or above; a helper does when it is given such a level."""
+    """Returns True if the call may log at warning or above; a helper counts if it is given a
+    level."""
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if name in QUIET | LOUD:
         return name in LOUD
@@ -33,7 +34,7 @@ def is_loud(call: ast.Call) -> bool:
 
 
 def events(source: str) -> Iterator[tuple[str, bool]]:
-    """Each event that is logged, and whether it is loud."""
+    """Yields each logged event, with True if it is logged at warning or above."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             yield from ((event, is_loud(node)) for event in said_in(node))

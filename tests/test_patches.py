@@ -1,4 +1,4 @@
-"""What tests replace exists: a name that moved is found here at once, not in a live test."""
+"""Names that tests patch exist: a moved name fails here at once, and not only in a live test."""
 
 import ast
 from pathlib import Path
@@ -10,7 +10,7 @@ TESTS = Path(__file__).parent
 
 
 def patched(path: Path) -> list[str]:
-    """The dotted names that a test file hands to monkeypatch.setattr."""
+    """Returns the dotted names that a test file passes to monkeypatch.setattr."""
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     return [
         call.args[0].value

@@ -1,4 +1,4 @@
-"""Claims about `--reruns`: what gets a second try, and what does not."""
+"""`--reruns`: kinds of failures that get a second try."""
 
 from __future__ import annotations
 

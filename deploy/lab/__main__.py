@@ -1,4 +1,4 @@
-"""`python -m deploy.lab`: the lab by hand."""
+"""`python -m deploy.lab`: commands to start, list and end the lab."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""An application: a member of a consumer group whose effects are rows of a database.
+"""Test application: a member of a consumer group whose effects are rows of a database.
 
-A process reads topics of a region's aggregate and writes down every record that it handled, in the
-order of handling; each batch is a transaction of SQLite, and offsets are committed behind it. Its
-next process may run in another region, with the same database.
+A process reads topics of a region's aggregate and stores every record that it handles, in the order
+of handling. Each batch is one SQLite transaction; offsets are committed after it. The next process
+of the application may run in another region with the same database.
 """
 
 import json
@@ -27,8 +27,8 @@ from deploy.lab.wait import until
 from replicator.resume import ResumingConsumer
 
 Means = Literal["plain", "helper", "stored"]
-"""How it goes on in another region: with a plain consumer, with Sluice's helper, or with the helper
-and a vector that is stored with the effects."""
+"""How the application continues in another region: with a plain consumer, with Sluice's helper, or
+with the helper and a vector that is stored with the effects."""
 
 BATCH_RECORDS = 500
 POLL_SECONDS = 0.1
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a process is told."""
+    """Arguments of an application process."""
 
     group: str
     region: str
@@ -58,12 +58,12 @@ class Order:
     database: str
     means: Means = "plain"
     configuration: str = ""
-    """Of Sluice; for its helper."""
+    """Path of the configuration of Sluice, for its helper."""
     commit_seconds: float = 0.5
 
 
 class Effect(NamedTuple):
-    """What one record left in the database: where it was read, and when (seconds since 1970)."""
+    """Effect of one record in the database: where it was read, and when (Unix time in seconds)."""
 
     region: str
     offset: int
@@ -72,10 +72,10 @@ class Effect(NamedTuple):
 
 
 class Application:
-    """The processes of one application, one at a time. Use as a context manager.
+    """Processes of one application, one at a time. Use as a context manager.
 
     Args:
-        name: of the application; two with one group need it. The group's, unless given.
+        name: of the application; needed if two applications share a group. Default: the group.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Application:
         self.kill()
 
     def start(self, region: LabRegion) -> None:
-        """Goes on in this region; does not wait."""
+        """Starts a process that continues in this region; does not wait."""
         self.kill()
         order = Order(
             group=self.group,
@@ -132,16 +132,16 @@ class Application:
         )
 
     def kill(self) -> None:
-        """kill -9: what it handled since its last commit will be read again."""
+        """Sends kill -9. Records handled since the last commit will be read again."""
         if self._process is not None:
             self._process.kill()
             self._process = None
 
     def stop(self) -> None:
-        """It ends, with all that it handled committed; raises NotStarted."""
+        """Ends the process after it commits all that it handled. Raises NotStarted."""
         assert self._process is not None, "start() it first"
         process, self._process = self._process, None
-        # Before it reads it knows of no other way to end than at once.
+        # Before its first read the process has no handler, and SIGTERM ends it at once.
         until(lambda: self._has_begun() or not process.is_running(), END_SECONDS_MAX)
         process.terminate()
         if process.wait(END_SECONDS_MAX):
@@ -151,12 +151,12 @@ class Application:
         return self._log.read_text(errors="replace").count(READING) >= self._starts
 
     def look_alive(self) -> None:
-        """Raises NotStarted when it has ended by itself."""
+        """Raises NotStarted if the process has ended by itself."""
         if self._process is not None and not self._process.is_running():
             raise self._process.failure("has ended")
 
     def effects(self, region: str | None = None) -> list[Effect]:
-        """In the order of handling; only in one region, unless None."""
+        """Returns the effects in the order of handling, of one region or (None) of all."""
         with closing(sqlite3.connect(self.database)) as database:
             rows = database.execute(
                 "SELECT region, offset, at, producer, partition, number, origin FROM handled"
@@ -166,7 +166,7 @@ class Application:
             return [Effect(where, offset, at, Numbered(*row)) for where, offset, at, *row in rows]
 
     def handled(self, region: str | None = None) -> list[Numbered]:
-        """In the order of handling; only in one region, unless None."""
+        """Returns the records in the order of handling, of one region or (None) of all."""
         return [effect.record for effect in self.effects(region)]
 
     def handled_count(self) -> int:
@@ -176,21 +176,21 @@ class Application:
 
 
 class Member(Protocol):
-    """How it reads and commits."""
+    """Consumer of the application: how it reads and commits."""
 
     def consume(self) -> list[Message]: ...
 
     def store(self) -> None:
-        """What belongs to the effects, within their transaction."""
+        """Stores what belongs to the effects, within their transaction."""
 
     def commit(self) -> None:
-        """Everything that was consumed. Raises KafkaException."""
+        """Commits everything that was consumed. Raises KafkaException."""
 
     def close(self) -> None: ...
 
 
 class Plain:
-    """What any application does: its database first, then the offsets."""
+    """Consumer of any ordinary application: its database first, then the offsets."""
 
     def __init__(self, order: Order) -> None:
         self._consumer = Consumer(_options(order))
@@ -212,7 +212,7 @@ class Plain:
 
 
 class Helped:
-    """With Sluice's helper: what was read in another region is skipped."""
+    """Consumer with Sluice's helper, which skips records that were read in another region."""
 
     def __init__(self, order: Order) -> None:
         self._consumer = self._made(order)
@@ -235,7 +235,7 @@ class Helped:
 
 
 class Stored(Helped):
-    """With the helper, and the vector among the effects: it knows itself what it has handled."""
+    """Consumer with the helper, and with the vector stored among the effects."""
 
     def __init__(self, order: Order, database: sqlite3.Connection) -> None:
         self._database = database
@@ -292,8 +292,8 @@ def _options(order: Order) -> dict[str, str | int | bool]:
 
 
 def handle(order: Order, database: sqlite3.Connection, member: Member) -> None:
-    """One batch: its effects, in one transaction."""
-    # An error is a broker that is away, or a topic that is not there yet: the client goes on.
+    """Handles one batch, with its effects in one transaction."""
+    # Errors mean a broker that is away or a topic that does not exist yet; the client retries.
     messages = [message for message in member.consume() if message.error() is None]
     if not messages:
         return
@@ -322,7 +322,7 @@ def main(order: Order) -> int:
         while not over.is_set():
             handle(order, database, member)
             if time.monotonic() - committed_at >= order.commit_seconds:
-                # A cluster that is away for a moment takes the next one.
+                # If the cluster is away for a moment, the next commit covers this one.
                 with suppress(KafkaException):
                     member.commit()
                 committed_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Makes brokers start in half the time: keeps the class data of one that ran for all others."""
+"""Class data archive of a broker that ran once; it halves the start of all others."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,8 @@ from deploy.lab.kafka import ARCHIVE, KafkaCluster
 
 
 def make_archive() -> None:
-    """Runs a broker and lets it do a little of everything; Java writes the archive at its end."""
+    """Runs a broker with a little of every feature. Java writes the archive when the broker
+    ends."""
     ARCHIVE.unlink(missing_ok=True)
     being_made = ARCHIVE.with_suffix(".part")
     options = [f"-XX:ArchiveClassesAtExit={being_made}"]
@@ -23,7 +24,7 @@ def make_archive() -> None:
 
 
 def _use(cluster: KafkaCluster) -> None:
-    """A transaction and a consumer group, so that their classes are in the archive too."""
+    """Uses a transaction and a consumer group, so that the archive has their classes too."""
     admin = cluster.admin()
     admin.create_topics([NewTopic("archive", num_partitions=1)])["archive"].result(30)
     options = {"transactional.id": "archive", "log_level": 3}

@@ -1,4 +1,4 @@
-"""When each record of a SkewedLoad arrived where it was mirrored to, as a reader there sees it."""
+"""Arrival times of the records of a SkewedLoad, as seen by a reader of the target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[str, int]
 
 
 class Arrival(NamedTuple):
-    """One record; unix seconds."""
+    """Arrival of one record. Times are Unix times in seconds."""
 
     arrived: float
     sent: float
@@ -27,7 +27,7 @@ class Arrival(NamedTuple):
 
 
 class Arrivals:
-    """Reads in a thread while the `with` block runs, from the ends that the logs have then.
+    """Reads in a thread while the `with` block runs, from the log ends at its start.
 
     Args:
         places: topics and partitions.
@@ -58,15 +58,18 @@ class Arrivals:
         self._consumer.close()
 
     def is_current(self, since: float = 0.0) -> bool:
-        """Whether of every partition a record was read that was sent within the last second, and
-        not before that time."""
+        """Returns True if every partition has a record that was sent in the last second and after
+        `since`."""
         newest = {each.place: each.sent for each in list(self.seen)}
         after = max(time.time() - 1.0, since)
         return all(newest.get(place, 0.0) > after for place in self._places)
 
     def silences(self, begin: float, end: float) -> dict[Place, tuple[float, float]]:
-        """By partition, the longest time between two records that were sent then: how long, and
-        when it ended."""
+        """Maps each partition to its longest gap between arrivals: its length and its end, in
+        seconds.
+
+        Only records sent between `begin` and `end` count.
+        """
         arrived: dict[Place, list[float]] = defaultdict(list)
         for each in list(self.seen):
             if begin < each.sent < end:
@@ -79,15 +82,18 @@ class Arrivals:
         return found
 
     def first(self, place: Place, *, sent: float = 0.0, offset: int = 0) -> Arrival:
-        """The first record of a partition that was sent at a time or later and stands at an offset
-        or behind it. Raises ValueError where none has come."""
+        """Returns the first record of a partition sent at `sent` or later, at `offset` or behind
+        it.
+
+        Raises ValueError if no such record has arrived.
+        """
         for each in self.seen:
             if each.place == place and each.sent >= sent and each.offset >= offset:
                 return each
         raise ValueError(f"{place}: nothing sent since {sent} came from offset {offset} on")
 
     def latencies(self, begin: float, end: float) -> list[float]:
-        """Seconds that each record took that was sent then."""
+        """Returns the latency in seconds of each record sent between `begin` and `end`."""
         return [each.arrived - each.sent for each in list(self.seen) if begin < each.sent < end]
 
     def _end(self, topic: str, partition: int) -> TopicPartition:

@@ -1,4 +1,4 @@
-"""What an application made of what was acknowledged to its producers: a verdict from numbers."""
+"""Verdict on an application: records acknowledged to producers, compared with records handled."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,15 @@ EXAMPLES_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Records. Missed: acknowledged, and never handled. Twice: handled beyond the first time.
+    """Counts of records.
 
-    Reordered: handled for the first time behind a later one of the same producer, partition and
-    regional cluster. Unacknowledged: handled although nobody was told that they were taken; they
-    may be in a second region's log as well.
+    Args:
+        missed: acknowledged, and never handled.
+        twice: number of times that records were handled beyond their first time.
+        reordered: handled for the first time after a later record of the same producer, partition
+            and regional cluster.
+        unacknowledged: handled, but not acknowledged to a producer. Such a record may be in a
+            second region's log as well.
     """
 
     acknowledged: int
@@ -32,23 +36,23 @@ class Audit:
         return not (self.missed or self.twice or self.reordered)
 
     def assert_exactly_once(self) -> None:
-        """Raises RecordsDiffer where is_exactly_once is false."""
+        """Raises RecordsDiffer if is_exactly_once is false."""
         if not self.is_exactly_once:
             raise RecordsDiffer(str(self))
 
     def assert_complete(self) -> None:
-        """Raises RecordsDiffer where is_complete is false."""
+        """Raises RecordsDiffer if is_complete is false."""
         if not self.is_complete:
             raise RecordsDiffer(str(self))
 
     @property
     def is_complete(self) -> bool:
-        """Nothing missed and nothing out of order; some may have been handled twice."""
+        """True if nothing is missed or reordered; some records may have been handled twice."""
         return not (self.missed or self.reordered)
 
 
 def audited(acknowledged: Iterable[Numbered], handled: Sequence[Numbered]) -> Audit:
-    """`handled`: in the order of handling."""
+    """Returns the verdict. `handled` has the order of handling."""
     owed = set(acknowledged)
     times = Counter(handled)
     missed = sorted(owed - times.keys())
@@ -70,8 +74,12 @@ def audited(acknowledged: Iterable[Numbered], handled: Sequence[Numbered]) -> Au
 
 
 def behind_the_move(handled: Sequence[Numbered]) -> int:
-    """How many were handled for the first time behind a later one of the same producer and
-    partition, whichever regional clusters the two were sent to: what a lost cluster kept back."""
+    """Counts the records handled for the first time after a later one of their producer and
+    partition.
+
+    Unlike `Audit.reordered` it ignores the regional clusters that the two were sent to, so it
+    counts records that a lost cluster held back.
+    """
     greatest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     late: set[Numbered] = set()
     for record in dict.fromkeys(handled):
@@ -85,7 +93,7 @@ def behind_the_move(handled: Sequence[Numbered]) -> int:
 def _reordered(handled: Sequence[Numbered]) -> list[Numbered]:
     greatest: dict[tuple[str, int, str], int] = defaultdict(lambda: -1)
     late: list[Numbered] = []
-    # Again and again is no disorder: only when a record came first counts.
+    # Repetitions are no disorder: only the first time that a record was handled counts.
     for record in dict.fromkeys(handled):
         stream = record.producer, record.partition, record.region
         if record.number < greatest[stream]:

@@ -1,4 +1,4 @@
-"""What the nodes of a lab cluster are told: pure functions from names and ports to properties."""
+"""Properties of the nodes of a lab cluster: pure functions of names and ports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from deploy.lab.credentials import KAFKA_PROTOCOLS, Credentials
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One JVM of a cluster. Ports are 0 for the listeners it does not have."""
+    """A JVM of a cluster. The port of a listener that it does not have is 0."""
 
     number: int
     is_broker: bool
@@ -25,7 +25,7 @@ def node_properties(
     data_directory: str,
     overrides: Mapping[str, str],
 ) -> dict[str, str]:
-    """Everything in the node's server.properties; overrides win."""
+    """Returns everything in the node's server.properties; overrides win."""
     listeners = _listeners(node)
     voters = (f"{n.number}@127.0.0.1:{n.controller_port}" for n in nodes if n.is_controller)
     properties = {
@@ -59,7 +59,7 @@ def _listeners(node: Node) -> dict[str, int]:
 
 
 def _small_machine() -> dict[str, str]:
-    """Nothing here changes what a broker promises; it starts sooner and needs less memory."""
+    """Settings for a quick start and little memory; none of them changes a broker's guarantees."""
     return {
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
@@ -68,17 +68,18 @@ def _small_machine() -> dict[str, str]:
         "share.coordinator.state.topic.num.partitions": "1",
         "num.network.threads": "2",
         "num.io.threads": "4",
-        # 128 MiB unless told, a quarter of the lab's heap; 16 MiB holds 600 000 keys a pass.
+        # The default of 128 MiB is a quarter of the lab's heap; 16 MiB hold 600 000 keys per pass.
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
-        # How soon a broker that starts is let in, and how long a killed one is held to be alive:
-        # before that it may not come back (9 s unless told).
+        # The interval decides how soon a starting broker is unfenced. Until the timeout a killed
+        # broker counts as alive, and cannot register again (default 9 s).
         "broker.heartbeat.interval.ms": "500",
         "broker.session.timeout.ms": "4000",
     }
 
 
 def _replication(brokers: int) -> dict[str, str]:
-    """Copies of each partition: three where there are three brokers, with two in sync to write."""
+    """Replication settings: three copies where there are three brokers, two of them in sync to
+    write."""
     copies = min(3, brokers)
     in_sync = max(1, copies - 1)
     return {

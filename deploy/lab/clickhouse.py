@@ -1,4 +1,4 @@
-"""A ClickHouse server of the lab."""
+"""ClickHouse server of the lab."""
 
 import os
 import shutil
@@ -14,15 +14,15 @@ from deploy.lab.credentials import PASSWORD, USERNAME, Credentials
 from deploy.lab.process import NotStarted, Process, free_port
 from deploy.lab.wait import until
 
-# Debian's package puts the server where only root's PATH leads to.
+# Debian's package installs the server in a directory that only root has in PATH.
 PROGRAM = shutil.which("clickhouse-server", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 READER = "reader"
 
 
 class ClickHouseServer:
-    """One clickhouse-server on a free port of 127.0.0.1; its data outlive it.
+    """A clickhouse-server on a free port of 127.0.0.1. Its data stays after it ends.
 
-    It has the user USERNAME, and READER who may not write, both with PASSWORD.
+    It has the user USERNAME, and the user READER with read permission only, both with PASSWORD.
     """
 
     def __init__(self, directory: Path, *, name: str = "clickhouse", tls: bool = False) -> None:
@@ -36,7 +36,7 @@ class ClickHouseServer:
 
     @property
     def ca_file(self) -> Path | None:
-        """Signs its certificate."""
+        """CA certificate that signed the server's certificate; None without TLS."""
         return self.credentials.directory / "ca.pem" if self.credentials.uses_tls else None
 
     @property
@@ -46,12 +46,12 @@ class ClickHouseServer:
         return self._process
 
     def address(self, database: str = "default", user: str = USERNAME) -> str:
-        """As the configuration has it."""
+        """Returns the server's address as the configuration has it."""
         scheme = "clickhouses" if self.credentials.uses_tls else "clickhouse"
         return f"{scheme}://{user}@127.0.0.1:{self.port}/{database}"
 
     def client(self, database: str = "default") -> Client:
-        """A client of the user USERNAME, to be entered."""
+        """Returns a client of the user USERNAME, for use in a `with` block."""
         return Client(
             "127.0.0.1",
             port=self.port,
@@ -75,7 +75,7 @@ class ClickHouseServer:
         self.kill()
 
     def start(self) -> None:
-        """Starts it, also again after stop() or kill() with its data; does not wait."""
+        """Starts the server, also again with its data after stop() or kill(); does not wait."""
         if PROGRAM is None:
             raise NotStarted("no clickhouse-server on this machine: run deploy/setup.sh first")
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,8 @@ class ClickHouseServer:
         )
 
     def wait_ready(self, timeout_seconds: float = 30.0) -> None:
-        """Until it takes connections, which it does last of all; raises NotStarted."""
+        """Waits until the server accepts connections, the last step of its start. Raises
+        NotStarted."""
 
         def listens() -> bool:
             if not self.process.is_running():

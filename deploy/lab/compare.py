@@ -1,7 +1,7 @@
-"""Whether a target partition holds exactly what its sources sent: a verdict from fingerprints.
+"""Verdict from fingerprints: does a target partition hold exactly what its sources sent?
 
 A fingerprint is a number that stands for a whole record (key, value, headers, timestamp); see
-dump.py. Pure, and quick enough for millions of records.
+dump.py. The functions are pure, and fast enough for millions of records.
 """
 
 from bisect import bisect_left
@@ -18,15 +18,17 @@ EXAMPLES_MAX = 5
 
 
 class RecordsDiffer(AssertionError):
-    """A target does not hold exactly what its sources sent. A test that fails so is never rerun."""
+    """A target does not hold exactly what its sources sent. A test that fails with this is never
+    rerun."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteVerdict:
-    """What became of one source's records, in records.
+    """Counts of one source's records.
 
-    arrived + lost + changed = sent. Each duplicate is counted beyond the record that arrived.
-    reordered is the fewest records that would have to move to restore the source's order.
+    arrived + lost + changed = sent. Duplicates are counted beyond the record that arrived.
+    `reordered` is the least number of records that would have to move to restore the source's
+    order.
     """
 
     sent: int = 0
@@ -41,7 +43,7 @@ class RouteVerdict:
         return not (self.lost or self.duplicated or self.reordered or self.changed)
 
     def assert_exact(self) -> None:
-        """Raises RecordsDiffer where records are lost, duplicated, reordered or changed."""
+        """Raises RecordsDiffer if records are lost, duplicated, reordered or changed."""
         if not self.is_right:
             raise RecordsDiffer(str(self))
 
@@ -58,12 +60,12 @@ class RouteVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The verdict on one target, by route; foreign records are of no source at all."""
+    """Verdict on one target, by route. Foreign records come from no source."""
 
     routes: Mapping[str, RouteVerdict] = field(default_factory=dict)
     foreign: int = 0
-    # A few of each kind: "lost: west>east 17" with the source's (for foreign and duplicated
-    # records the target's) position in what was compared.
+    # A few of each kind, such as "lost: west>east 17". The number is the position at the source;
+    # for foreign and duplicated records, at the target.
     examples: tuple[str, ...] = ()
 
     @property
@@ -72,16 +74,16 @@ class Comparison:
 
     @property
     def is_right(self) -> bool:
-        """Nothing lost, duplicated, reordered, changed or foreign."""
+        """True if no record is lost, duplicated, reordered, changed or foreign."""
         return not self.foreign and self.total.is_right
 
     def assert_exact(self) -> None:
-        """Raises RecordsDiffer where is_right is false."""
+        """Raises RecordsDiffer if is_right is false."""
         if not self.is_right:
             raise RecordsDiffer(str(self))
 
     def __add__(self, other: "Comparison") -> "Comparison":
-        """Both together, as for two partitions of one topic."""
+        """Returns the sum of two verdicts, as for two partitions of one topic."""
         routes = dict(self.routes)
         for route, verdict_of_route in other.routes.items():
             routes[route] = routes.get(route, RouteVerdict()) + verdict_of_route
@@ -97,10 +99,10 @@ def verdict(
 ) -> Comparison:
     """Compares one target partition with the partitions that feed it, by route.
 
-    Records of several sources may interleave in the target in any way. Equal records are told
-    apart by count only: how many of them arrived is exact, but order is not judged for a record
-    that more than one source sent, or that a source sent several times of which some are missing.
-    The two naming functions put examples into words.
+    Records of several sources may interleave in the target in any way. Equal records are
+    distinguished by count only. The number that arrived is exact. Order is not judged for a record
+    that more than one source sent, nor for one that a source sent several times if some copies are
+    missing. The two naming functions describe examples.
     """
     matches = _match(sources, target)
     changed = _changed(matches)
@@ -142,14 +144,14 @@ def _examples(kind: str, positions: Ints, name: Callable[[int], str]) -> list[st
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
-    """Which target record is which source record. Positions count through all sources."""
+    """Assignment of target records to source records. Positions count through all sources."""
 
     routes: tuple[str, ...]
     # Per source record: its route (by number) and its index within that route.
     route: Ints
     index: Ints
     # Per target record: the position of its source record, or -1; the route (by number) of a
-    # record that is there more often than sent, or -1; whether its order can be judged.
+    # surplus copy, or -1; and whether its order can be judged.
     source_of: Ints
     duplicate_of: Ints
     is_ordered: npt.NDArray[np.bool_]
@@ -165,14 +167,14 @@ class _Matches:
         return mask
 
     def sequence_of(self, route: int) -> Ints:
-        """Source indices of the route's records as they follow each other in the target."""
+        """Source indices of the route's records, in the order of the target."""
         positions = self.source_of[(self.source_of >= 0) & self.is_ordered]
         own: Ints = self.index[positions[self.route[positions] == route]]
         return own
 
 
 def _match(sources: Mapping[str, Ints], target: Ints) -> _Matches:
-    """The k-th of equal records at the sources is the k-th of them in the target."""
+    """Matches the k-th of equal source records with the k-th of them in the target."""
     routes = tuple(sources)
     lengths = [len(sources[route]) for route in routes]
     route = np.repeat(np.arange(len(routes)), lengths)
@@ -190,7 +192,7 @@ def _match(sources: Mapping[str, Ints], target: Ints) -> _Matches:
     inside = group < len(prints)
     is_known[inside] = prints[group[inside]] == found[inside]
 
-    # All that follows is per target record, in the order of target_by_print.
+    # All arrays from here on are per target record, in the order of target_by_print.
     spread = np.repeat(np.arange(len(found)), target_count)
     rank = np.arange(len(target)) - target_begin[spread]
     known = is_known[spread]
@@ -217,9 +219,11 @@ def _match(sources: Mapping[str, Ints], target: Ints) -> _Matches:
 
 
 def _changed(matches: _Matches) -> list[tuple[int, int]]:
-    """Missing source records with a foreign record in their place: (source, target) positions.
+    """Returns (source, target) positions of missing records that have a foreign record in their
+    place.
 
-    In its place = behind the record that precedes it at the source, or behind such a pair.
+    In its place means: behind the record that precedes it at the source, or behind another such
+    pair.
     """
     missing = matches.missing_mask()
     foreign = matches.foreign
@@ -243,7 +247,7 @@ def _changed(matches: _Matches) -> list[tuple[int, int]]:
 
 
 def _out_of_order(sequence: Ints) -> int:
-    """How many numbers are not part of the longest ascending subsequence."""
+    """Counts the numbers that are not part of the longest ascending subsequence."""
     if not (np.diff(sequence) < 0).any():
         return 0
     tails: list[int] = []

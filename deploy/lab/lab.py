@@ -1,4 +1,4 @@
-"""Two regions on this machine: a regional and an aggregate cluster each, and a Redis each."""
+"""Two regions on this machine, each with a regional cluster, an aggregate cluster and a Redis."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from deploy.lab.redis import RedisServer
 
 RUN = CHECKOUT / ".lab" / "run"
 REGIONS = ("west", "east")
-# Four brokers that start at once on a busy machine.
+# Enough for four brokers that start at once on a busy machine.
 READY_SECONDS_MAX = 180.0
 
 
@@ -22,7 +22,7 @@ class AlreadyUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LabRegion:
-    """The servers of one region."""
+    """Servers of one region."""
 
     name: str
     regional: KafkaCluster
@@ -33,24 +33,24 @@ class LabRegion:
         return self.regional, self.aggregate, self.redis
 
     def start(self) -> None:
-        """Starts what does not run, with the data it had; does not wait."""
+        """Starts the servers that do not run, with their data; does not wait."""
         for server in self.servers():
             if not any(process.is_running() for process in _processes_of(server)):
                 server.start()
 
     def wait_ready(self) -> None:
-        """Raises NotStarted."""
+        """Waits for all servers. Raises NotStarted."""
         for server in self.servers():
             server.wait_ready(READY_SECONDS_MAX)
 
     def kill(self) -> None:
-        """kill -9 of everything in it, at once; its data stays for start()."""
+        """Sends kill -9 to all servers at once; their data stays for start()."""
         self.regional.kill_all()
         self.aggregate.kill_all()
         self.redis.kill()
 
     def processes(self) -> list[Process]:
-        """Those that were started."""
+        """Returns the processes that were started."""
         return [process for server in self.servers() for process in _processes_of(server)]
 
 
@@ -63,12 +63,12 @@ def _processes_of(server: KafkaCluster | RedisServer) -> list[Process]:
 class Lab:
     """The regions west and east, in one directory with their configuration and state.
 
-    As a context manager it is up inside; its servers then also end with the thread that started
-    them. A detached lab stays up until take_down().
+    As a context manager the lab is up inside the block. Its servers end with the thread that
+    started them. A detached lab stays up until take_down().
 
     Args:
-        settings: TOML that the configuration begins with, before the regions.
-        properties: of every broker, over the lab's own.
+        settings: TOML at the beginning of the configuration, before the regions.
+        properties: of every broker; they override the lab's own.
     """
 
     def __init__(
@@ -92,7 +92,8 @@ class Lab:
         self.stop()
 
     def start(self) -> None:
-        """From an empty directory to four clusters that answer; raises AlreadyUp, NotStarted."""
+        """Starts four clusters from an empty directory, and waits for them. Raises AlreadyUp,
+        NotStarted."""
         if running(self.directory):
             raise AlreadyUp(f"{AlreadyUp.__doc__} ({self.directory})")
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -100,7 +101,7 @@ class Lab:
         try:
             for region in self.regions.values():
                 region.start()
-            # Before they are ready: a start that is killed can be taken down as well.
+            # Written before the servers are ready, so that an interrupted start can be taken down.
             self._write_state()
             for region in self.regions.values():
                 region.wait_ready()
@@ -127,7 +128,7 @@ class Lab:
 
 
 def running(directory: Path = RUN) -> list[Identity]:
-    """The servers of the lab in this directory that run now."""
+    """Returns the servers of the lab in this directory that run now."""
     file = _state_file(directory)
     if not file.exists():
         return []
@@ -136,7 +137,7 @@ def running(directory: Path = RUN) -> list[Identity]:
 
 
 def take_down(directory: Path = RUN) -> int:
-    """Ends the servers that state.json names and nothing else; how many there were."""
+    """Ends exactly the servers that state.json names. Returns their number."""
     processes = running(directory)
     end(processes)
     _state_file(directory).unlink(missing_ok=True)
@@ -144,7 +145,7 @@ def take_down(directory: Path = RUN) -> int:
 
 
 def appliance_toml(regions: Mapping[str, LabRegion]) -> str:
-    """The configuration of the appliance for these regions."""
+    """Returns the configuration of the appliance for these regions."""
     tables = []
     for name, region in regions.items():
         tables += [
@@ -156,7 +157,7 @@ def appliance_toml(regions: Mapping[str, LabRegion]) -> str:
 
 
 def _cluster_toml(path: str, cluster: KafkaCluster) -> str:
-    # Strings and lists of strings are written alike in JSON and TOML.
+    # JSON and TOML write strings and lists of strings alike.
     lines = [f"[{path}]"]
     for key, value in cluster.topology_table().items():
         if isinstance(value, dict):

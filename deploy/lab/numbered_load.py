@@ -1,8 +1,8 @@
-"""Continuous load as an application makes it: a process that writes numbered records, and writes
-down which of them were acknowledged.
+"""Continuous load of an application: a process that produces numbered records, and journals the
+acknowledged ones.
 
-Its regional cluster may be lost: it waits. Moved to another region it goes on there, first with
-what nobody has acknowledged, so such a record may be in both regions' logs.
+The process waits while its regional cluster is lost. After a move to another region it first sends
+all unacknowledged records again, so such a record may be in both regions' logs.
 """
 
 import json
@@ -21,15 +21,15 @@ from deploy.lab.process import Process
 
 STOP = "stop"
 END_SECONDS_MAX = 60.0
-# Of one partition, when its cluster does not answer: the next number waits.
+# Limit of unacknowledged records per partition; no further number is given beyond it.
 PENDING_MAX = 2000
 TICK_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Numbered:
-    """One record: the number that its producer gave it within a partition, and the region whose
-    regional cluster it was sent to."""
+    """Identity of a record: its producer's number within a partition, and the region of the
+    regional cluster that it was sent to."""
 
     producer: str
     partition: int
@@ -48,7 +48,7 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a process is told. bootstraps: of the regional clusters, by region."""
+    """Arguments of a load process. `bootstraps`: of the regional clusters, by region."""
 
     name: str
     topic: str
@@ -64,12 +64,12 @@ class Order:
 
     @property
     def wish(self) -> Path:
-        """Names the region to write to, or says STOP."""
+        """File with the name of the region to write to, or with STOP."""
         return Path(self.directory) / f"{self.name}.wish"
 
 
 class NumberedLoad:
-    """One producer process. Use as a context manager: it does not outlive it."""
+    """A producer process. Use as a context manager: the process ends with the block."""
 
     def __init__(
         self,
@@ -108,18 +108,21 @@ class NumberedLoad:
         self.process.kill()
 
     def move(self, region: str) -> None:
-        """To the regional cluster of another region; does not wait."""
+        """Moves the load to the regional cluster of another region; does not wait."""
         self._wish(region)
 
     def stop(self) -> list[Numbered]:
-        """Ends once all that was sent is acknowledged: what that is. Raises NotStarted."""
+        """Ends the process once everything sent is acknowledged. Returns the acknowledged records.
+
+        Raises NotStarted.
+        """
         self._wish(STOP)
         if self.process.wait(END_SECONDS_MAX + 10.0):
             raise self.process.failure("was not rid of its records")
         return self.acknowledged()
 
     def acknowledged(self) -> list[Numbered]:
-        """So far, as acknowledgements came."""
+        """Returns the records acknowledged so far, in the order of acknowledgment."""
         journal = self._order.journal
         return list(journaled(journal, self.name)) if journal.exists() else []
 
@@ -130,7 +133,7 @@ class NumberedLoad:
 
 
 def journaled(journal: Path, producer: str) -> Iterator[Numbered]:
-    """What a journal says; a last line that is still being written is left out."""
+    """Yields the records of a journal, without a last line that is still being written."""
     whole, _, _ = journal.read_text().rpartition("\n")
     for line in whole.splitlines():
         partition, number, region = line.split()
@@ -138,7 +141,7 @@ def journaled(journal: Path, producer: str) -> Iterator[Numbered]:
 
 
 class _Sender:
-    """Numbers records and sends them; keeps what was not acknowledged, in order."""
+    """Numbers records and sends them; keeps unacknowledged ones in order."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -152,7 +155,7 @@ class _Sender:
         if region == self._region:
             return
         if self._producer is not None:
-            # What is taken back may have landed: only an acknowledgement tells.
+            # Purged records may have landed: only an acknowledgment tells.
             self._producer.purge()
             self._producer.flush(5)
         self._region = region
@@ -162,7 +165,7 @@ class _Sender:
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 5,
-                "message.timeout.ms": 0,  # it waits for its cluster for as long as it takes
+                "message.timeout.ms": 0,  # waits for its cluster without limit
                 "reconnect.backoff.max.ms": 500,
                 "log_level": 0,
             }
@@ -174,7 +177,8 @@ class _Sender:
                 self._send(partition, number)
 
     def _knows_partitions(self) -> bool:
-        """Else the client gives records back at once, in the first moments of a topic."""
+        """Returns True once all partitions are known; until then the client fails records at
+        once."""
         assert self._producer is not None
         try:
             topics = self._producer.list_topics(self._order.topic, timeout=5).topics
@@ -183,7 +187,8 @@ class _Sender:
         return len(topics[self._order.topic].partitions) == self._order.partitions
 
     def more(self, partition: int) -> bool:
-        """Sends the partition's next record; False: too much is waiting."""
+        """Sends the partition's next record. Returns False if too many records are
+        unacknowledged."""
         if len(self._pending[partition]) >= PENDING_MAX:
             return False
         number = self._next[partition]
@@ -193,13 +198,13 @@ class _Sender:
         return True
 
     def look(self) -> None:
-        """Takes acknowledgements in, and keeps them."""
+        """Receives acknowledgments, and writes them to the journal."""
         if self._producer is not None:
             self._producer.poll(0)
         self._journal.flush()
 
     def finish(self) -> bool:
-        """Whether all that was sent is acknowledged."""
+        """Flushes, and returns True if all sent records are acknowledged."""
         if self._producer is not None:
             self._producer.flush(END_SECONDS_MAX)
         self._journal.flush()
@@ -234,7 +239,7 @@ def main(order: Order) -> int:
         due = int((time.monotonic() - began_at) * order.records_per_second)
         while sent < due and sender.more(sent % order.partitions):
             sent += 1
-        # What could not be sent is not made up for in a burst.
+        # Records that could not be sent in time are not made up for in a burst.
         began_at = max(began_at, time.monotonic() - (sent + 1) / order.records_per_second)
         sender.look()
         time.sleep(TICK_SECONDS)
@@ -242,7 +247,7 @@ def main(order: Order) -> int:
 
 
 if __name__ == "__main__":
-    # Without the interpreter's own farewell: a producer that is not rid of its records waits.
+    # Skips the interpreter's shutdown, which would wait for a producer with unacknowledged records.
     code = main(Order(**json.loads(sys.argv[1])))
     sys.stdout.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Someone who types `sluice` commands, and reads what they answer."""
+"""Operator of the lab: runs `sluice` commands and reads their answers."""
 
 import json
 import subprocess
@@ -12,33 +12,34 @@ from deploy.lab.daemons import SLUICE
 
 PATIENCE_SECONDS = 180.0
 WAIT_SECONDS = 120
-"""A switchover waits so long for what is on its way: a busy machine takes its time."""
+"""Time that a switchover waits for records on their way; a busy machine needs it."""
 
 
 class Refused(Exception):
-    """A command ended with another exit code than it should have; the message has its words."""
+    """A command ended with an unexpected exit code. The message has its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     code: int
     text: str
-    """What it printed for machines."""
+    """Standard output, for programs."""
     words: str
-    """What it said to people."""
+    """Standard error, for people."""
 
     def json(self) -> Any:
         return json.loads(self.text)
 
 
 class Operator:
-    """One person with one configuration."""
+    """Operator with one configuration."""
 
     def __init__(self, configuration: Path) -> None:
         self._configuration = configuration
 
     def ask(self, *arguments: str, codes: Iterable[int] = (0,)) -> Answer:
-        """What `sluice ...` answers; raises Refused unless it ends with one of the codes."""
+        """Runs `sluice ...` and returns its answer. Raises Refused unless it ends with one of the
+        codes."""
         asked = subprocess.run(
             [str(SLUICE), *arguments, "--config", str(self._configuration)],
             capture_output=True,
@@ -62,7 +63,7 @@ class Operator:
         verb: str = "failover",
         codes: Iterable[int] = (0,),
     ) -> dict[str, Any]:
-        """A saved plan, as `-o json` shows it."""
+        """Saves a plan, and returns it as `-o json` shows it."""
         named = [part for group in groups for part in ("--group", group)]
         where = ("--from", source, "--to", target)
         wait = ("--wait-seconds", str(WAIT_SECONDS)) if verb == "switchover" else ()
@@ -90,7 +91,7 @@ class Operator:
     def move(
         self, source: str, target: str, groups: Iterable[str], *, verb: str = "failover"
     ) -> dict[str, Any]:
-        """Planned, as often as it takes until nothing blocks it; applied and verified: the plan.
+        """Plans until nothing blocks the plan, then applies and verifies it. Returns the plan.
 
         Raises Refused.
         """
@@ -108,5 +109,5 @@ class Operator:
 
 
 def blocked(plan: Mapping[str, Any]) -> list[str]:
-    """What speaks against a plan, in words."""
+    """Returns the texts of the checks that block a plan."""
     return [check["text"] for check in plan["checks"] if check["level"] == "BLOCK"]

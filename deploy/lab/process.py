@@ -1,4 +1,4 @@
-"""One server process of the lab: started, watched, ended, and found again by a later command."""
+"""Server process of the lab: started, watched, ended, and found again by a later command."""
 
 import os
 import random
@@ -14,38 +14,39 @@ from pathlib import Path
 
 
 class NotStarted(Exception):
-    """A server of the lab ended or did not answer in time; the message has the end of its log."""
+    """A server of the lab ended or did not answer in time. The message has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which process this is: a pid alone may be another process by tomorrow."""
+    """Identity of a process: a pid alone may belong to another process later."""
 
     name: str
     pid: int
     started_ticks: int
 
     def is_running(self) -> bool:
-        """Whether that same process still runs; a zombie and a reused pid do not count."""
+        """Returns True if this process still runs; a zombie or a reused pid does not count."""
         return started_ticks(self.pid) == self.started_ticks
 
 
 def started_ticks(pid: int) -> int | None:
-    """When the process was started, in clock ticks since boot; None when there is no such process.
+    """Returns the start time of a process in clock ticks since boot, or None if there is no such
+    process.
 
-    Source: /proc/<pid>/stat, field 22 (and 3, the state: zombies are gone for our purposes).
+    Source: /proc/<pid>/stat, field 22; by field 3, the state, zombies count as ended.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The command name in parentheses may hold spaces: count the fields behind the last ")".
+    # The command name in parentheses may hold spaces: fields are counted from the last ")".
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes that it started, those that they started, and so on; nearest first."""
+    """Returns the pids of all descendants of a process, nearest first."""
     children = defaultdict(list)
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -58,7 +59,7 @@ def descendants(pid: int) -> list[int]:
 
 
 class Process:
-    """A child process with its log; dies with its parent unless it is detached."""
+    """A child process with its log; ends with its parent unless it is detached."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class Process:
     ) -> None:
         self.name = name
         self.log = log
-        # setpriv asks the kernel to end the child when the thread that started it ends. It goes
-        # by exec, so the pid stays, and no Python runs between fork and exec.
+        # setpriv asks the kernel to kill the child when the thread that started it ends. It
+        # continues by exec, so the pid stays, and no Python runs between fork and exec.
         prefix = [] if detached else ["setpriv", "--pdeathsig", "KILL"]
         with log.open("ab") as output:
             self._child = subprocess.Popen(
@@ -89,7 +90,7 @@ class Process:
         return self._child.pid
 
     def identity(self) -> Identity:
-        """Raises NotStarted when the process is gone already."""
+        """Returns the identity. Raises NotStarted if the process has already ended."""
         ticks = started_ticks(self.pid)
         if ticks is None:
             raise self.failure("has ended")
@@ -99,16 +100,16 @@ class Process:
         return self._child.poll() is None
 
     def send(self, number: int) -> None:
-        """Sends the signal; a process that has ended already is left alone."""
+        """Sends the signal; does nothing if the process has already ended."""
         self._child.send_signal(number)
 
     def kill(self) -> None:
-        """Ends it as a power cut would: SIGKILL, works on a paused process too."""
+        """Sends SIGKILL, the equivalent of a power cut; works on a paused process too."""
         self._child.kill()
         self._child.wait()
 
     def kill_family(self) -> None:
-        """kill(), of everything that descends from it as well."""
+        """Kills the process and all its descendants."""
         family = descendants(self.pid)
         self.kill()
         for pid in family:
@@ -116,16 +117,16 @@ class Process:
                 os.kill(pid, signal.SIGKILL)
 
     def wait(self, timeout_seconds: float | None = None) -> int:
-        """The exit status; raises subprocess.TimeoutExpired."""
+        """Returns the exit status. Raises subprocess.TimeoutExpired."""
         return self._child.wait(timeout_seconds)
 
     def terminate(self) -> None:
-        """Asks it to end (SIGTERM), also when it is paused; does not wait."""
+        """Sends SIGTERM, also to a paused process; does not wait."""
         self.send(signal.SIGTERM)
         self.send(signal.SIGCONT)
 
     def stop(self, timeout_seconds: float = 20.0) -> None:
-        """Asks it to end, and ends it when it has not done so in time."""
+        """Sends SIGTERM, and SIGKILL if the process does not end in time."""
         self.terminate()
         try:
             self._child.wait(timeout_seconds)
@@ -133,13 +134,13 @@ class Process:
             self.kill()
 
     def failure(self, what: str) -> NotStarted:
-        """The error that says what is wrong with this process, with the end of its log."""
+        """Returns an error that names this process and what is wrong, with the end of its log."""
         tail = self.log.read_text(errors="replace")[-2000:]
         return NotStarted(f"{self.name} {what}; see {self.log}, which ends with:\n{tail}")
 
 
 def end(processes: Sequence[Identity], timeout_seconds: float = 20.0) -> None:
-    """Ends exactly these processes, whoever started them: SIGTERM to all, SIGKILL to the last."""
+    """Ends exactly these processes, no matter who started them: SIGTERM, then SIGKILL."""
     for number, patience_seconds in ((signal.SIGTERM, timeout_seconds), (signal.SIGKILL, 5.0)):
         left = [process for process in processes if process.is_running()]
         for process in left:
@@ -151,11 +152,11 @@ def end(processes: Sequence[Identity], timeout_seconds: float = 20.0) -> None:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on.
+    """Returns a port of 127.0.0.1 that is not in use.
 
-    Below the range that outgoing connections take their ports from (32768 and up on Linux): a
-    broker that is down for a moment could else find its port taken by some client, or a client
-    that reconnects could be connected to itself.
+    The port is below the range of ephemeral ports (32768 and up on Linux). Otherwise the port of a
+    broker that is down for a moment could be taken by a client, or a reconnecting client could
+    connect to itself.
     """
     while True:
         port = random.SystemRandom().randrange(10_240, 32_000)

@@ -1,4 +1,4 @@
-"""How far a mirror is, told from log ends alone."""
+"""Progress of a mirror, measured by log ends alone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 30.0
 
 
 def log_sizes(admin: AdminClient, partitions: Mapping[str, int]) -> dict[str, int]:
-    """Log end minus log start, summed over each topic's partitions; 0 where it does not exist."""
+    """Returns log end minus log start, summed over each topic's partitions; 0 without the topic."""
     places = [(topic, number) for topic, count in partitions.items() for number in range(count)]
     ends = _offsets(admin, places, OffsetSpec.latest())
     starts = _offsets(admin, places, OffsetSpec.earliest())
@@ -33,18 +33,19 @@ def _offsets(
     found: dict[tuple[str, int], int] = {}
     for place, answer in asked.items():
         try:
-            # The client's published types do not know this attribute.
+            # The client's published type stubs lack this attribute.
             answered: Any = answer.result(TIMEOUT_SECONDS)
             found[place.topic, place.partition] = answered.offset
         except KafkaException:
-            # The topic is not there yet.
+            # The topic does not exist yet.
             continue
     return found
 
 
 @dataclass(slots=True)
 class Stretch:
-    """When something began to move and when it was complete, in seconds since the watch began."""
+    """Progress of a topic: when records began to arrive and when all had, in seconds since the
+    watch began."""
 
     expected: int
     arrived: int = 0
@@ -52,7 +53,7 @@ class Stretch:
     done_at: float | None = None
 
     def see(self, arrived: int, *, now: float, looked_before_at: float) -> None:
-        """Takes in a new look; the first records came at the earliest after the look before."""
+        """Adds a look. The first records came no earlier than the look before."""
         if arrived > 0 and self.began_at is None:
             self.began_at = looked_before_at
         if arrived >= self.expected and self.done_at is None:
@@ -65,7 +66,7 @@ class Stretch:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took, once it is done."""
+        """Duration in seconds, or None before it is done."""
         if self.began_at is None or self.done_at is None:
             return None
         return self.done_at - self.began_at

@@ -1,4 +1,4 @@
-"""A Redis server of the lab."""
+"""Redis server of the lab."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from deploy.lab.wait import until
 
 
 class RedisServer:
-    """One redis-server on a free port of 127.0.0.1, with an append-only file that outlives it."""
+    """A redis-server on a free port of 127.0.0.1, with an append-only file that outlives it."""
 
     def __init__(self, directory: Path, *, name: str = "redis", detached: bool = False) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class RedisServer:
 
     @property
     def processes(self) -> list[Process]:
-        """The one process, once it was started."""
+        """The server's process, once it was started."""
         return [self._process] if self._process else []
 
     @property
@@ -33,7 +33,7 @@ class RedisServer:
         return self._process
 
     def start(self) -> None:
-        """Starts it, also again after stop() or kill() with its data; does not wait."""
+        """Starts the server, also again with its data after stop() or kill(); does not wait."""
         self.directory.mkdir(parents=True, exist_ok=True)
         options = {
             "port": str(self.port),
@@ -52,7 +52,7 @@ class RedisServer:
         )
 
     def wait_ready(self, timeout_seconds: float = 20.0) -> None:
-        """Until it answers a ping; raises NotStarted."""
+        """Waits until the server answers a ping. Raises NotStarted."""
 
         def answers() -> bool:
             if not self.process.is_running():
@@ -67,7 +67,8 @@ class RedisServer:
             raise self.process.failure(f"does not answer after {timeout_seconds} s")
 
     def lose_data(self) -> None:
-        """Comes back empty after stop() or kill(), as a server without a disk does."""
+        """Deletes the data after stop() or kill(), so that the server returns empty, as one without
+        a disk."""
         shutil.rmtree(self.directory / "appendonlydir", ignore_errors=True)
 
     def stop(self) -> None:

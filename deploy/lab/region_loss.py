@@ -1,7 +1,7 @@
-"""The demo's fifth step: all of a region is killed, and an application goes on in the other one.
+"""Step five of the demo: a whole region is killed, and an application continues in the other one.
 
-The application keeps its vector beside its effects (docs/resume.md), so that it handles every
-record once although nobody could say goodbye.
+The application stores its vector with its effects (docs/resume.md), so it handles every record once
+although nothing was shut down in order.
 """
 
 import time
@@ -21,15 +21,15 @@ TOPIC = "gates"
 PARTITIONS = 4
 RECORDS_PER_SECOND = 500
 GROUP = "departures"
-# So many records it handles before the loss, and so many behind it, before the demo goes on.
+# Number of records that the application handles before the loss, and again after it.
 STRETCH_RECORDS = 4_000
 PATIENCE_SECONDS = 180.0
 
 
 def lose_region(lab: Lab, daemons: Daemons, say: Callable[[str], None]) -> Audit:
-    """What became of the records that both regions' producers were told are safe.
+    """Returns the verdict on the records that were acknowledged to both regions' producers.
 
-    `daemons` carry every route already. Raises NotStarted or Refused.
+    `daemons` already carry every route. Raises NotStarted or Refused.
     """
     west, east = lab.regions["west"], lab.regions["east"]
     directory = lab.directory / "applications"
@@ -88,7 +88,7 @@ def lose_region(lab: Lab, daemons: Daemons, say: Callable[[str], None]) -> Audit
 
 
 def _has_copies(operator: Operator) -> bool:
-    """Whether east knows everything of west that it needs once west is gone."""
+    """Returns True if east has complete copies of west."""
     shown = operator.ask("offsets", "show", "--region", "east", "-o", "json").json()
     return all(copy["age_seconds"] is not None for copy in shown if copy["region"] == "west")
 

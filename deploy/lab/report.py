@@ -1,4 +1,4 @@
-"""What the demo found: both ends of every route compared, as a table and as a verdict."""
+"""Results of the demo: both ends of every route compared, as a table and as a verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from deploy.lab.dump import BOTH, PartitionDump, compare_dumps, dump
 from deploy.lab.lab import LabRegion
 from deploy.lab.progress import Stretch
 
-# What took less was over before it could be timed.
+# A shorter transfer is over before it can be timed.
 TIMED_SECONDS_MIN = 0.5
 
 
@@ -22,8 +22,8 @@ class Row:
     topic: str
     verdict: RouteVerdict
     size_bytes: int
-    # Of all routes into the region together: log ends do not tell whose records arrived.
-    # None: it was not watched.
+    # Covers all routes into the region: log ends do not tell by which route records arrived. None:
+    # not watched.
     stretch: Stretch | None
 
 
@@ -32,7 +32,7 @@ def compare_regions(
     topics: Sequence[str],
     stretches: Mapping[tuple[str, str], Stretch],
 ) -> tuple[list[Row], list[str]]:
-    """The table's rows, and what is wrong in words; reads everything again."""
+    """Reads everything again. Returns the table's rows, and descriptions of the faults."""
     rows: list[Row] = []
     problems: list[str] = []
     for topic in topics:
@@ -45,7 +45,7 @@ def compare_regions(
             ]
             for isolation, comparison in zip(BOTH, comparisons, strict=True):
                 problems += [f"into {target}, {isolation}: {text}" for text in wrong(comparison)]
-            # The table has room for one way to read: the first that shows a fault.
+            # The table has room for one isolation level: the first that shows a fault.
             shown = next((c for c in comparisons if not c.is_right), comparisons[0])
             stretch = stretches.get((target, topic))
             rows += [
@@ -60,13 +60,13 @@ def size_of(source: Mapping[int, PartitionDump]) -> int:
 
 
 def wrong(comparison: Comparison) -> list[str]:
-    """What is wrong, in words; nothing when all is right."""
+    """Returns descriptions of the faults; empty if all records are right."""
     foreign = [f"{comparison.foreign} foreign records"] if comparison.foreign else []
     return [*foreign, *comparison.examples]
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """One line per route and topic; MB of keys, values and headers as the application sees them."""
+    """Returns one line per route and topic, with MB of uncompressed keys, values and headers."""
     found = Table(box=None, padding=(0, 1))
     for name in ("route", "topic"):
         found.add_column(name, no_wrap=True)
@@ -87,7 +87,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def rate(row: Row) -> str:
-    """MB a second; nothing for topics that were not timed, or over too soon."""
+    """Returns MB per second, or "-" for topics that were not timed or took too little time."""
     seconds = row.stretch.seconds if row.stretch else None
     if seconds is None or seconds < TIMED_SECONDS_MIN:
         return "-"
@@ -95,7 +95,7 @@ def rate(row: Row) -> str:
 
 
 def total(rows: Sequence[Row], target: str) -> str:
-    """How fast everything that was timed went into a region, from its first record to its last."""
+    """Returns the rate of everything that was timed into a region, from first to last record."""
     timed = [
         (row, row.stretch.began_at, row.stretch.done_at)
         for row in rows

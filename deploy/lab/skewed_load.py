@@ -1,4 +1,4 @@
-"""Load whose partitions differ: each takes in its own number of bytes a second, from a thread."""
+"""Load with a rate in bytes per second for each partition, produced by a thread."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TICK_SECONDS = 0.02
 
 
 class SkewedLoad:
-    """Runs while the `with` block does, and has all of it on disk behind it.
+    """Produces while the `with` block runs; all records are acknowledged at its end.
 
     Args:
         bytes_per_second: by partition; may be changed while it runs.
-        record_bytes: of each value. It begins with the time of sending, unix seconds; no two are
-            the same.
-        timestamp_ms: of record number n; 0: the time of sending.
+        record_bytes: size of each value. Values begin with the time of sending, Unix time in
+            seconds, and are unique.
+        timestamp_ms: returns the timestamp of record number n; 0: the time of sending.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SkewedLoad:
                 owed[partition] = owed.get(partition, 0.0) + rate * elapsed
                 while owed[partition] >= self._record_bytes:
                     owed[partition] -= self._record_bytes
-                    # Numbered: two may be sent within a microsecond.
+                    # Numbered, since two records may be sent within a microsecond.
                     value = b"%.6f %d" % (time.time(), self.sent)
                     self._producer.produce(
                         self._topic,

@@ -1,4 +1,4 @@
-"""A standalone Spark of the lab: a master, and workers with task slots of their own."""
+"""Standalone Spark of the lab: a master, and workers with task slots of their own."""
 
 import json
 import os
@@ -25,10 +25,10 @@ EPOCH = re.compile(r"(?P<at>\S+) .*event=epoch route=\S+ carrier=(?P<carrier>\d+
 
 
 class SparkCluster:
-    """Runs inside `with`.
+    """Spark master and workers that run inside the `with` block.
 
     Args:
-        workers: the cores of each.
+        workers: number of cores of each worker.
     """
 
     def __init__(self, directory: Path, workers: Sequence[int]) -> None:
@@ -44,7 +44,7 @@ class SparkCluster:
 
     @property
     def authentication(self) -> tuple[str, ...]:
-        """Settings of a driver that this cluster lets in."""
+        """Settings with which a driver can connect to this cluster."""
         return (f"spark.authenticate.secret.file={self._secret_file}",)
 
     @property
@@ -80,14 +80,14 @@ class SparkCluster:
             process.kill_family()
 
     def executors(self) -> dict[int, int]:
-        """By worker, in the order they were given: task slots that executors have there now."""
+        """Maps each worker, by its index, to the number of task slots that executors use there
+        now."""
         ids = [self._worker_id(number) for number in range(len(self._workers))]
         used = {each["id"]: int(each["coresused"]) for each in self._state()["workers"]}
         return {number: used.get(name, 0) for number, name in enumerate(ids)}
 
     def carriers(self) -> list[set[int]]:
-        """By worker, in the order they were given: numbers of the carriers, of one route, that have
-        begun their last epoch there."""
+        """Returns, for each worker, the carriers of one route whose last epoch began there."""
         last: dict[int, tuple[str, int]] = {}
         for worker in range(len(self._workers)):
             for log in self._folder(worker).glob("app-*/*/stderr"):
@@ -114,7 +114,8 @@ class SparkCluster:
             self._wait(number + 1)
 
     def _make_secret(self) -> Path:
-        """The file of settings that master and workers share; for us alone to read."""
+        """Creates the secret and the properties file that master and workers share, readable by us
+        only."""
         self.directory.mkdir(parents=True, exist_ok=True)
         secret = secrets.token_hex(32)
         properties = self.directory / "cluster.properties"
@@ -138,7 +139,7 @@ class SparkCluster:
         self._processes.append(Process(name, command, log, environment=environment))
 
     def _wait(self, workers: int) -> None:
-        """Until so many are registered."""
+        """Waits until this number of workers is registered."""
         process = self._processes[-1]
 
         def is_up() -> bool:
@@ -157,7 +158,11 @@ class SparkCluster:
             return json.loads(answer.read())
 
     def _worker_id(self, number: int) -> str:
-        """The name that the master gave it; it says so itself only in its log."""
+        """Returns the master's id of a worker, or "" if not all workers with its core count are
+        registered.
+
+        A worker shows its id only in its log, so ids are matched by core count and sort order.
+        """
         cores = self._workers[number]
         same = [at for at, each in enumerate(self._workers) if each == cores]
         states = [each for each in self._state()["workers"] if each["cores"] == cores]

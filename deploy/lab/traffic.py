@@ -14,7 +14,7 @@ from deploy.lab.kafka import KafkaCluster
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 
-# Null is a header's content as well, although the client's types say otherwise.
+# A header's value may be null too, although the client's types exclude it.
 Headers = list[tuple[str, Any]]
 
 
@@ -23,9 +23,9 @@ ANY_PARTITION = -1
 
 @dataclass(frozen=True, slots=True)
 class TrafficRecord:
-    """One record to be produced. `timestamp_ms` None = the time of sending.
+    """A record to be produced. `timestamp_ms` None = the time of sending.
 
-    ANY_PARTITION leaves it to the client: by key, and at random without one.
+    ANY_PARTITION leaves the choice to the client: by key, or at random without a key.
     """
 
     partition: int
@@ -37,11 +37,13 @@ class TrafficRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How records reach the broker.
+    """Batching, compression and transactions of the produced records.
 
-    `batch_records`: at most so many to a batch (1 = the tiny batches that cost most).
-    `transaction_records`: 0 = not transactional; else a transaction ends after so many records
-    (of all partitions together), and every `abort_every`-th of them (0 = none) is aborted.
+    Args:
+        batch_records: maximum per batch (1 = the tiny batches that cost most).
+        transaction_records: 0 = not transactional; otherwise records per transaction, all
+            partitions together.
+        abort_every: every n-th transaction is aborted; 0 = none.
     """
 
     codec: Codec = "none"
@@ -64,12 +66,12 @@ def records(
     value_bytes: int = 200,
     first_timestamp_ms: int | None = None,
 ) -> Iterator[TrafficRecord]:
-    """Records that are all different (by number and `origin`), with every odd case among them.
+    """Yields unique records (by number and `origin`) that cover every unusual case.
 
     Keys and values are absent, empty or filled; headers absent, empty, repeated, null or filled.
-    Values are half random, so that they compress about as well as real ones. Same arguments,
-    same records. `first_timestamp_ms`: they get times of their own from then on, a millisecond
-    or two apart and now and then a second back.
+    Values are half random, so that they compress about as well as real ones. The same arguments
+    give the same records. With `first_timestamp_ms`, records have timestamps from there on: mostly
+    up to 2 ms apart, and sometimes a second forward or back.
     """
     rng = random.Random(f"{seed} {origin}")
     timestamp_ms = first_timestamp_ms
@@ -78,7 +80,7 @@ def records(
         if timestamp_ms is not None:
             timestamp_ms += rng.choice((0, 1, 2, 1, 1, 0, 2, -1000, 1001))
         odd = rng.randrange(20)
-        # A record without a value is told apart by its key.
+        # A record without a value is identified by its key.
         value = None if odd == 0 else b"" if odd == 1 else _value(rng, mark, value_bytes)
         key = mark if odd < 12 else b"" if odd < 14 else None
         yield TrafficRecord(
@@ -96,9 +98,9 @@ def send(
     traffic: Iterable[TrafficRecord],
     shape: Shape = PLAIN,
 ) -> int:
-    """Produces it all with acks=all, in order; how many records count (were not aborted).
+    """Produces all records in order with acks=all. Returns the number that were not aborted.
 
-    Raises RuntimeError when a record was refused, KafkaException when a transaction failed.
+    Raises RuntimeError if a record was refused, KafkaException if a transaction failed.
     """
     if shape.transaction_records:
         return _send_transactions(cluster, topic, traffic, shape)
@@ -126,7 +128,8 @@ def _send_transactions(
     for number in itertools.count(1):
         part = list(itertools.islice(left, shape.transaction_records))
         if not part:
-            # The answer to a commit comes before the markers do; an id is given again after them.
+            # A commit is answered before its markers are written. InitProducerId for the same id
+            # returns only after them.
             Producer({**_producer_options(cluster, shape), **options}).init_transactions(60)
             return committed
         producer.begin_transaction()
@@ -173,7 +176,7 @@ def _producer_options(cluster: KafkaCluster, shape: Shape) -> dict[str, str | in
         "batch.size": shape.batch_bytes,
         "linger.ms": shape.linger_ms,
         "queue.buffering.max.messages": 200_000,
-        # Errors come back as exceptions; warnings of a cluster that has just started are no news.
+        # Errors arrive as exceptions; warnings of a cluster that has just started are irrelevant.
         "log_level": 3,
     }
 

@@ -1,4 +1,4 @@
-"""Waiting for something to become true, with an end to it."""
+"""Waiting for a condition, with a timeout."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from collections.abc import Callable
 def until(
     condition: Callable[[], object], timeout_seconds: float, every_seconds: float = 0.05
 ) -> bool:
-    """Whether the condition came true in time; it is asked at least once."""
+    """Returns True if the condition became true in time. Checks at least once."""
     give_up_at = time.monotonic() + timeout_seconds
     while not condition():
         if time.monotonic() >= give_up_at:

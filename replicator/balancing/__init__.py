@@ -1,1 +1,1 @@
-"""`sluice balance`: watches what partitions take in, and decides which carrier carries which."""
+"""`sluice balance`: measures the traffic of partitions and assigns partitions to carriers."""

@@ -1,4 +1,4 @@
-"""What bytes and records cost here, read off carriers that had more to carry than they could."""
+"""Cost of bytes and records on this installation, measured on saturated carriers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from balancer.demand.load_model import Factors, NotFitted, Saturated
 from replicator.offsets.reports import PartitionReport
 
 BEHIND_SECONDS = 5.0
-"""A carrier whose partitions are together so far behind, by its own rate, has no time left."""
+"""A carrier is saturated if its partitions together lag by more than this at its own rate."""
 REPORT_SECONDS = 5.0
 WINDOWS_MAX = 200
-"""Of each kind; older ones are forgotten."""
+"""Windows kept for each kind of batches; older ones are dropped."""
 PURE = 0.05
-"""A carrier's windows count for a kind of batches where no more than this part is of the other."""
+"""A window counts for one kind of batches if at most this fraction is of the other kind."""
 
 
 class Calibration:
-    """Collects windows of one route's carriers, and fits what carrying costs.
+    """Collects windows of one route's carriers, and fits the cost of carrying.
 
-    What keeps a carrier from carrying more need not be its own work: a slow target counts as well,
-    for a carrier cannot be planned for more than it gets through there.
+    A saturated carrier may spend its time waiting for a slow target. This time counts as well: a
+    plan must not give a carrier more than it can deliver to that target.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,12 @@ class Calibration:
         self._was_behind: frozenset[int] = frozenset()
 
     def observe(self, reports: Iterable[PartitionReport], now: float, seconds: float) -> None:
-        """What carriers report.
+        """Adds windows of carriers that were saturated now and at the last call.
 
         Args:
-            now: unix seconds.
-            seconds: since the last look; a carrier counts that was behind then already.
+            reports: of the route's carriers.
+            now: Unix time in seconds.
+            seconds: time since the last call.
         """
         of_carrier: dict[int, list[PartitionReport]] = defaultdict(list)
         for report in reports:
@@ -47,13 +48,16 @@ class Calibration:
         self._was_behind = frozenset(behind)
 
     def factors(self, unopened: Factors, opened: Factors) -> tuple[Factors, Factors]:
-        """Of batches that are carried as they are, and of those that are opened: fitted, or where
-        the windows do not tell, those given."""
+        """Returns the fitted cost of batches carried as they are, and of batches that are opened.
+
+        Args:
+            unopened, opened: returned for a kind whose windows do not determine a fit.
+        """
         return self._fitted(False, unopened), self._fitted(True, opened)
 
     @property
     def windows(self) -> Mapping[bool, int]:
-        """How many there are; True: of batches that were opened."""
+        """Number of windows by kind; the key True stands for opened batches."""
         return {is_opened: len(some) for is_opened, some in self._windows.items()}
 
     def _add(self, reports: list[PartitionReport], seconds: float) -> None:

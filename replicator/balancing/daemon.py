@@ -1,10 +1,10 @@
 """`sluice balance`: one region's balancer, from its start to its end.
 
-1. It takes the place of any balancer before it: from here on that one's placements are refused.
-2. It reads what its predecessors and operators wrote, and what Redis has of the sources' traffic.
-3. Sources are looked at; rounds come now and then, and at once when something happened: an order,
-   partitions or task slots that come and go. A placement is written, and the driver follows it.
-4. SIGTERM or SIGINT: nothing has to be handed over; carrying goes on under the last placement.
+1. The balancer fences every earlier balancer, whose placements are refused from then on.
+2. It reads the records of its predecessors and of operators, and the sources' traffic history.
+3. It looks at the sources periodically. Rounds are periodic too, and start at once after an order
+   or when partitions or task slots come or go. The driver follows each placement that is written.
+4. On SIGTERM or SIGINT nothing is handed over: carrying goes on under the last placement.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TICK_SECONDS = 0.5
 
 
 def run(config: str | Path, region: str) -> int:
-    """Balances all routes into the region until told to stop; gives the exit code."""
+    """Balances all routes into the region until stopped. Returns the exit code."""
     log_to_stderr()
     try:
         appliance = load(config)
@@ -56,7 +56,7 @@ def run(config: str | Path, region: str) -> int:
 
 
 class Daemon:
-    """One run."""
+    """Process of one balancer."""
 
     def __init__(self, appliance: Appliance, region: str) -> None:
         self._appliance, self._region = appliance, region
@@ -69,7 +69,7 @@ class Daemon:
         self._stop_metrics: Callable[[], None] = lambda: None
 
     async def live(self) -> Exit:
-        """Until stopped, superseded or failed."""
+        """Runs until stopped, superseded or failed. Returns the exit code."""
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -122,7 +122,7 @@ class Daemon:
         loop = asyncio.get_running_loop()
 
         def heard(book: Book) -> None:
-            with suppress(RuntimeError):  # the daemon has ended meanwhile
+            with suppress(RuntimeError):  # the event loop is closed: the daemon has ended
                 loop.call_soon_threadsafe(self._rounds.hear, book)
 
         following = Following(self._name, self._cluster, heard)
@@ -138,7 +138,8 @@ class Daemon:
 
 
 def verdict(error: BaseException) -> Exit:
-    """What ended the work, logged so that an operator knows what to do."""
+    """Returns the exit code for the error that ended the work, and logs that error for the
+    operator."""
     match decisive(error, (Superseded,)):
         case Superseded() as superseded:
             log.error("event=fenced a newer balancer of this region acts: %s", superseded)

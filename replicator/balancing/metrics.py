@@ -1,4 +1,4 @@
-"""Prometheus metrics of a balancer: what its last rounds found."""
+"""Prometheus metrics of a balancer: the results of its last rounds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ STREAM = ("route", "stream")
 
 
 class BalanceCollector(Collector):
-    """Reads the statuses each time Prometheus asks."""
+    """Reads the statuses at each scrape."""
 
     def __init__(self, statuses: Statuses) -> None:
         self._statuses = statuses
 
     def describe(self) -> Iterable[Metric]:
-        """Empty, so that nothing is asked for when the collector is registered."""
+        """Returns nothing, so that registering the collector reads no statuses."""
         return ()
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,5 @@
-"""What each partition asks of its carrier now, and by what that is known: for people."""
+"""Need of each partition: the share that it takes of its carrier, and the basis of that number. For
+people."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ from replicator.balancing.stream_round import Scene
 
 @dataclass(frozen=True, slots=True)
 class PartitionNeed:
-    """One partition's.
+    """Need of one partition.
 
     Args:
-        carrier: None: nobody has it.
-        share: of a carrier's time.
-        is_fresh: whether its log was looked at lately.
-        rate: to be expected of the source, that the share was made of; None: nothing is known of
+        carrier: number of its carrier, or None.
+        share: part of a carrier's time.
+        is_fresh: True if its traffic was measured lately.
+        rate: expected rate at the source from which the share follows; None if nothing is known of
             the partition itself.
-        lag_records, lag_seconds: None: its carrier has not said.
+        lag_records, lag_seconds: None if its carrier has not reported them.
     """
 
     partition: TopicPartition
@@ -38,10 +39,10 @@ class PartitionNeed:
 def needs_of(
     scene: Scene, known: Known, where: Mapping[TopicPartition, int]
 ) -> list[PartitionNeed]:
-    """The heaviest first.
+    """Returns the needs of all partitions, the heaviest first.
 
     Args:
-        where: the carrier that has each.
+        where: maps each partition to its carrier.
     """
     heaviest = sorted(known.shares, key=lambda each: (-known.shares[each], each))
     return [_need(each, scene, known, where.get(each)) for each in heaviest]

@@ -1,4 +1,4 @@
-"""What a plan by hand would come to now; nothing is written, nobody is told."""
+"""Preview of a manual plan. Nothing is written, and neither driver nor balancer is notified."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from replicator.placements.round_status import RoundStatus
 
 
 class NoDriver(Exception):
-    """No driver shows what it carries: start `sluice replicate`, or wait until it is up."""
+    """No driver shows an active plan: start `sluice replicate`, or wait until it is up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """One stream's.
+    """Preview for one stream.
 
     Args:
-        generation: of the placement that it is made upon; 0 where there is none.
-        before: by carrier, what it is predicted to carry as things are.
-        needs: of each partition that is to be carried, the heaviest first.
-        carried_generation: of the placement that the driver follows; 0 where it follows none yet.
+        generation: of the placement that the preview is based on; 0 without a placement.
+        before: by carrier, its predicted load under the current placement.
+        needs: needs of all partitions to be carried, the heaviest first.
+        carried_generation: of the placement that the driver follows; 0 if it follows none yet.
     """
 
     route: Route
@@ -49,12 +49,12 @@ class Preview:
 
 
 async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Preview]:
-    """Of every stream of every route into the region.
+    """Returns a preview for every stream of every route into the region.
 
     Raises:
-        AdminError, LogUnreadable: what was ordered and placed cannot be read.
-        StoreUnreachable: what is carried, and what it takes, cannot be read.
-        NoDriver
+        AdminError, LogUnreadable: orders and placements cannot be read.
+        StoreUnreachable: the active plan or the reports of carriers cannot be read.
+        NoDriver: no driver shows an active plan.
     """
     settings = appliance.region(region)
     book = BalanceLog(f"{region} aggregate", settings.aggregate).read()
@@ -87,7 +87,7 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
 
 
 def _carried(in_force: InForce, route: Route) -> dict[TopicPartition, int]:
-    """Which carrier has each partition of a route, as the driver shows it."""
+    """Maps each partition of a route to its carrier, as the driver shows it."""
     return {
         each: carrier.number
         for carrier, load in sorted(in_force.plan.loads.items())
@@ -97,13 +97,13 @@ def _carried(in_force: InForce, route: Route) -> dict[TopicPartition, int]:
 
 
 def _by_count(in_force: InForce, route: Route, first: int) -> dict[TopicPartition, int]:
-    """Where the driver has put a stream's partitions, of which nothing is placed."""
+    """Maps the partitions of a stream without a placement to their carriers in the active plan."""
     own = range(first, first + CARRIERS_MAX)
     return {each: at for each, at in _carried(in_force, route).items() if at in own}
 
 
 def _costs(route: Route, rounds: Iterable[RoundStatus]) -> tuple[Factors, Factors]:
-    """What the balancer reckons with: it may have measured it."""
+    """Returns the cost of carrying that the balancer uses, which it may have measured."""
     for each in rounds:
         if each.route == route.key and each.unopened and each.opened:
             return Factors(**each.unopened.model_dump()), Factors(**each.opened.model_dump())

@@ -1,4 +1,5 @@
-"""All streams of all routes into one region: when each has its round, and what becomes of it."""
+"""Rounds of all streams of all routes into one region: when they run, and how results are
+written."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ Write = Callable[[tuple[AnyRecord, ...], tuple[bytes, ...]], Awaitable[None]]
 
 
 class Rounds:
-    """Looks, decides, writes.
+    """Collects round inputs, decides, and writes placements.
 
     Args:
-        who: writes the records.
+        who: writer of the records.
     """
 
     def __init__(self, appliance: Appliance, region: str, who: str) -> None:
@@ -64,26 +65,26 @@ class Rounds:
         self._is_blind = False
         self._said: dict[str, set[str]] = {}
         self.happened = asyncio.Event()
-        """Something that a round should not be waited for with."""
+        """Set when records of the order log arrive, so that the daemon calls `tick` at once."""
 
     @property
     def statuses(self) -> tuple[RoundStatus, ...]:
-        """Of each stream, its last round."""
+        """Status of the last round of each stream."""
         return tuple(self._statuses.values())
 
     def hear(self, book: Book) -> None:
-        """What operators and balancers have written."""
+        """Receives a new state of the order log."""
         self._book = book
         self.happened.set()
 
     async def keep_looking(self) -> None:
-        """At the sources; until cancelled."""
+        """Looks at the sources until canceled."""
         async with asyncio.TaskGroup() as tasks:
             for watch in self._watches.values():
                 tasks.create_task(watch.keep())
 
     async def tick(self, write: Write) -> None:
-        """A round of every stream, where one is due or something happened.
+        """Runs a round of every stream if one is due or an input has changed.
 
         Raises Superseded.
         """
@@ -110,10 +111,10 @@ class Rounds:
         for watch in self._watches.values():
             await watch.close()
 
-    # -- what is known
+    # -- inputs
 
     async def _see_driver(self) -> None:
-        """What it carries; what was seen last holds while nothing is to be seen."""
+        """Reads the driver's active plan. The last one read stays in use while none can be read."""
         try:
             found = await aside(self._board.plan)
         except (StoreUnreachable, ValueError) as error:
@@ -130,7 +131,8 @@ class Rounds:
             watch.want(self._partitions[route])
 
     def _upon(self, book: Book, in_force: InForce) -> object:
-        """Whatever of it changes, the next round does not wait."""
+        """Returns the inputs whose change starts a round at once: orders, partitions and task
+        slots."""
         now_ms = time.time_ns() // 1_000_000
         orders = [record for route in self._routes for record in book.orders(route.key, now_ms)]
         return orders, self._partitions, in_force.slots
@@ -153,7 +155,7 @@ class Rounds:
             calibration.observe(reports, now, seconds)
         return calibration.factors(UNOPENED, OPENED)
 
-    # -- what follows
+    # -- decisions
 
     async def _round(self, route: Route, book: Book, in_force: InForce, write: Write) -> None:
         now_ms = time.time_ns() // 1_000_000
@@ -184,7 +186,7 @@ class Rounds:
             try:
                 outcome = await aside(stream.round, scene)
             except Exception:
-                # The others are not to go without their rounds for it.
+                # The other streams still get their rounds.
                 log.exception("event=round-failed stream=%s", label(route, name))
                 continue
             try:
@@ -192,7 +194,7 @@ class Rounds:
                     await write(outcome.records, outcome.taken_back)
             except (AdminError, LogUnreadable) as error:
                 log.warning("event=not-placed stream=%s %s", label(route, name), error)
-                # What counts is what the log says once it can be read.
+                # The outcome is unknown. The next round starts from what the log holds then.
                 del self._streams[route, name]
                 continue
             stream.written(outcome)
@@ -202,7 +204,7 @@ class Rounds:
     def _say(self, name: str, outcome: Outcome) -> None:
         status, placement = outcome.status, outcome.placement
         for alert in status.alerts:
-            # Its figures change all the time: it is said when it begins.
+            # Its numbers change in every round, so it is logged only when it begins.
             if alert.name not in self._said.get(name, ()):
                 log.warning("event=alert stream=%s alert=%r %s", name, alert.name, alert.text)
         self._said[name] = {alert.name for alert in status.alerts}

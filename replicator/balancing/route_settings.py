@@ -1,4 +1,4 @@
-"""What holds for one stream of one route: its own word, or its route's, or everybody's."""
+"""Settings of one stream: its own, or else those of its route, or else the general ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from replicator.placements.records import CARRIERS_MAX, Stream
 MIB = 1 << 20
 MOVES_LEAST = 100
 UNOPENED = Factors(per_byte=0.65e-9, per_record=1e-8)
-"""Seconds of a carrier's time, as measured: bench/README.md, bytes200 and bytes1000."""
+"""Cost of batches carried as they are, in seconds of a carrier's time. Measured: bench/README.md,
+bytes200 and bytes1000."""
 OPENED = Factors(per_byte=0.65e-9, per_record=2.2e-6)
-"""One record in each batch: one_record_batches."""
+"""Cost of batches that have to be opened. Measured with one record in each batch: bench/README.md,
+one_record_batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """What one stream's rounds are held to."""
+    """Settings for the rounds of one stream."""
 
     limits: Limits
     rules: Rules
@@ -38,14 +40,14 @@ def settings_of(
     partitions: int,
     measured: tuple[Factors, Factors] = (UNOPENED, OPENED),
 ) -> StreamSettings:
-    """The stream's.
+    """Returns the settings of a stream.
 
     Args:
-        stream: None: the route's default one.
-        slots: Spark's task slots, which carriers_max = 0 means.
-        partitions: how many the stream has.
-        measured: what batches cost that are carried as they are, and those that are opened; counts
-            where no capacity is configured.
+        stream: None for the route's default stream.
+        slots: number of Spark task slots, the maximum if carriers_max = 0.
+        partitions: number of partitions of the stream.
+        measured: cost of batches carried as they are, and of batches that are opened; used if no
+            capacity is configured.
     """
     of_route = settings.routes.get(route.name, RouteBalance())
 

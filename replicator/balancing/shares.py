@@ -1,6 +1,6 @@
-"""What partitions take of a carrier's time: their sources' traffic, and what they are behind.
+"""Shares: the part of a carrier's time that each partition takes for its traffic and its lag.
 
-Traffic is what was looked at; of what never was, what a file says.
+Traffic is measured at the source; for partitions never measured, a file may give it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from balancer.plan import TopicPartition
 from replicator.offsets.reports import PartitionReport
 
 RATE_DEFAULT = Rate(5 * 1024, 5)
-"""Of a partition of whose topic nothing is known: Brooklin's."""
+"""Rate assumed for a partition if nothing is known of its topic: the default of Brooklin."""
 BYTES_PER_RECORD = 1024
-"""Of a log that takes in nothing, for what it is behind."""
+"""Record size assumed for the lag of a partition that takes in no records now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Every partition's share, and how far it is to be believed.
+    """Every partition's share, and its reliability.
 
     Args:
-        measured: those whose own traffic was looked at lately.
-        doubts: why a new share was not believed.
-        bases: where each share comes from.
+        measured: partitions whose own traffic was measured lately.
+        doubts: by partition, why its new share was not believed.
+        bases: by partition, the basis of its share.
     """
 
     shares: Mapping[TopicPartition, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Known:
 
 
 class ShareMemory:
-    """What was believed of one stream's partitions: a share that jumps is believed when it is seen
+    """Last shares of one stream's partitions. A share that jumps is believed once it is seen
     twice."""
 
     def __init__(self) -> None:
@@ -54,12 +54,13 @@ class ShareMemory:
         model: LoadModel,
         throughput: Throughput | None = None,
     ) -> Known:
-        """The shares of now.
+        """Returns the current shares.
 
         Args:
-            rates: to be expected, of the partitions of which anything was ever seen.
-            fresh: those that were looked at lately.
-            throughput: what a file says; counts for those that are not in `rates`, and is no look.
+            rates: expected rates of all partitions that were ever measured.
+            fresh: partitions that were measured lately.
+            throughput: content of the throughput file; used for partitions that are not in `rates`,
+                and never counted as a measurement.
         """
         throughput = throughput or Throughput()
         new = {
@@ -81,7 +82,7 @@ class ShareMemory:
 
 
 def share_of(rate: Rate, report: PartitionReport | None, model: LoadModel) -> float:
-    """One partition's share of a carrier's time."""
+    """Returns one partition's share of a carrier's time."""
     records = report.lag_records if report and report.lag_records else 0
     flows = rate.records_per_second > 0
     size = rate.bytes_per_second / rate.records_per_second if flows else BYTES_PER_RECORD

@@ -1,4 +1,4 @@
-"""What a route's source takes in, as looked at here and as kept in its history."""
+"""Traffic of a route's source: measured here, and kept in a history over restarts."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from replicator.traffic.traffic_history import TrafficHistory
 log = logging.getLogger(__name__)
 
 FINE_MS = 4_800_000
-"""An hour, the ten minutes before it that may have no sums yet, and those that go on."""
+"""80 minutes: one hour, ten minutes before it whose sums may be missing, and the ten minutes in
+progress."""
 DAY_MS = 95_400_000
 REST = 4.0
-"""After a look so many times as long as it took: with 100 000 partitions its answers take seconds
-to read, in which nothing else is done here."""
+"""After a look the watch pauses for at least this many times its duration. With 100 000 partitions
+the answers take seconds to parse, which blocks everything else in this process."""
 SILENT = (Unreachable, Answered, KafkaError, OSError, TimeoutError)
 
 
 class SourceWatch:
-    """Looks at the source's logs again and again.
+    """Looks at the source's logs periodically.
 
     Args:
-        history: where windows are kept over restarts; None: the one that the settings name.
+        history: where windows are kept over restarts; None: the history that the settings name.
     """
 
     def __init__(
@@ -63,26 +64,26 @@ class SourceWatch:
         self._looked_at_ms: int | None = None
         self._is_first = self._is_open = False
         self.is_loaded = False
-        """What was seen before this one's time is known; before that, no rates are to be asked."""
+        """True once the history was read, or could not be. Rates must not be asked for before."""
         self._troubles: dict[str, str] = {}
         self._wants = asyncio.Event()
 
     def want(self, partitions: Collection[TopicPartition]) -> None:
-        """Which partitions are to be looked at."""
+        """Sets the partitions to look at."""
         if partitions != self._wanted:
             self._wanted = frozenset(partitions)
             self._wants.set()
 
     def rates(self, now_ms: int) -> Mapping[TopicPartition, Rate]:
-        """To be expected, of all partitions of which anything was ever seen."""
+        """Returns the expected rates of all partitions that were ever measured."""
         return self._look_back.rates(now_ms)
 
     def fresh(self, now_ms: int) -> Set[TopicPartition]:
-        """The partitions that were looked at lately."""
+        """Returns the partitions that were measured lately."""
         return self._look_back.fresh(now_ms, round(self._settings.fresh_seconds * 1000))
 
     def degraded(self, now_ms: int) -> str | None:
-        """Why nothing of the rates is to be believed; None where something is."""
+        """Returns the reason why no rate can be believed; None if rates can be."""
         if self._looked_at_ms is None:
             trouble = self._troubles.get("look")
             return f"{self._name}: " + (trouble or "its traffic has not been looked at yet")
@@ -93,12 +94,12 @@ class SourceWatch:
         return f"{self._name}: its traffic was last looked at {seconds:.0f} s ago: {trouble}"
 
     def has_first_look(self) -> bool:
-        """Whether traffic was seen for the first time since this was last asked."""
+        """Returns True if traffic was seen for the first time since the last call."""
         found, self._is_first = self._is_first, False
         return found
 
     async def load(self) -> None:
-        """What looks before this one's time have left in the history."""
+        """Reads the windows of earlier processes from the history."""
         now_ms = time.time_ns() // 1_000_000
         try:
             await aside(self._read, now_ms)
@@ -107,7 +108,7 @@ class SourceWatch:
         self.is_loaded = True
 
     async def keep(self) -> None:
-        """Until cancelled."""
+        """Looks until canceled."""
         await self.load()
         await self._wants.wait()
         while True:
@@ -126,7 +127,7 @@ class SourceWatch:
         await self._cluster.close()
 
     def _read(self, now_ms: int) -> None:
-        # Sums first: the hour's own windows are told more exactly, and come last.
+        # Sums first: the more exact windows of the last hour come last.
         for told in self._history.coarse(now_ms - DAY_MS, now_ms):
             self._look_back.add_coarse(told)
             self._looked_at_ms = int(told.ends_ms.max())
@@ -162,7 +163,7 @@ class SourceWatch:
             self._say("history", str(error))
 
     def _say(self, about: str, trouble: str) -> None:
-        """Once, when it begins and when it is over."""
+        """Logs a problem once when it begins, and once when it is over."""
         before = self._troubles.get(about, "")
         self._troubles[about] = trouble
         if trouble and not before:

@@ -1,6 +1,7 @@
-"""One look at one stream of a route: what is known of it goes in, what is to be written comes out.
+"""Round of one stream of a route: decides from a snapshot which records are to be written.
 
-Inside, a stream's carriers are numbered from 0; in the log and in plans from its first carrier.
+In this module a stream's carriers are numbered from 0; in the log and in plans, from the stream's
+first carrier.
 """
 
 from __future__ import annotations
@@ -43,23 +44,24 @@ from replicator.placements.round_status import (
 )
 
 REPORT_SECONDS = 15.0
-"""A carrier that has said nothing for so long is silent."""
+"""A carrier without a report for this long is silent."""
 SETTLE_SECONDS = 45.0
-"""After a new plan: an epoch may end and another begin, where what was left is taken over."""
+"""Time after a new plan in which no carrier counts as silent. An epoch may end and the next one
+begin, including takeovers of what the former carriers left."""
 IN_RECORD = ("where", "carriers", "generation")
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is known of a route at one time.
+    """Snapshot of what is known of a route at one time.
 
     Args:
-        rates: to be expected of the source's partitions.
-        fresh: those that were looked at lately.
-        reports: of the carriers, of this route.
-        degraded: why nothing of the rates is to be believed.
-        measured: what carrying costs, of batches carried as they are and of those opened.
-        throughput: what a file says of the source's partitions.
+        rates: expected rates of the source's partitions.
+        fresh: partitions that were measured lately.
+        reports: of this route's carriers.
+        degraded: reason why no rate can be believed; None if rates can be.
+        measured: cost of batches carried as they are, and of batches that are opened.
+        throughput: content of the throughput file for the source's partitions.
     """
 
     now_ms: int
@@ -73,10 +75,11 @@ class Scene:
     throughput: Throughput = field(default_factory=Throughput)
 
     def by_file(self, partitions: Set[TopicPartition], part_min: float) -> Scene:
-        """Where looks are not to be believed: the scene with what the file says in their place, if
-        it tells of that part of the partitions at least.
+        """Returns the snapshot with rates of the throughput file if measured rates cannot be
+        believed.
 
-        None of them is looked at by that: what guards against too little being measured still does.
+        The file has to cover at least `part_min` of the partitions. File rates do not count as
+        measured: the guard against too few measured partitions still applies.
         """
         if self.degraded is None:
             return self
@@ -92,12 +95,12 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a round has come to.
+    """Result of a round.
 
     Args:
-        records, taken_back: to be written together.
-        standing: for the next round, once they are written.
-        known: what it was decided upon.
+        records, taken_back: records and deleted keys, to be written together.
+        standing: round state for the next round, once they are written.
+        known: shares on which the decision is based.
     """
 
     status: RoundStatus
@@ -112,7 +115,7 @@ class StreamRound:
     """Rounds of one stream.
 
     Args:
-        who: writes the records.
+        who: writer of the records.
     """
 
     def __init__(self, settings: BalanceSettings, route: Route, stream: str, who: str) -> None:
@@ -123,10 +126,10 @@ class StreamRound:
         self._answered: set[str] = set()
 
     def round(self, scene: Scene, asked: Scope | None = None) -> Outcome:
-        """What this round comes to. Nothing of it holds before `written` is called.
+        """Decides one round. The next round continues from it only after `written` is called.
 
         Args:
-            asked: a plan by hand that nobody ordered, for a preview.
+            asked: scope of a manual plan without an order, for a preview.
         """
         route, now_ms = self._route.key, scene.now_ms
         placed = scene.book.placed(route, self._stream)
@@ -150,11 +153,12 @@ class StreamRound:
         )
         order = scene.book.by_hand(route, self._stream, now_ms)
         if order and order.id in self._answered:
-            # The answer is written, and only not read yet.
+            # The answer is written already, and not read back yet.
             order = None
         generation = standing.generation if standing else 0
         if scene.degraded and standing is None:
-            # The driver places by count as well, and nothing has to move for that.
+            # Without loads only the partition counts are left, and the driver places by count
+            # already.
             status = self._told(scene, of.model, partitions, known, None, first)
             if order is None:
                 return Outcome(status, known=known)
@@ -188,13 +192,13 @@ class StreamRound:
         )
 
     def written(self, outcome: Outcome) -> None:
-        """The next round goes on from there."""
+        """Accepts a written outcome: the next round continues from it."""
         self._standing = outcome.standing or self._standing
         self._status = outcome.status
         self._answered |= {each.id for each in outcome.records if isinstance(each, Answer)}
 
     def _partitions(self, scene: Scene) -> Set[TopicPartition]:
-        """What is to be carried of the stream, as the driver sees it."""
+        """Returns the stream's partitions to be carried, as the driver shows them."""
         route = self._route.key
         all_of_it = scene.in_force.partitions(route)
         split = scene.book.split(route, sorted(all_of_it), scene.now_ms)
@@ -249,7 +253,7 @@ class StreamRound:
         )
 
     def _silent(self, scene: Scene, first: int) -> Set[int]:
-        """Carriers that have something to carry, and do not report."""
+        """Returns the carriers that have partitions and do not report."""
         now = scene.now_ms / 1000
         if now - scene.in_force.posted_at < SETTLE_SECONDS:
             return frozenset()
@@ -262,7 +266,7 @@ class StreamRound:
         return busy - heard
 
     def _own(self, carriers: Set[CarrierId], first: int) -> Set[CarrierId]:
-        """Those of this stream."""
+        """Returns the carriers of this stream."""
         own = range(first, first + CARRIERS_MAX)
         return {it for it in carriers if it.route == self._route.key and it.number in own}
 
@@ -303,9 +307,10 @@ class StreamRound:
         decision: Decision | None,
         first: int,
     ) -> RoundStatus:
-        """Of a round without a placement: the loads of now, and the moves of the last one.
+        """Returns the status of a round.
 
-        Carriers have their numbers in the log and in plans.
+        Without a new placement it has the current loads and the moves of the last placement.
+        Carriers have the numbers used in the log and in plans.
         """
         before = self._status
         placement = decision.placement if decision else None
@@ -371,15 +376,15 @@ def _cost(factors: Factors) -> CostStatus:
 
 
 def label(route: Route, stream: str) -> str:
-    """For people: west>east, or west>east/orders."""
+    """Returns the stream's name for people: west>east, or west>east/orders."""
     return route.name if stream == "default" else f"{route.name}/{stream}"
 
 
 def standing_of(placed: Placed, first: int) -> Standing | None:
-    """What a balancer before left behind; None where it was one of another version.
+    """Returns the round state that a placement holds, without what another version of Sluice wrote.
 
     Args:
-        first: of the stream's carriers.
+        first: number of the stream's first carrier.
     """
     where = {each: carrier - first for each, carrier in placed.where.items()}
     own = Standing(
@@ -392,5 +397,5 @@ def standing_of(placed: Placed, first: int) -> Standing | None:
     try:
         return Standing.from_json(text)
     except ValueError:
-        # Only how patient the last round was is lost with it.
+        # Only cool-down, counters and times of the last round are lost; the placement stays.
         return own

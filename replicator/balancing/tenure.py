@@ -1,4 +1,4 @@
-"""A balancer's time in office: it alone writes placements, until a newer one does."""
+"""Leadership of the balancer: only the newest balancer of a region can write placements."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SUCCESSOR_LOOKS, SUCCESSOR_LOOK_SECONDS = 10, 1.0
 
 
 class TimedOut(AdminError):
-    """What was to be written is not; ask again, after looking at what the log says."""
+    """Our transaction timed out and nothing was written. Read the log before trying again."""
 
 
 class Tenure:
-    """Taken once, kept until superseded.
+    """Leadership of this balancer: acquired once, held until superseded.
 
     Args:
-        name: of the cluster, for people.
-        region: whose balancer this is.
-        who: this one, and no other.
+        name: of the cluster, shown to people.
+        region: the region of this balancer.
+        who: unique name of this process.
     """
 
     def __init__(self, name: str, cluster: KafkaCluster, region: str, who: str) -> None:
@@ -42,18 +42,19 @@ class Tenure:
         self._writing = asyncio.Lock()
 
     async def take(self) -> None:
-        """From here on no older balancer writes. Raises AdminError."""
+        """Fences older balancers and publishes the lease. Raises AdminError, LogUnreadable or
+        Superseded."""
         await aside(self._log.make_topic)
         await self._open()
         await self._say_lease()
         log.info("event=lease region=%s who=%r", self._region, self._who)
 
     async def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """All of it or nothing.
+        """Writes all records and tombstones in one transaction.
 
         Raises:
-            Superseded: a newer balancer acts.
-            AdminError, LogUnreadable: it may not be written; what the log says then counts.
+            Superseded: a newer balancer is active.
+            AdminError, LogUnreadable: the records may not be written; only the log tells.
         """
         try:
             await self._write(records, taken_back)
@@ -68,19 +69,21 @@ class Tenure:
             if self._publisher is None:
                 await self._take_again()
             assert self._publisher
-            # Cut short, a transaction would be left to its timeout.
+            # A canceled publish would leave its transaction open until the timeout.
             writing = aside(self._publisher.publish, tuple(records), tuple(taken_back))
             try:
                 await asyncio.shield(writing)
             except (AdminError, Superseded):
-                # It is not known any more what its transactions came to. And a transaction of our
-                # own that timed out looks like a newer balancer.
+                # The outcome of the producer's transactions is unknown from here on. A timed-out
+                # transaction of our own also looks like a newer balancer.
                 self._publisher = None
                 raise
 
     async def keep(self) -> None:
-        """Says so again and again: whoever was superseded finds out by it, also while nothing has
-        to be placed. Raises Superseded."""
+        """Renews the lease periodically, so that an idle balancer notices that it was fenced.
+
+        Raises Superseded.
+        """
         is_told = False
         while True:
             await asyncio.sleep(LEASE_SECONDS)
@@ -99,20 +102,23 @@ class Tenure:
         await self.write((Lease.model_validate({**said, "since_ms": self._since_ms}),))
 
     async def _take_again(self) -> None:
-        """But not from a newer balancer, which may have come meanwhile."""
+        """Reopens the producer, unless a newer balancer has published its lease meanwhile."""
         if successor := await self._successor():
             raise Superseded(successor)
         await self._open()
 
     async def _confirm_successor(self) -> None:
-        """Raises Superseded once a newer balancer has spoken; it does so as soon as it is there."""
+        """Raises Superseded once the lease of a newer balancer is read; returns if none appears.
+
+        A newer balancer publishes its lease as soon as it has started.
+        """
         for _ in range(SUCCESSOR_LOOKS):
             if successor := await self._successor():
                 raise Superseded(successor)
             await asyncio.sleep(SUCCESSOR_LOOK_SECONDS)
 
     async def _successor(self) -> str | None:
-        """Whose lease is in force, if it is not ours."""
+        """Returns a description of the newest lease if it is not ours, or None."""
         book = await aside(self._log.read)
         lease = book.lease(self._region)
         if lease is None or lease.who == self._who:

@@ -1,4 +1,4 @@
-"""What a file says of a source's traffic, read again when it has changed."""
+"""Throughput file: the rates of a source's partitions, read again after each change of the file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ log = logging.getLogger(__name__)
 
 
 class ThroughputWatch:
-    """One source's part of the file.
+    """Entries of one source in the throughput file.
 
     Args:
-        path: None: there is no file, and it says nothing.
-        cluster: what the file calls the source.
+        path: None: there is no file, and no rate is known from it.
+        cluster: name of the source in the file.
     """
 
     def __init__(self, path: Path | None, cluster: str) -> None:
@@ -26,10 +26,12 @@ class ThroughputWatch:
         self._trouble = ""
 
     def throughput(self, topics: Set[str]) -> Throughput:
-        """What it says by now; while it is missing or wrong, what it said before. Blocks.
+        """Returns the current content, or the last valid one while the file is missing or wrong.
+        Blocks.
 
         Args:
-            topics: that there are: one named like a partition is told from one by them.
+            topics: existing topics; they tell a topic named like a partition ("a-0") from a
+                partition.
         """
         if self._path is None:
             return self._throughput
@@ -45,7 +47,7 @@ class ThroughputWatch:
         return self._throughput
 
     def _look(self, path: Path, topics: Set[str]) -> None:
-        # Before the text: what is written in between is then found to be newer.
+        # Taken before the text is read, so that a write in between is noticed at the next call.
         seen = path.stat()
         upon = (seen.st_ino, seen.st_size, seen.st_mtime_ns, frozenset(topics))
         if upon == self._read:
@@ -56,7 +58,7 @@ class ThroughputWatch:
         self._say("")
 
     def _say(self, trouble: str) -> None:
-        """Once, when it begins, when it is another one, and when it is over."""
+        """Logs a problem when it begins, changes or ends."""
         if trouble == self._trouble:
             return
         self._trouble = trouble

@@ -1,5 +1,5 @@
-"""What the balancer decided, what operators ordered, and what the driver made of it.
+"""Orders of operators, placements of the balancer, and the plan that the driver makes of them.
 
-The topic `sluice.balance` of a region's aggregate holds the first two for all routes into it; the
-driver follows it, also while no balancer runs.
+The topic `sluice.balance` of a region's aggregate holds orders and placements for all routes into
+the region. The driver tails the topic, also while no balancer runs.
 """

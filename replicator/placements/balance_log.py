@@ -1,8 +1,8 @@
-"""The topic sluice.balance of a region's aggregate: written by operators and the balancer.
+"""Topic sluice.balance of a region's aggregate, written by operators and the balancer.
 
-Operators write plainly; of two orders about the same thing the later counts. The balancer writes
-under a transactional id of its own: a newer balancer of the region cuts the older one off, so that
-no placement is made upon one that its maker has not seen.
+Operators write without a transaction: the later of two orders about the same subject wins. The
+balancer writes under a transactional id of its own, so a newer balancer of the region fences the
+older one. No balancer can place upon a placement that it has not seen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 TOPIC = "sluice.balance"
 TRANSACTION_SECONDS = 10.0
-# A placement of 100 000 partitions is megabytes, and compressed to below a broker's limit.
+# A placement of 100 000 partitions takes megabytes. It is compressed to less than the size limit of
+# the broker.
 RECORD_BYTES_MAX = 100_000_000
 CUT_OFF = frozenset(
     {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
@@ -38,41 +39,47 @@ NOT_YET = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""InitProducerId: the coordinator loads, or completes the transaction of the balancer before."""
+"""Errors of InitProducerId while the coordinator loads, or completes the transaction of the
+previous balancer."""
 
 Told = tuple[bytes, AnyRecord | None]
-"""A key, and the record that it has from now on."""
+"""A key, and its new record; None means that the record was deleted."""
 
 
 class Superseded(Exception):
-    """A newer balancer of this region acts. Stop; do not start again by yourself."""
+    """A newer balancer of this region is active. Stop; do not restart automatically."""
 
 
 class NotYet(AdminError):
-    """The coordinator of the balancer's transactional id is not ready. Ask again."""
+    """The coordinator of the balancer's transactional id is not ready. Retry."""
 
 
 class FlawedRecord(ValueError):
-    """A record that the driver or the balancer could not follow. Mend it; the text says how."""
+    """A record that the driver or the balancer could not apply. Correct it as the text says."""
 
 
 class BalanceLog:
-    """As operators read and write it. Blocking; makes the topic where it is missing."""
+    """Operators' access to the topic, for reading and writing. Blocking; creates a missing
+    topic."""
 
     def __init__(
         self, name: str, cluster: KafkaCluster, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:
-        """`name` is for people: "west aggregate"."""
+        """`name` is shown to people, for example "west aggregate"."""
         self._name, self._cluster = name, cluster
         self._topic = KeptTopic(name, cluster, TOPIC, timeout_seconds)
 
     def make_topic(self) -> None:
-        """Raises AdminError."""
+        """Creates the topic unless it exists. Raises AdminError."""
         self._topic.make()
 
     def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """Raises FlawedRecord or AdminError: nothing was written; or WriteUnknown: perhaps, or not
-        all."""
+        """Writes records, and tombstones for the keys in `taken_back`.
+
+        Raises:
+            FlawedRecord, AdminError: nothing was written.
+            WriteUnknown: all, some or none of it may be written.
+        """
         wanted: list[tuple[bytes, bytes | None]] = [
             (key_of(each), encode(_sound(key_of(each), each))) for each in records
         ]
@@ -80,7 +87,7 @@ class BalanceLog:
         self._topic.write(wanted, look_with="sluice balance show")
 
     def read(self) -> Book:
-        """What it says by now. Raises AdminError or LogUnreadable."""
+        """Returns the order log as it is now. Raises AdminError or LogUnreadable."""
         if not self._topic.exists:
             return Book()
         told = BalanceFollower(self._name, self._cluster).read(self._topic.timeout_seconds)
@@ -88,10 +95,11 @@ class BalanceLog:
 
 
 class BalanceFollower(LogFollower[Told]):
-    """What is written, as it is written. The topic has to be there."""
+    """Tails the topic, which has to exist. Unreadable and flawed records are logged and left
+    out."""
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
-        """`name` is for people: "west aggregate"."""
+        """`name` is shown to people, for example "west aggregate"."""
         super().__init__(name, cluster, TOPIC, TOPIC, self._told)
         self._said: set[str] = set()
 
@@ -119,7 +127,7 @@ class BalanceFollower(LogFollower[Told]):
 
 
 def _sound(key: bytes, record: AnyRecord) -> AnyRecord:
-    """Raises FlawedRecord."""
+    """Returns the record if it is sound. Raises FlawedRecord otherwise."""
     own = key_of(record)
     wrong = flaw(record) if key == own else "its key belongs to another record"
     if wrong:
@@ -128,11 +136,11 @@ def _sound(key: bytes, record: AnyRecord) -> AnyRecord:
 
 
 class Publisher:
-    """The balancer's pen. Blocking.
+    """Transactional producer of the balancer. Blocking.
 
     Args:
-        name: of the cluster, for people.
-        region: whose balancer this is.
+        name: of the cluster, shown to people.
+        region: the region of this balancer.
     """
 
     def __init__(self, name: str, cluster: KafkaCluster, region: str) -> None:
@@ -149,7 +157,7 @@ class Publisher:
         )
 
     def open(self) -> None:
-        """From here on no older balancer writes. Raises NotYet or another AdminError; it may be
+        """Fences all older balancers of the region. Raises NotYet or another AdminError; may be
         called again."""
         try:
             self._producer.init_transactions(TIMEOUT_SECONDS)
@@ -157,7 +165,12 @@ class Publisher:
             raise self._meaning(failure, "taking the balancer's place") from None
 
     def publish(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """All of it or nothing. Raises Superseded, or AdminError: it is not written."""
+        """Writes all records and tombstones in one transaction.
+
+        Raises:
+            Superseded: a newer balancer is active.
+            AdminError: the records may not be written; read the topic to learn the outcome.
+        """
         try:
             self._producer.begin_transaction()
             for record in records:

@@ -1,10 +1,10 @@
-"""Where driver and balancer of a region show what they do: its Redis.
+"""Status board: the keys in a region's Redis that show what its driver and balancer do.
 
-    sluice:plan:<region>       what the driver carries; one value, expiring
+    sluice:plan:<region>       the driver's active plan; one value, expiring
     sluice:balance:<region>    hash: "<route key>/<stream>" -> the balancer's last round
 
-Never the truth: whoever finds nothing there knows no more than that nobody says anything. What
-counts stands in the topic sluice.balance, and in the driver's word.
+The board is not authoritative: a missing key means only that nobody reports. The authoritative
+state is in the topic sluice.balance and in the driver command.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 5.0
 
 
 class Board:
-    """One region's. Blocking; every method raises StoreUnreachable."""
+    """Status board of one region. Blocking; every method except `close` raises StoreUnreachable."""
 
     def __init__(self, url: str, region: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._name = redis_name(url)
@@ -36,26 +36,28 @@ class Board:
         )
 
     def show_plan(self, in_force: InForce) -> None:
-        """For EXPIRE_SECONDS."""
+        """Publishes the driver's active plan for EXPIRE_SECONDS."""
         with self._reached():
             self._redis.set(self._plan, in_force.to_json(), ex=EXPIRE_SECONDS)
 
     def plan(self) -> InForce | None:
-        """None: no driver shows anything. As long as nothing changes it is the same object.
+        """Returns the active plan, or None if no driver reports one.
 
-        Raises ValueError on what another Sluice wrote.
+        The returned object stays the same as long as nothing changes. Raises ValueError if another
+        version of Sluice wrote the value.
         """
         with self._reached():
             text: Any = self._redis.get(self._plan)
         if text is None:
             return None
-        # Asked twice a second, and hardly ever another one: it is megabytes where there is much.
+        # Read twice a second, and rarely different. Parsing is costly: a large plan takes
+        # megabytes.
         if text != self._last[0]:
             self._last = text, InForce.from_json(text)
         return self._last[1]
 
     def show_rounds(self, statuses: Iterable[RoundStatus]) -> None:
-        """They take the place of all that were there."""
+        """Replaces the statuses of all streams."""
         fields: dict[Any, Any] = {
             f"{it.route}/{it.stream}": it.model_dump_json() for it in statuses
         }
@@ -66,7 +68,8 @@ class Board:
             pipeline.execute()
 
     def rounds(self) -> list[RoundStatus]:
-        """In order of routes and streams. What another Sluice wrote is left out."""
+        """Returns the statuses sorted by route and stream. Leaves out those that another version of
+        Sluice wrote."""
         with self._reached():
             found: Any = self._redis.hgetall(self._rounds)
         statuses = []

@@ -1,4 +1,4 @@
-"""All that the topic sluice.balance says at one time."""
+"""Order log: the newest record of every key in the topic sluice.balance."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ Kind = TypeVar("Kind", bound=Record)
 
 @dataclass(frozen=True)
 class Book:
-    """The records that count, by their keys.
+    """The newest records, by key.
 
-    Orders whose time is over are still in here; each question says as of when it is asked.
+    Expired orders stay in here; each query takes the time as of which it is asked.
     """
 
     records: Mapping[bytes, AnyRecord] = field(default_factory=lambda: MappingProxyType({}))
 
     def after(self, told: Iterable[tuple[bytes, AnyRecord | None]]) -> Book:
-        """The book once these came; None takes a record back."""
+        """Returns the order log after more records were read. None deletes the record of a key."""
         records = dict(self.records)
         for key, record in told:
             if record is None:
@@ -52,7 +52,7 @@ class Book:
         return Book(records)
 
     def of(self, kind: type[Kind], route: str, now_ms: int) -> list[Kind]:
-        """The route's records of a kind, but for orders that are over."""
+        """Returns the route's records of one kind, without expired orders."""
         of_kind: list[Kind] = self._by_kind.get((kind, route), [])
         return [
             record
@@ -61,7 +61,7 @@ class Book:
         ]
 
     def orders(self, route: str, now_ms: int) -> list[Order]:
-        """All that operators have ordered of the route, but for what is over."""
+        """Returns all orders of operators for the route, without expired ones."""
         return [
             record
             for _, record in sorted(self.records.items())
@@ -69,7 +69,7 @@ class Book:
         ]
 
     def streams(self, route: str, now_ms: int) -> list[Stream]:
-        """The named ones, by name."""
+        """Returns the named streams, sorted by name."""
         return sorted(self.of(Stream, route, now_ms), key=lambda stream: stream.name)
 
     def placed(self, route: str, stream: str, now_ms: int = 0) -> Placed | None:
@@ -83,7 +83,7 @@ class Book:
         }
 
     def excluded(self, route: str, now_ms: int) -> dict[int, str]:
-        """By carrier, why."""
+        """Returns the excluded carriers, each with the operator's reason."""
         return {each.carrier: each.why for each in self.of(Exclusion, route, now_ms)}
 
     def hold(self, route: str, stream: str, now_ms: int) -> Hold | None:
@@ -91,7 +91,7 @@ class Book:
         return next(found, None)
 
     def lease(self, region: str) -> Lease | None:
-        """Of the balancer that acts, or acted last."""
+        """Returns the lease of the balancer that is active, or was active last."""
         return next(iter(self.of(Lease, region, 0)), None)
 
     def by_hand(self, route: str, stream: str, now_ms: int) -> ByHand | None:
@@ -99,12 +99,12 @@ class Book:
         return next(found, None)
 
     def answer(self, route: str, stream: str, order: str) -> Answer | None:
-        """To the order by hand of that id."""
+        """Returns the answer to the manual order with the id `order`."""
         answers = (each for each in self.of(Answer, route, 0) if each.stream == stream)
         return next((each for each in answers if each.id == order), None)
 
     def streams_of(self, route: str, topics: Iterable[str], now_ms: int) -> dict[str, str]:
-        """By topic, the stream that it belongs to, paused or not."""
+        """Maps each topic to its stream, paused or not."""
         streams = self.streams(route, now_ms)
         patterns = [(each.name, tuple(map(_compiled, each.topics))) for each in streams]
         found: dict[str, str] = {}
@@ -119,8 +119,10 @@ class Book:
     def split(
         self, route: str, partitions: Iterable[TopicPartition], now_ms: int
     ) -> dict[str, list[TopicPartition]]:
-        """By stream, which of a route's partitions are to be carried in it: paused ones are left
-        out. Streams with none are in it too."""
+        """Maps each stream to its share of the given partitions, without the paused ones.
+
+        Streams without partitions are included.
+        """
         streams, wanted = self.streams(route, now_ms), list(partitions)
         stream_of = self.streams_of(route, (each.topic for each in wanted), now_ms)
         paused_streams = {each.name for each in streams if each.is_paused}
@@ -146,7 +148,7 @@ class Book:
 
 
 def first_carrier(streams: Iterable[Stream]) -> int:
-    """Where the carriers of one more stream of a route are numbered from."""
+    """Returns the number of the first carrier for one more stream of the route."""
     taken = {each.first_carrier for each in streams} | {0}
     return next(
         at for at in range(0, max(taken) + 2 * CARRIERS_MAX, CARRIERS_MAX) if at not in taken
@@ -155,5 +157,6 @@ def first_carrier(streams: Iterable[Stream]) -> int:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re2._Regexp[str]:
-    """Each pattern by itself: joined, one that is not closed (`\\Qpay`) would swallow the next."""
+    """Compiles each pattern separately. In a joined pattern an unclosed quote (`\\Qpay`) would
+    swallow the next one."""
     return re2.compile(pattern, re2_options())

@@ -1,7 +1,8 @@
-"""Flaws of records: contents that no order command and no balancer of ours writes.
+"""Flaws of records: contents that neither our order commands nor our balancer write.
 
-The log is open to every client with the right to write. A flawed record is left out when it is
-read, and refused before it is written: followed, it would stop the region's driver or balancer.
+Every client with write permission can write to the topic. A flawed record is left out when it is
+read, and refused before it is written. If applied, it would stop the driver or the balancer of the
+region.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from replicator.placements.records import (
 
 
 def flaw(record: AnyRecord) -> str | None:
-    """The first flaw of a record, with the name of the field; None: it has none."""
+    """Returns the first flaw of a record, with the name of the field, or None."""
     match record:
         case Stream():
             return _of_stream(record)
@@ -33,7 +34,7 @@ def flaw(record: AnyRecord) -> str | None:
 
 
 def name_flaw(name: str) -> str | None:
-    """The flaw of a named stream's name."""
+    """Returns the flaw of a named stream's name, or None."""
     if name == DEFAULT_STREAM:
         return f"{DEFAULT_STREAM!r} is what belongs to no stream; take another name"
     if not REGION_NAME.fullmatch(name):
@@ -44,7 +45,7 @@ def name_flaw(name: str) -> str | None:
 
 
 def pattern_flaw(pattern: str) -> str | None:
-    """The flaw of one pattern of a stream's topics."""
+    """Returns the flaw of one topic pattern of a stream, or None."""
     if not pattern:
         return "an empty pattern matches no topic"
     try:

@@ -1,4 +1,4 @@
-"""Follows the topic sluice.balance in a thread, whatever becomes of its cluster meanwhile."""
+"""Tails the topic sluice.balance in a thread, through all failures of its cluster."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ PAUSE_SECONDS = 1.0
 
 
 class Following:
-    """One region's book as it is written.
+    """Keeps one region's order log current.
 
     Args:
-        name: of the cluster, for people.
-        heard: called in the thread with the book, once it was read to its end and at every change
-            from then on, but for leases: these come all the time, and change nothing.
+        name: of the cluster, shown to people.
+        heard: called in the thread with the order log, first when the topic is read to its end,
+            then after every change. Leases alone cause no call: they are frequent and change no
+            order.
     """
 
     def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[Book], None]) -> None:
@@ -38,11 +39,11 @@ class Following:
         threading.Thread(target=self.run, name=f"following {self._name}", daemon=True).start()
 
     def stop(self) -> None:
-        """Soon; nobody needs to wait for it."""
+        """Asks the thread to end, without waiting for it."""
         self._over.set()
 
     def run(self) -> None:
-        """Until stopped."""
+        """Tails the topic until `stop` is called."""
         is_told = False
         while not self._over.is_set():
             try:
@@ -57,7 +58,7 @@ class Following:
             self._over.wait(PAUSE_SECONDS)
 
     def _follow(self) -> None:
-        """From the beginning, until the log has to be read anew."""
+        """Reads the topic from its beginning, until it has to be read anew or `stop` is called."""
         BalanceLog(self._name, self._cluster).make_topic()
         book, is_whole = Book(), False
         polls = self._follower.follow({})

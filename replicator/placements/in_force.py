@@ -1,4 +1,4 @@
-"""What a region's driver carries just now, as it shows it to others."""
+"""Active plan of a region's driver, as it is shown on the status board."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What the driver last posted.
+    """The plan that the driver last posted.
 
     Args:
-        slots: Spark tasks that can run at once.
-        posted_at: unix seconds.
-        generations: by route key and stream, of the placements that are in the plan.
-        paused: by route key, partitions that could be carried and, by an operator's order, are not.
+        slots: number of Spark tasks that can run at once.
+        posted_at: Unix time in seconds.
+        generations: (route key, stream, generation) of the placements in the plan.
+        paused: by route key, the partitions that are not carried only because an operator paused
+            them.
     """
 
     plan: Plan
@@ -26,7 +27,7 @@ class InForce:
     paused: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
     def partitions(self, route: str) -> frozenset[TopicPartition]:
-        """All that is carried of a route, by its key, and what of it is paused."""
+        """Returns all carried and all paused partitions of the route with this key."""
         carried = {
             each
             for carrier, load in self.plan.loads.items()
@@ -36,16 +37,17 @@ class InForce:
         return frozenset(carried | self.resting(route))
 
     def generation(self, route: str, stream: str) -> int:
-        """Of the placement of a stream that is carried; 0: of none, it is carried by count."""
+        """Returns the generation of the stream's placement, or 0 if the stream is placed by
+        count."""
         found = {(key, name): number for key, name, number in self.generations}
         return found.get((route, stream), 0)
 
     def resting(self, route: str) -> frozenset[TopicPartition]:
-        """What is paused of a route."""
+        """Returns the paused partitions of a route."""
         return frozenset(TopicPartition(*each) for each in dict(self.paused).get(route, ()))
 
     def busy(self) -> frozenset[CarrierId]:
-        """The carriers, of all routes, that have something to carry."""
+        """Returns the carriers of all routes that have at least one partition."""
         return frozenset(carrier for carrier, load in self.plan.loads.items() if load)
 
     def to_json(self) -> str:
@@ -62,7 +64,7 @@ class InForce:
 
     @staticmethod
     def from_json(text: str | bytes) -> InForce:
-        """Raises ValueError on what another Sluice wrote."""
+        """Raises ValueError if another version of Sluice wrote the text."""
         try:
             found = json.loads(text)
             return InForce(

@@ -1,6 +1,8 @@
-"""What the topic sluice.balance holds: operators' orders, the balancer's placements and answers.
+"""Records of the topic sluice.balance: operators' orders, and the balancer's placements, answers
+and leases.
 
-Each record has a key; a newer one of the same key counts instead, and a tombstone takes it back.
+Each record has a key. A newer record replaces an older one of the same key, and a tombstone deletes
+it.
 """
 
 from __future__ import annotations
@@ -16,23 +18,23 @@ from balancer.decision.placing import Scope
 from balancer.plan import TopicPartition
 
 DEFAULT_STREAM = "default"
-"""Every topic of a route that belongs to none of its named streams."""
+"""Stream of all topics of a route that belong to no named stream."""
 
 Natural = Annotated[int, Field(ge=0, lt=2**53)]
 ByTopic = tuple[tuple[str, tuple[Natural, ...]], ...]
 
 
 class UnreadableRecord(Exception):
-    """Not a record of ours, or one of a later version of Sluice. Leave it out."""
+    """The value is no record of ours, or one of a later version of Sluice. Leave it out."""
 
 
 class Record(BaseModel):
-    """One record.
+    """Fields of every record.
 
     Args:
-        route: its key: west.east.
-        at_ms: when it was written, since 1970.
-        who: wrote it, as user@host; the balancer by its own name.
+        route: route key, for example west.east; for a lease, the region.
+        at_ms: time of writing, Unix time in milliseconds.
+        who: the writer: an operator as user@host, the balancer by its own name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,12 +46,12 @@ class Record(BaseModel):
 
     @property
     def subject(self) -> tuple[str | int, ...]:
-        """What the record is about, within its kind and route."""
+        """Identifies the subject of the record within its kind and route."""
         raise NotImplementedError
 
 
 class Order(Record):
-    """What an operator wants, until it is taken back or its time is over."""
+    """An operator's request, valid until it is deleted or expires."""
 
     why: str = ""
     until_ms: Natural | None = None
@@ -59,7 +61,7 @@ class Order(Record):
 
 
 class Pin(Order):
-    """A partition is to be on a certain carrier."""
+    """Assigns a partition to a given carrier."""
 
     kind: Literal["pin"] = "pin"
     topic: str
@@ -72,7 +74,7 @@ class Pin(Order):
 
 
 class Exclusion(Order):
-    """A carrier is to have nothing."""
+    """Excludes a carrier from carrying anything."""
 
     kind: Literal["exclusion"] = "exclusion"
     carrier: Natural
@@ -83,7 +85,7 @@ class Exclusion(Order):
 
 
 class Hold(Order):
-    """A stream's partitions stay where they are; new ones get a carrier all the same."""
+    """Keeps a stream's partitions on their carriers; new partitions still get one."""
 
     kind: Literal["hold"] = "hold"
     stream: str = DEFAULT_STREAM
@@ -94,7 +96,7 @@ class Hold(Order):
 
 
 class Pause(Order):
-    """A topic, or one partition of it, is not to be carried; its place in the ledger stays."""
+    """Stops carrying a topic, or one partition of it; its ledger entries stay."""
 
     kind: Literal["pause"] = "pause"
     topic: str
@@ -106,16 +108,17 @@ class Pause(Order):
 
 
 class Stream(Order):
-    """Some of a route's topics, with carriers and limits of their own.
+    """A group of a route's topics with carriers and limits of its own.
 
     Args:
-        topics: RE2 patterns, each for a whole name. Of two streams that match a topic the one
-            whose name comes first has it.
-        first_carrier: its carriers are numbered from here; no other stream of the route has any of
-            the CARRIERS_MAX that follow.
-        is_paused: none of its topics is carried.
+        topics: RE2 patterns, each matched against the whole name. A topic that matches two streams
+            belongs to the stream whose name sorts first.
+        first_carrier: number of its first carrier. No other stream of the route has any of the
+            CARRIERS_MAX numbers from here on.
+        is_paused: True if none of its topics is carried.
         threshold, carriers_min, carriers_max, partitions_max, memory_mib, lag_seconds_max,
-        capacity_mib_per_second: what it has instead of its route's.
+            capacity_mib_per_second: replace the route's settings; None keeps the setting of the
+            route.
     """
 
     kind: Literal["stream"] = "stream"
@@ -137,7 +140,8 @@ class Stream(Order):
 
 
 class ByHand(Order):
-    """A stream's partitions are to be placed now, upon a placement that the operator has seen.
+    """A manual order: place the stream's partitions now, upon the placement that the operator has
+    seen.
 
     Args:
         generation: of that placement.
@@ -155,11 +159,12 @@ class ByHand(Order):
 
 
 class Answer(Record):
-    """What became of an order by hand.
+    """The balancer's answer to a manual order.
 
     Args:
-        refused: why; None: it was done.
-        generation: of the stream's placement then.
+        refused: the reason of a refusal; None if the order was executed.
+        generation: of the stream's placement after the order was processed.
+        moves: number of partitions that changed their carrier.
     """
 
     kind: Literal["answer"] = "answer"
@@ -175,13 +180,13 @@ class Answer(Record):
 
 
 class Placed(Record):
-    """Where a stream's partitions are to be: the balancer's word.
+    """The balancer's placement of one stream.
 
     Args:
-        generation: one more with every placement of the stream.
-        carriers: numbers of all that the stream has, those with nothing too.
-        topics: by carrier, what it carries: a topic, and the partitions of it.
-        state: what the balancer's next round goes on from.
+        generation: grows by one with every placement of the stream.
+        carriers: numbers of all carriers of the stream, including those without partitions.
+        topics: by carrier, its topics, each with its partition numbers.
+        state: state that the balancer's next round continues from.
     """
 
     kind: Literal["placed"] = "placed"
@@ -197,7 +202,7 @@ class Placed(Record):
 
     @property
     def where(self) -> dict[TopicPartition, int]:
-        """By partition, its carrier."""
+        """Maps each partition to its carrier."""
         return {
             TopicPartition(topic, number): carrier
             for carrier, topics in self.topics.items()
@@ -207,10 +212,10 @@ class Placed(Record):
 
 
 class Lease(Record):
-    """Which balancer acts, said again and again; `route` is its region.
+    """Lease of the active balancer, renewed periodically; `route` holds its region.
 
     Args:
-        since_ms: when it took the place of the one before.
+        since_ms: start of the balancer process, Unix time in milliseconds.
     """
 
     kind: Literal["lease"] = "lease"
@@ -222,29 +227,29 @@ class Lease(Record):
 
 
 CARRIERS_MAX = 1000
-"""Of one stream."""
+"""Size of the range of carrier numbers that a stream has."""
 
 AnyRecord = Pin | Exclusion | Hold | Pause | Stream | ByHand | Answer | Placed | Lease
 _READER: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 
 
 def key_of(record: AnyRecord) -> bytes:
-    """The record's key in the log."""
+    """Returns the record's key in the topic."""
     return key(record.kind, record.route, *record.subject)
 
 
 def key(kind: str, route: str, *subject: str | int) -> bytes:
-    """Of a record that may be there: for taking it back."""
+    """Returns the key of a record, for deleting it."""
     return json.dumps([kind, route, *subject], separators=(",", ":")).encode()
 
 
 def encode(record: AnyRecord) -> bytes:
-    """Compact JSON."""
+    """Returns the record as compact JSON."""
     return record.model_dump_json(exclude_none=True).encode()
 
 
 def decode(value: bytes) -> AnyRecord:
-    """Raises UnreadableRecord."""
+    """Parses a record's value. Raises UnreadableRecord."""
     try:
         return _READER.validate_json(value)
     except ValidationError as error:
@@ -254,7 +259,8 @@ def decode(value: bytes) -> AnyRecord:
 
 
 def by_carrier(where: Iterable[tuple[TopicPartition, int]]) -> dict[int, ByTopic]:
-    """A placement as `Placed.topics` holds it: sorted, partitions of one topic share its name."""
+    """Returns a placement in the form of `Placed.topics`: sorted, with partitions grouped by
+    topic."""
     found: dict[int, list[TopicPartition]] = {}
     for partition, carrier in sorted(where):
         found.setdefault(carrier, []).append(partition)

@@ -1,4 +1,4 @@
-"""What the balancer's last round of each stream found, for people; nothing depends on it."""
+"""Status of the balancer's last round of each stream. For people; no code depends on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MOVES_SHOWN_MAX = 1000
 
 
 class MoveStatus(BaseModel):
-    """A partition that went from one carrier to another in the last placement."""
+    """A partition that changed its carrier in the last placement."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -20,7 +20,7 @@ class MoveStatus(BaseModel):
 
 
 class AlertStatus(BaseModel):
-    """Something that is the matter."""
+    """A problem that the round found."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,7 +30,7 @@ class AlertStatus(BaseModel):
 
 
 class CostStatus(BaseModel):
-    """What carrying takes of a carrier's time, in seconds."""
+    """Cost of carrying, in seconds of a carrier's time."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,22 +39,24 @@ class CostStatus(BaseModel):
 
 
 class RoundStatus(BaseModel):
-    """One stream's last round.
+    """Last round of one stream.
 
     Args:
-        at_ms: when it was.
-        generation: of the placement that holds.
-        placed_at_ms, triggers, moves: of that placement; of very many moves only the first.
-        loads: by carrier, what it is predicted to carry, of its time.
-        bound: no placement in which hot partitions are alone has its heaviest carrier, but for
-            theirs, below this.
-        certificate: no sticky plan relieves the carriers with fewer moves; None after a full plan.
-        needed: so many carriers the loads ask for; at_least: so many any placement needs.
-        measured_part: of the partitions, how many are known by their own traffic.
-        held: why only what is forced moves.
-        degraded: why nothing is known of loads.
-        unopened, opened: what loads were reckoned with, for batches that are carried as they are,
-            and for those that have to be opened.
+        at_ms: time of the round.
+        generation: of the active placement.
+        placed_at_ms, triggers, moves: of the active placement; `moves` has at most MOVES_SHOWN_MAX.
+        loads: by carrier, its predicted load as a part of its time.
+        bound: lower bound of the heaviest load among carriers without a hot partition, in any
+            placement that puts nothing beside hot partitions.
+        certificate: lower bound of the moves in any sticky plan within the slack; None after a full
+            plan.
+        needed: number of carriers that the loads ask for.
+        at_least: number of carriers below which no placement fits.
+        measured_part: fraction of the partitions whose own traffic was measured lately.
+        held: reason why only mandatory moves are made; None if any move may be made.
+        degraded: reason why no load is known.
+        unopened, opened: cost of batches carried as they are, and of batches that have to be
+            opened, as used for the loads.
     """
 
     model_config = ConfigDict(frozen=True)

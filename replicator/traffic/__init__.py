@@ -1,1 +1,1 @@
-"""What the partitions of a source cluster take in, seen from outside, and the history of that."""
+"""Traffic of a source cluster's partitions, measured from outside, and its history."""

@@ -1,4 +1,4 @@
-"""The history of a route's traffic that the configuration asks for."""
+"""Traffic history of a route, as chosen in the configuration."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from replicator.traffic.traffic_history import TrafficHistory
 
 
 def chosen_history(appliance: Appliance, route: Route) -> TrafficHistory:
-    """Redis of the route's target region, or the one ClickHouse; nothing is asked of it yet."""
+    """Returns a history in the Redis of the route's target region, or in ClickHouse; does not
+    connect yet."""
     settings = appliance.balance
     if not settings.history_clickhouse:
         return RedisHistory(appliance.region(route.target).redis_url(), route.source)
-    # Half a second, for which only those wait who need it.
+    # The import takes half a second, so it is made only if ClickHouse is used.
     from replicator.traffic.clickhouse_history import ClickHouseHistory
 
     secret = settings.history_clickhouse_password_file

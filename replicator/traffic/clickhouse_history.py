@@ -1,16 +1,16 @@
-"""What a route's source took in, in ClickHouse: weeks of it, and for whoever else asks.
+"""Traffic history of a route's source in ClickHouse: weeks of it, also for other readers.
 
-    sluice_traffic_fine      a row for each window; at_ms: when its look ended
-    sluice_traffic_coarse    their sums over ten minutes; at_ms: when these began
+    sluice_traffic_fine      one row for each window; at_ms: end of its look
+    sluice_traffic_coarse    sums over ten minutes; at_ms: start of the ten minutes
 
-Both have a partition for each day of at_ms, in UTC; days that are too old are dropped whole. What
-is written again replaces what was there: at once for us, who read with FINAL, for others at the
-next merge. The server makes sums when the ten minutes are over, at the word of whoever writes next.
-All of it is SQL that ClickHouse 18.16 knows, the one that Debian 12 has: so there is no TTL.
+Both tables have a partition for each UTC day of at_ms; days that are too old are dropped whole. A
+row that is written again replaces the former one: at once for our reads, which use FINAL, and at
+the next merge for others. The server computes sums when the first write after the ten minutes asks
+for them. All SQL is known to ClickHouse 18.16, the version in Debian 12, so there is no TTL.
 
-With 100 000 partitions of mixed traffic and a look a minute, on two cores busy otherwise, a
-window takes 7.5 bytes on disk and a sum 8.1. A write takes 0.3 s, and 3 s when it sums up; a look
-is read in 0.2 s, and so are the sums of ten minutes.
+With 100 000 partitions of mixed traffic and a look a minute, on two otherwise busy cores, a window
+takes 7.5 bytes on disk and a sum 8.1. A write takes 0.3 s, and 3 s if it computes sums. Reading a
+look takes 0.2 s, and so does reading the sums of ten minutes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SELECT topic, partition, begin_ms, end_ms, bytes, records FROM {table} FINAL
 WHERE route = %(route)s AND at_ms = %(at_ms)s ORDER BY topic, partition
 """
 SUMMED_LAST = f"SELECT max(at_ms) FROM {COARSE} WHERE route = %(route)s AND at_ms < %(until_ms)s"
-# Ordered, so that an insertion that was broken off has left out only what comes last.
+# Ordered, so that an interrupted insertion lacks only the newest sums.
 SUM_UP = f"""
 INSERT INTO {COARSE} ({COLUMNS})
 SELECT
@@ -62,26 +62,27 @@ FROM {FINE} FINAL
 WHERE route = %(route)s AND at_ms > %(begin_ms)s AND at_ms <= %(end_ms)s
 GROUP BY route, stretch_ms, topic, partition ORDER BY stretch_ms
 """
-# By the server's clock as well: a writer whose own is ahead would else drop everything.
+# The server's clock limits at_ms: a writer whose clock is ahead would otherwise drop all days.
 OLD_DAYS = f"""
 SELECT DISTINCT table, toInt64OrZero(partition) AS day FROM system.parts
 WHERE database = currentDatabase() AND table IN ('{FINE}', '{COARSE}') AND active
 AND day < intDiv(least(%(at_ms)s, toInt64(toUnixTimestamp(now())) * 1000), {DAY_MS}) - %(days)s
 """
 
-# The driver says each failure to connect with a traceback; we raise it, and say it once.
+# The driver logs each failed connection with a traceback. We raise the error, and log it once.
 logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)
 
 
 class ClickHouseHistory:
-    """A TrafficHistory in ClickHouse. Each call has a connection of its own.
+    """TrafficHistory in ClickHouse. Each call opens a connection of its own.
 
     Args:
-        route: whose source's logs these are. Balancers of several regions may have one server: each
-            keeps what it saw itself.
-        days: so many are kept before the newest one.
-        ca_file: signs the server's certificate; None: the system's authorities do.
-        timeout_seconds: for a connection, and for each sign of life while an answer is made.
+        route: name of the route. Balancers of several regions may share a server; each reads only
+            the rows of its own route.
+        days: number of days kept before the newest one.
+        ca_file: CA certificates that the server's certificate is checked against; None: those of
+            the system.
+        timeout_seconds: for connecting, and for each wait for data of an answer.
     """
 
     def __init__(
@@ -103,11 +104,13 @@ class ClickHouseHistory:
         self._summed_until: int | None = None
 
     def write(self, windows: Mapping[TopicPartition, Window]) -> None:
-        """Keeps the windows of one look; when ten minutes are over since, sums these up, and drops
-        the days that are too old.
+        """Stores the windows of one look.
+
+        The first call after the end of ten minutes also sums these up, and drops days that are too
+        old.
 
         Raises:
-            StoreUnreachable: they may be written or not; writing them again does no harm.
+            StoreUnreachable: the windows may be written or not. Writing them again does no harm.
         """
         if not windows:
             return
@@ -129,21 +132,19 @@ class ClickHouseHistory:
                 self._summed_until = stretch_ms
 
     def fine(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        """The windows as they were written, a look at a time: all that end after the one time and
-        not after the other.
+        """Yields the stored windows that end in (begin_ms, end_ms], look by look.
 
         Raises:
-            StoreUnreachable: also while it is iterated over.
+            StoreUnreachable: also during iteration.
         """
         for look in self._read(FINE, begin_ms, end_ms):
             yield from _ending(look, begin_ms, end_ms)
 
     def coarse(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        """The sums of ten minutes, each at a time: all that end after the one time and not after
-        the other.
+        """Yields the ten-minute sums that end in (begin_ms, end_ms], one interval at a time.
 
         Raises:
-            StoreUnreachable: also while it is iterated over.
+            StoreUnreachable: also during iteration.
         """
         for sums in self._read(COARSE, _stretch(begin_ms + 1) - 1, end_ms - 1):
             yield from _ending(sums, begin_ms, end_ms)
@@ -168,8 +169,11 @@ class ClickHouseHistory:
                 )
 
     def _sum_up(self, client: Client, until_ms: int) -> None:
-        """All ten minutes of the last day that have looks and no sums yet; and once more the last
-        that have: another writer may have been late, or broken off."""
+        """Sums up every ten-minute interval of the last day that has looks and no sums yet.
+
+        The last interval with sums is summed again, since another writer may have been late or
+        interrupted.
+        """
         asked = {"route": self._route, "until_ms": until_ms}
         [(last_ms,)] = client.execute(SUMMED_LAST, asked)
         begin_ms = max(last_ms, until_ms - DAY_MS)
@@ -181,7 +185,7 @@ class ClickHouseHistory:
 
     @contextmanager
     def _reached(self) -> Iterator[Client]:
-        """A connection to tables that are there."""
+        """Yields a connection, with both tables created."""
         address = self._address
         client = Client(
             address.host,
@@ -208,12 +212,13 @@ class ClickHouseHistory:
 
 
 def _stretch(end_ms: int) -> int:
-    """Where the ten minutes begin in which a window ends; one that ends with them is theirs."""
+    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
+    end."""
     return (end_ms - 1) // STRETCH_MS * STRETCH_MS
 
 
 def _ending(told: WindowColumns, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-    """Nothing, where none of them does."""
+    """Yields the windows that end in (begin_ms, end_ms], or nothing if there are none."""
     kept = told.ending(begin_ms, end_ms)
     if len(kept):
         yield kept

@@ -1,4 +1,4 @@
-"""What ClickHouse, or the way to it, has to complain of, and how that is mended."""
+"""Errors of ClickHouse and of the connection to it, with the operator's remedy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ MENDS = {
     192: _LOGIN,  # UNKNOWN_USER
     193: _LOGIN,  # WRONG_PASSWORD
     194: _LOGIN,  # REQUIRED_PASSWORD
-    209: _AWAY,  # SOCKET_TIMEOUT, of the driver as the next
+    209: _AWAY,  # SOCKET_TIMEOUT, of the driver like the next one
     210: _AWAY,  # NETWORK_ERROR
     497: _RIGHTS,  # ACCESS_DENIED
     516: _LOGIN,  # AUTHENTICATION_FAILED
 }
-"""By ClickHouse's code, which the driver's errors have too. Others are for those who run it."""
+"""Remedies by ClickHouse error code, which the driver's errors carry too. All other codes are for
+the administrators of the server."""
 
 
 def trouble(error: Exception) -> str:
-    """The reason in one line, without the server's stack, and what to do.
+    """Returns the reason in one line, without the server's stack trace, and the remedy.
 
     Args:
         error: of the driver, or of the socket while the driver used it.

@@ -1,8 +1,8 @@
-"""What logs took in between two looks.
+"""Growth of logs between two looks.
 
-Records are the growth of the end offset. Bytes are the growth of the size wherever nothing can have
-been taken out of the log meanwhile. Else they are what so many records of that log take: see
-densities.
+The record count is the growth of the end offset. The byte count is the growth of the log size if
+nothing can have been deleted from the log in between. Otherwise it is the record count times the
+log's bytes per record; see `densities`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from balancer.plan import TopicPartition
 from replicator.traffic.look import Look, SeenLog
 
 DENSITY_DEFAULT = 1024.0
-"""Bytes per record, where no log of the topic tells."""
+"""Bytes per record, if no log of the topic tells."""
 
 Densities = Mapping[TopicPartition, float]
 
@@ -22,14 +22,14 @@ Densities = Mapping[TopicPartition, float]
 def windows(
     before: Look, after: Look, known: Densities | None = None
 ) -> dict[TopicPartition, Window]:
-    """What each log that both looks saw took in.
+    """Returns a window for each log that both looks saw.
 
-    There is none of a topic that was made anew, nor of a log that ends before where it ended: such
-    a log starts over. There are none at all if the clock did not go on.
+    A recreated topic has no windows, and neither has a log whose end moved back: such a log starts
+    over. There are no windows at all if the clock did not advance.
 
     Args:
-        known: bytes per record, of `densities` for the same two looks; without it, only what the
-            two looks say of themselves.
+        known: bytes per record, returned by `densities` for the same two looks; None: derived from
+            these two looks alone.
     """
     if after.at_ms <= before.at_ms:
         return {}
@@ -47,15 +47,14 @@ def windows(
 def densities(
     before: Look, after: Look, known: Densities | None = None
 ) -> dict[TopicPartition, float]:
-    """Bytes per record of each log that tells, to be given to the next call.
+    """Returns bytes per record of each log for which they are known. Pass them to the next call.
 
-    What came in last counts for half, and what was known before for the other half. The average
-    over the whole log is asked only where nothing else is known: whoever deletes records in the
-    middle of a segment, as Kafka Streams does all the time, leaves more bytes than belong to the
-    records that are left.
+    Each new measurement is averaged with the former value. The average over the whole log is the
+    last resort: a client that deletes records in the middle of a segment, as Kafka Streams does all
+    the time, leaves more bytes than belong to the remaining records.
 
     Args:
-        known: of the looks before; of topics that are no longer seen they are left out.
+        known: result for the former looks; topics that are no longer seen are dropped.
     """
     topics = {place.topic for place in after.logs}
     found = {p: density for p, density in (known or {}).items() if p.topic in topics}
@@ -89,19 +88,19 @@ def _bytes(old: SeenLog, new: SeenLog, records: int, density: float) -> int:
         return by_density
     if old.start == new.start:
         return growth
-    # Whole segments may have gone meanwhile: then this is less than came in, and never more.
+    # Whole segments may have been deleted in between: growth is then too low, and never too high.
     return max(growth, by_density) if records else 0
 
 
 def _growth(old: SeenLog, new: SeenLog) -> int | None:
-    """Of the size; None: it is not known of the same broker's log at both times."""
+    """Returns the growth of the log size; None unless the same broker gave a size at both looks."""
     if old.size_bytes is None or new.size_bytes is None or old.leader != new.leader:
         return None
     return new.size_bytes - old.size_bytes
 
 
 def _means(known: Densities) -> dict[str, float]:
-    """By topic."""
+    """Returns the mean density of each topic."""
     of_topic: dict[str, list[float]] = {}
     for place, density in known.items():
         of_topic.setdefault(place.topic, []).append(density)

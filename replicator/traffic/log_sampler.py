@@ -1,7 +1,7 @@
-"""Looks at a source cluster's logs: where they begin and end, and how many bytes they are.
+"""Looks at a source cluster's logs: their start and end offsets, and their sizes in bytes.
 
-Two questions about offsets and one about sizes go to each broker, whatever the number of partitions
-it leads; all brokers are asked at the same time.
+Each broker gets two offset requests and one size request, whatever the number of partitions that it
+leads. All brokers are asked at the same time.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ class LogSampler:
     """Looks at logs of one cluster.
 
     Args:
-        cluster: opened by the caller, and closed by it. A broker that takes longer than its
-            request_timeout_ms is left out of that look. Nobody else should wait in its event
-            loop: with 100 000 partitions the answers take seconds to read.
+        cluster: opened and closed by the caller. A broker that takes longer than its
+            request_timeout_ms is left out of that look. No latency-critical task should share its
+            event loop: with 100 000 partitions the answers take seconds to parse.
     """
 
     def __init__(self, cluster: Cluster):
         self._cluster = cluster
 
     async def look(self, partitions: Iterable[TopicPartition]) -> Look:
-        """The logs of these partitions as they are now.
+        """Returns the logs of these partitions as they are now.
 
-        What has no leader, or is refused, or whose broker does not answer, is left out. A size is
-        None where the user may not Describe the cluster, or the broker did not tell.
+        A partition is left out if it has no leader, or its request is refused, or its broker does
+        not answer. A size is None if the user lacks Describe on the cluster, or the broker did not
+        answer.
 
         Raises:
             Unreachable: no broker answers; nothing was learned.
@@ -73,9 +74,9 @@ class LogSampler:
         return Look(at_ms, logs, missing=len(wanted) - len(logs))
 
     async def _of_broker(self, node: int, places: Sequence[TopicPartition]) -> _Seen | None:
-        """What a leader tells of its logs; None: it does not answer."""
+        """Returns the logs that this leader answers for, or None if it does not answer."""
         try:
-            # Ends first: what comes in between is counted in the next window's records.
+            # Ends first: records that arrive in between count in the next window.
             ends, starts, sizes = await together(
                 self._offsets(node, places, LATEST),
                 self._offsets(node, places, EARLIEST),
@@ -107,7 +108,8 @@ class LogSampler:
         }
 
     async def _sizes(self, node: int, places: Sequence[TopicPartition]) -> _Numbers:
-        """Whatever the broker tells of them: without, traffic is still counted in records."""
+        """Returns the sizes that the broker gives. Without them traffic is still counted in
+        records."""
         with suppress(*_SILENT, NotImplementedError):
             return log_sizes(await self._send(node, LogDirsRequest(places)))
         return {}

@@ -1,4 +1,4 @@
-"""What was seen of a cluster's logs at one time."""
+"""Look: offsets and sizes of a cluster's logs at one time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from balancer.plan import TopicPartition
 
 
 class SeenLog(NamedTuple):
-    """A partition's log as its leader told of it.
+    """A partition's log as its leader reported it.
 
     Args:
-        leader: the broker's number. Another broker's log of the same records has another size.
-        start, end: the first offset that is there, and the first that is not yet.
-        size_bytes: None: not told.
+        leader: node id of the broker. The same records take another size on another broker.
+        start: first offset in the log.
+        end: offset after the last record.
+        size_bytes: None if the broker gave no size.
     """
 
     topic_id: UUID
@@ -27,7 +28,7 @@ class SeenLog(NamedTuple):
 
     @property
     def density(self) -> float | None:
-        """Bytes per record, on the average of the log; None where that cannot be said."""
+        """Average bytes per record of the log; None if it cannot be computed."""
         if not self.size_bytes or self.end <= self.start:
             return None
         return self.size_bytes / (self.end - self.start)
@@ -35,11 +36,12 @@ class SeenLog(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """All logs that were asked for, but those that nobody told of.
+    """All requested logs for which a broker answered.
 
     Args:
-        at_ms: since 1970, when they were asked for.
-        missing: how many were left out: without a leader, or theirs did not answer or refused.
+        at_ms: time of the request, Unix time in milliseconds.
+        missing: number of logs left out: there was no leader, or the leader refused or did not
+            answer.
     """
 
     at_ms: int
@@ -48,6 +50,6 @@ class Look:
 
     @property
     def unsized(self) -> int:
-        """How many of the logs have no size: a right is missing (Describe on the cluster), or a
-        broker did not tell in time."""
+        """Number of logs without a size: permission is missing (Describe on the cluster), or a
+        broker did not answer in time."""
         return sum(log.size_bytes is None for log in self.logs.values())

@@ -1,13 +1,13 @@
-"""The windows of a look as bytes: what one value in Redis holds.
+"""Binary form of the windows of a look: one value in Redis.
 
-One version byte, the length of the first part in four bytes, and two parts, each by zlib:
+A version byte, the length of the first part in four bytes, and two parts, each zlib-compressed:
 
-    partitions  a line of JSON, [[topic, partitions of it], ...]; then varints: how far each
-                partition is behind the one before it in its topic
-    numbers     varints: the earliest begin; then, column by column, begins after that, lengths
-                (both in ms), bytes, records
+    partitions  a line of JSON, [[topic, number of its partitions], ...]; then varints: differences
+                between successive partition numbers of a topic
+    numbers     varints: the earliest begin; then, column by column, begins relative to it and
+                lengths (both in ms), bytes, records
 
-The first part is the same from look to look, as long as the partitions are.
+The first part is the same in every look at the same partitions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from replicator.offsets import varints
 
 VERSION = 1
 PART_BYTES_MAX = 256 << 20
-"""Unpacked; a million partitions take a tenth of it."""
+"""Limit of an uncompressed part; a million partitions take a tenth of it."""
 _HEADER = struct.Struct(">BI")
 _FASTEST = 1
 
@@ -37,11 +37,11 @@ class UnknownVersion(ValueError):
 
 
 class BrokenWindows(ValueError):
-    """These are not the bytes of windows, or not all of them."""
+    """The bytes are not windows, or are incomplete."""
 
 
 def pack(windows: WindowColumns) -> bytes:
-    """The bytes of windows that lie after 1970."""
+    """Returns the binary form of windows. Their times have to be after 1970."""
     order = sorted(range(len(windows)), key=windows.places.__getitem__)
     places = [windows.places[at] for at in order]
     base = int(windows.begins_ms.min()) if order else 0
@@ -57,7 +57,7 @@ def pack(windows: WindowColumns) -> bytes:
 
 
 def unpack(data: bytes) -> WindowColumns:
-    """The windows of these bytes. Those of the same partitions share their `places`.
+    """Returns the windows in these bytes. Windows of the same partitions share one `places` tuple.
 
     Raises:
         UnknownVersion, BrokenWindows

@@ -1,16 +1,16 @@
-"""What a source region's logs took in, in Redis. Never the truth: FLUSHALL loses history only.
+"""Traffic history of a source region in Redis. Not authoritative: FLUSHALL loses history only.
 
-    sluice:traffic:<source region>:fine:<ms>      hash: the time a look ended -> its windows
-    sluice:traffic:<source region>:coarse:<ms>    the sums of the same ten minutes
+    sluice:traffic:<source region>:fine:<ms>      hash: end time of a look -> its windows
+    sluice:traffic:<source region>:coarse:<ms>    sums over the same ten minutes
 
-<ms> is the beginning of ten minutes by the clock: all names follow from the time, so nothing has
-to be searched for. Values are packed (packed_windows.py). Hashes expire 80 minutes after the last
-look was added; sums are made when the ten minutes are over, by whoever writes next, and expire 26.5
-hours later. Two writers, as when one takes over from another, do not disturb each other.
+<ms> is the start of a ten-minute interval. All key names follow from the time, so no search is
+needed. Values are packed (packed_windows.py). Hashes expire 80 minutes after their last write. Sums
+are computed by the first write after the interval, and expire 26.5 hours later. Two concurrent
+writers, as during a change of balancers, do not interfere.
 
-With 100 000 partitions of mixed traffic a window takes 4.6 bytes in memory and a sum 5.2: 40 MB for
-the looks of 80 to 90 minutes, one a minute, and 83 MB for the sums. A write takes 0.2 s, and 1.7 s
-when it sums up.
+With 100 000 partitions of mixed traffic a window takes 4.6 bytes in memory and a sum 5.2. The looks
+of 80 to 90 minutes, one a minute, take 40 MB, and the sums 83 MB. A write takes 0.2 s, and 1.7 s if
+it computes sums.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from replicator.traffic.packed_windows import BrokenWindows, UnknownVersion, pac
 STRETCH_MS = 600_000
 FINE_SECONDS = 4800
 COARSE_SECONDS = 95_400
-"""A day and an hour, and until the hour is over that a sum counts with (LookBack)."""
+"""26.5 hours: a day, an hour, and the rest of the hour that a sum counts for (see LookBack)."""
 
 logger = logging.getLogger(__name__)
 
 
 class RedisHistory:
-    """A TrafficHistory in Redis.
+    """TrafficHistory in Redis.
 
     Args:
-        source_region: whose logs these are.
+        source_region: region of the measured logs.
         timeout_seconds: for each answer.
     """
 
@@ -62,10 +62,11 @@ class RedisHistory:
         self.close()
 
     def write(self, windows: Mapping[TopicPartition, Window]) -> None:
-        """Keeps the windows of one look, and sums up the ten minutes that are over since.
+        """Stores the windows of one look, and sums up the ten-minute intervals that ended before
+        it.
 
         Raises:
-            StoreUnreachable: they may be written or not; writing them again does no harm.
+            StoreUnreachable: the windows may be written or not. Writing them again does no harm.
         """
         if not windows:
             return
@@ -82,11 +83,12 @@ class RedisHistory:
             self._summed_until = stretch_ms
 
     def fine(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        """The windows as they were written, a look at a time: all that end after the one time and
-        not after the other, but none that ended more than 80 minutes before that.
+        """Yields the stored windows that end in (begin_ms, end_ms], look by look.
+
+        Windows that ended more than 80 minutes before end_ms are left out.
 
         Raises:
-            StoreUnreachable: also while it is iterated over.
+            StoreUnreachable: also during iteration.
         """
         begin_ms = max(begin_ms, end_ms - FINE_SECONDS * 1000)
         for stretch_ms in _stretches(begin_ms, end_ms):
@@ -96,11 +98,12 @@ class RedisHistory:
             yield from sorted(filter(len, looks), key=lambda look: int(look.ends_ms.max()))
 
     def coarse(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        """The sums of ten minutes, each at a time: all that end after the one time and not after
-        the other, but none that ended more than 26.5 hours before that.
+        """Yields the ten-minute sums that end in (begin_ms, end_ms], one interval at a time.
+
+        Sums that ended more than 26.5 hours before end_ms are left out.
 
         Raises:
-            StoreUnreachable: also while it is iterated over.
+            StoreUnreachable: also during iteration.
         """
         begin_ms = max(begin_ms, end_ms - COARSE_SECONDS * 1000)
         for stretch_ms in _stretches(begin_ms, end_ms):
@@ -112,7 +115,7 @@ class RedisHistory:
                     yield told
 
     def _sum_up(self, until_ms: int) -> None:
-        """All ten minutes before that have looks and no sums yet."""
+        """Sums up all earlier ten-minute intervals that have looks and no sums yet."""
         over = range(until_ms - FINE_SECONDS * 1000, until_ms, STRETCH_MS)
         with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
             for stretch_ms in over:
@@ -139,7 +142,8 @@ class RedisHistory:
 
 
 def _stretch(end_ms: int) -> int:
-    """Where the ten minutes begin in which a window ends; one that ends with them is theirs."""
+    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
+    end."""
     return (end_ms - 1) // STRETCH_MS * STRETCH_MS
 
 

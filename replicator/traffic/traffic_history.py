@@ -1,7 +1,7 @@
-"""Where windows of traffic are kept over restarts: the seam behind which any store may stand.
+"""Interface of the stores that keep windows of traffic over restarts.
 
-The caller adds what it reads to its LookBack, and then goes on looking. A history that lost
-everything costs no more than the knowledge of the hours before.
+The caller adds what it reads to its LookBack, and continues to look. If a history loses everything,
+only the knowledge of the last hours is lost.
 """
 
 from __future__ import annotations
@@ -15,18 +15,24 @@ from balancer.plan import TopicPartition
 
 
 class TrafficHistory(Protocol):
-    """The windows of one source region. All methods may block; each raises StoreUnreachable."""
+    """Windows of one source region. All methods may block; each raises StoreUnreachable."""
 
     def write(self, windows: Mapping[TopicPartition, Window]) -> None:
-        """Keeps the windows of one look. Writing the same ones again changes nothing."""
+        """Stores the windows of one look. Writing the same windows again changes nothing."""
         ...
 
     def fine(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        """The windows as they were written, of the last hour at least: all that end after the one
-        time and not after the other, a look at a time, by the time they end."""
+        """Yields the stored windows that end in (begin_ms, end_ms], look by look, sorted by end
+        time.
+
+        At least the last hour is available.
+        """
         ...
 
     def coarse(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        """Their sums over ten minutes, of the last day at least, but for the ten minutes that are
-        not over: one of each partition at a time, by the time they end."""
+        """Yields ten-minute sums that end in (begin_ms, end_ms], sorted by end time.
+
+        At least the last day is available, without the interval in progress. Each item has at most
+        one sum of a partition.
+        """
         ...

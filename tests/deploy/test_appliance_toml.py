@@ -1,4 +1,4 @@
-"""deploy/appliance.toml documents every setting, with the default the code has."""
+"""deploy/appliance.toml documents every setting with its default in the code."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ REFERENCE = Path(__file__).parents[2] / "deploy" / "appliance.toml"
 
 
 def with_defaults_shown() -> dict[str, Any]:
-    """The file with every "#key = value" line in force."""
+    """Parses the file with every "#key = value" line uncommented."""
     text = re.sub(r"^#(?=[a-z_]+ = )", "", REFERENCE.read_text(), flags=re.MULTILINE)
     return tomllib.loads(text)
 

@@ -1,4 +1,4 @@
-"""What was acknowledged against what was handled."""
+"""Comparison of acknowledged records with handled ones."""
 
 from deploy.lab.audit import audited, behind_the_move
 from deploy.lab.numbered_load import Numbered

@@ -1,4 +1,4 @@
-"""What nodes are told: listeners, roles, copies, and that a test's own word wins."""
+"""Properties of nodes: listeners, roles, replication, and precedence of a test's overrides."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every kind of fault is found, counted, and told from the others."""
+"""Every kind of fault is found, counted, and distinguished from the others."""
 
 import random
 import time
@@ -18,7 +18,7 @@ def prints(*numbers: int) -> np.ndarray:
 
 
 def interleaved(rng: random.Random, *sequences: list[int]) -> list[int]:
-    """All the sequences in one, each in its own order."""
+    """Merges the sequences at random; each keeps its own order."""
     left = [list(reversed(sequence)) for sequence in sequences]
     merged = []
     while any(left):
@@ -28,7 +28,7 @@ def interleaved(rng: random.Random, *sequences: list[int]) -> list[int]:
 
 @st.composite
 def mirrored(draw, most: int = 40) -> tuple[list[int], list[int], list[int], random.Random]:
-    """Two sources of records that are all different, and a target that holds them rightly."""
+    """Two sources of unique records, and a target that holds all of them correctly."""
     rng = draw(st.randoms(use_true_random=False))
     numbers = draw(
         st.lists(

@@ -1,4 +1,4 @@
-"""What the demo says while it goes on, and the traffic it makes."""
+"""Progress output and live traffic of the demo."""
 
 from itertools import islice
 

@@ -1,4 +1,4 @@
-"""Claims about what makes two records the same, for a source and its mirror."""
+"""Equality of records between a source and its mirror."""
 
 import pytest
 from confluent_kafka import (

@@ -1,4 +1,4 @@
-"""The lab's configuration is one that Sluice takes, and only its own processes are ended."""
+"""The lab's configuration is valid for Sluice, and only the lab's own processes are ended."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Numbered records and what is written down of them."""
+"""Numbered records and the journal of acknowledged ones."""
 
 from deploy.lab.numbered_load import Numbered, journaled
 

@@ -1,4 +1,4 @@
-"""Processes of the lab are known by pid and start time, and end when asked."""
+"""Processes of the lab are identified by pid and start time, and end on request."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""When a topic's records came, as far as looking now and then can tell."""
+"""Times of a topic's arrival, to the precision of periodic looks."""
 
 from deploy.lab.progress import Stretch
 

@@ -1,4 +1,4 @@
-"""The demo's table says what was found, and faults are said in words too."""
+"""The demo's table shows the results, and faults are also described in words."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The traffic that tests send has every odd case in it, and no two equal records."""
+"""The traffic for tests covers every unusual case, and no two of its records are equal."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Waiting ends: when the condition holds, or when the time is up."""
+"""Waiting ends when the condition holds or the time is up."""
 
 import time
 

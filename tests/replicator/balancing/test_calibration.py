@@ -1,4 +1,4 @@
-"""What carrying costs is learned from carriers that are behind, and from no others."""
+"""The cost of carrying is learned only from carriers that lag."""
 
 import random
 
@@ -19,7 +19,7 @@ def report(carrier, rate, size, *, lag=10**9, opened_part=0.0, at=100.0, parked=
 
 
 def saturated(carrier, size, **more):
-    """A carrier whose time is used up by records of so many bytes."""
+    """Returns the report of a carrier that is saturated by records of this size in bytes."""
     rate = 1 / (TRUE.per_byte * size + TRUE.per_record)
     return report(carrier, rate, size, **more)
 

@@ -1,4 +1,4 @@
-"""Metrics say what the last rounds found; what is not known has no sample."""
+"""Metrics show the results of the last rounds; an unknown value has no sample."""
 
 from prometheus_client import CollectorRegistry, generate_latest
 

@@ -1,4 +1,4 @@
-"""What partitions ask for is told with where that is known from."""
+"""Needs of partitions are reported with their basis."""
 
 from balancer.demand.demand import Basis
 from balancer.demand.throughput_file import Throughput

@@ -1,4 +1,4 @@
-"""A stream's own word counts before its route's, and that before everybody's."""
+"""A stream's own setting overrides its route's, and that overrides the general one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Shares come from what sources take in, and from what is behind; not from what is carried."""
+"""Shares follow from the sources' traffic and from the lag, not from the carriers' throughput."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Rounds of a stream: what is written follows from what is known, and goes on from what stands."""
+"""Rounds of a stream: records follow from the snapshot and the last round state."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def written(rounds, at):
 
 def test_a_first_round_gives_as_many_carriers_as_the_traffic_needs():
     placed = placed_by(stream_round().round(scene()))
-    # 12 MiB/s by carriers that shall carry 7 of their 10.
+    # 12 MiB/s, on carriers of 10 MiB/s that are planned for 7.
     assert placed.generation == 1 and placed.carriers == (0, 1)
     assert set(placed.where) == set(PARTITIONS)
     more = placed_by(stream_round().round(scene(rates=rates(2.0))))

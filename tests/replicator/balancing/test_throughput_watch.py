@@ -1,4 +1,4 @@
-"""A file is read when it changed; whatever becomes of it, what it said last counts."""
+"""The file is read again after a change; until a valid change its last content stays in use."""
 
 import json
 import logging

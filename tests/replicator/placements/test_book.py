@@ -1,4 +1,4 @@
-"""What a book says depends on its newest records alone, and on the time."""
+"""The content of an order log depends only on its newest records and on the time."""
 
 from balancer.plan import TopicPartition
 from replicator.placements.book import Book, first_carrier

@@ -1,4 +1,5 @@
-"""Claims about flaws: what no command of ours writes is named, and what they write has none."""
+"""Flaws: contents that our commands never write are named, and records that they write have
+none."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a driver shows is read as it was shown; what another Sluice wrote is refused."""
+"""A driver's active plan is read back as it was written; other formats are refused."""
 
 import pytest
 

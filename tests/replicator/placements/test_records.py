@@ -1,4 +1,4 @@
-"""Records say what they said, under a key of their own; what is not ours is refused."""
+"""Records survive encoding, under a key of their own; foreign values are refused."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A round's status is read back as it was written."""
+"""The status of a round is read back as it was written."""
 
 from replicator.placements.round_status import AlertStatus, MoveStatus, RoundStatus
 

@@ -1,4 +1,4 @@
-"""The history is the one that the configuration asks for."""
+"""The history is the one that the configuration chooses."""
 
 from typing import Any
 

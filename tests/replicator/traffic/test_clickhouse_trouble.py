@@ -1,4 +1,4 @@
-"""A complaint is one line, and says what to do."""
+"""An error of ClickHouse becomes one line with a remedy."""
 
 import pytest
 from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeoutError

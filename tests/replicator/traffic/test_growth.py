@@ -19,7 +19,7 @@ def log(start, end, size_bytes=None, topic_id=ID, leader=1):
 
 
 def between(before, after, known=None):
-    """Of one partition, in a minute."""
+    """Returns bytes and records of one partition between two looks a minute apart."""
     found = windows(Look(0, {A: before}), Look(60_000, {A: after}), known)
     return (found[A].bytes, found[A].records) if A in found else None
 
@@ -42,7 +42,8 @@ def test_what_retention_deletes_is_no_traffic_and_hides_none():
 
 
 def test_records_deleted_in_the_middle_of_a_segment_do_not_make_those_left_look_large():
-    """A hundred records are left of a million bytes; ten new ones made it grow by two thousand."""
+    """A hundred records are left in a log of a million bytes; ten new ones add two thousand
+    bytes."""
     assert between(log(0, 10_000, 10**6), log(9_900, 10_010, 10**6 + 2000)) == (2000, 10)
 
 
@@ -72,7 +73,7 @@ def test_without_a_size_records_are_as_dense_as_those_of_the_topic_and_else_as_i
 
 
 def test_another_brokers_size_of_the_same_log_is_no_growth():
-    """It had not compacted it."""
+    """The other broker had not compacted the log."""
     before, after = log(0, 100, 1000, leader=1), log(0, 110, 900_000, leader=2)
     assert between(before, after, {A: 10.0}) == (100, 10)
 
@@ -116,7 +117,7 @@ def test_what_is_known_outlives_a_look_without_sizes_and_not_its_topic():
     assert windows(before, after, known)[A].bytes == 70
 
 
-# -- always
+# -- properties
 
 LOGS = st.builds(
     lambda start, length, size_bytes, topic, leader: log(
@@ -140,7 +141,7 @@ def test_whatever_is_seen_nothing_is_negative_and_no_growth_of_a_size_is_lost(se
         assert all(density > 0 for density in known.values())
         for place, window in windows(before, after, known).items():
             old, new = before.logs[place], after.logs[place]
-            assert window.bytes >= 0  # Window refuses less, too
+            assert window.bytes >= 0  # Window also refuses negative values
             assert window.records == new.end - old.end >= 0
             if None not in (old.size_bytes, new.size_bytes) and old.leader == new.leader:
                 grown = new.size_bytes - old.size_bytes

@@ -1,4 +1,4 @@
-"""Whatever stands behind the seam fills a look-back; here one in memory, in Redis the store."""
+"""Any TrafficHistory fills a look-back: here one in memory; in Redis, RedisHistory."""
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
@@ -12,7 +12,7 @@ A = TopicPartition("t", 0)
 
 
 class Remembered:
-    """Forgets with its process."""
+    """TrafficHistory in the memory of this process."""
 
     def __init__(self):
         self.looks = []
