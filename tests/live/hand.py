@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 60.0
 
 
 class Hand:
-    """One session of one carrier of the only route; not started until `start`.
+    """A session of one carrier of the only route; not started until `start`.
 
     Args:
         number: of the carrier. Two hands of the same number share a transactional id.

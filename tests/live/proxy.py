@@ -56,7 +56,7 @@ class Proxy:
 
 
 class _Line:
-    """One connection. Answers come in the order of the requests."""
+    """A single connection. Answers come in the order of the requests."""
 
     def __init__(self, proxy: Proxy, client: socket.socket, broker: socket.socket) -> None:
         self._proxy, self._client, self._broker = proxy, client, broker

@@ -27,7 +27,7 @@ START_SECONDS = 150.0
 
 
 class ReplicateDaemon:
-    """One run of the daemon, with its output in a log file."""
+    """A run of the daemon, with its output in a log file."""
 
     def __init__(
         self, config: Path, region: str, number: int, master: str, conf: Sequence[str] = ()
