@@ -51,8 +51,7 @@ def configuration(
 
 
 def auditor(sluice: Sluice, carrying: Carrying, directory: Path) -> Auditor:
-    """Returns a function: `audit(topic, "--by", "bytes")` gives the exit code and one row per
-    partition."""
+    """Returns `audit(topic, "--by", "bytes")`: it gives the exit code and a row per partition."""
     config = configuration(carrying, directory)
 
     def audit(topic: str, *more: str, since: str = "1h") -> tuple[int, list[dict[str, Any]]]:
@@ -96,8 +95,12 @@ class ByHand:
         assert producer.flush(30) == 0
 
     def tell(self, upto: int, *runs: tuple[int, int, int]) -> None:
-        """Publishes runs and an entry as a carrier does that has passed the source offset
-        `upto`."""
+        """Publishes runs and an entry, as a carrier does that has passed `upto`.
+
+        Args:
+            upto: a source offset.
+            runs: source offset, target offset and number of records of each.
+        """
         source, target = self._ids
         key = RunsKey(self._topic, 0, source.hex, target.hex)
         stretch = Stretch(0, upto, tuple(Run(*run) for run in runs))

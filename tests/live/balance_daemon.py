@@ -37,8 +37,7 @@ calm_rounds = 3
 cool_down_seconds = 0.0
 lag_patience_seconds = 600.0
 """
-"""Balance settings with a carrier planned for 70 KiB a second, and rounds short enough for
-tests."""
+"""Settings of a carrier planned for 70 KiB a second, and of rounds short enough for tests."""
 
 
 class Balancers:
@@ -69,8 +68,7 @@ class Balancers:
         return stream
 
     def hear(self, daemon: Process, pattern: str, seconds: float = HEAR_SECONDS) -> re.Match[str]:
-        """Waits until the daemon's log matches the pattern; fails with the path of the log on
-        timeout."""
+        """Waits until the log matches the pattern; fails with the log's path on timeout."""
         found = lambda: re.search(pattern, daemon.log.read_text())  # noqa: E731
         assert until(found, seconds), f"not said: {pattern}, see {daemon.log}"
         match = found()

@@ -128,8 +128,7 @@ def _assert_map_exact(found: OffsetMap, sent: PartitionDump, arrived: PartitionD
 
 
 def assert_landed(found: OffsetMap, sent: PartitionDump, arrived: PartitionDump) -> None:
-    """Checks the map by fingerprints: all source records differ, so a fingerprint identifies
-    one."""
+    """Checks the map by fingerprints, which identify records because all of them differ."""
     landed = dict(zip(arrived.prints.tolist(), arrived.offsets.tolist(), strict=True))
     for fingerprint, offset in zip(sent.prints.tolist(), sent.offsets.tolist(), strict=True):
         assert found.target_of(offset) == landed[fingerprint]

@@ -21,8 +21,7 @@ CHECKOUT = Path(__file__).parents[2]
 def begin_as_told(
     told: Path, appliance: Appliance, assignment: Assignment, program: str, *arguments: str
 ) -> Process:
-    """Writes the assignment file and returns the started process, whose log is next to that
-    file."""
+    """Writes the assignment file and returns the started process; its log is next to the file."""
     told.write_bytes(pickle.dumps((appliance, assignment)))
     return Process(
         f"carrier-{assignment.route.target}",

@@ -130,8 +130,7 @@ class Carrying(Office):
         return started
 
     def say_newer_plan(self) -> None:
-        """Commits the driver command of a newer plan; carriers then end their epoch by
-        themselves."""
+        """Commits the driver command of a newer plan, upon which carriers end their epoch."""
         self._await(self._driver.say(self.plan_version + 1))
 
     def say_stop(self) -> None:
@@ -151,8 +150,7 @@ class Carrying(Office):
         )
 
     def until_held_by(self, process: Process) -> None:
-        """Waits until the process started last holds all adopted partitions: every entry names its
-        writer."""
+        """Waits until the process started last holds the entry of every adopted partition."""
         (route,) = self.routes.values()
         own_id = f"sluice.{route.key}.0"
 
@@ -179,8 +177,7 @@ class Carrying(Office):
         return receipts
 
     def move(self, where: Mapping[tuple[str, TopicPartition], int | None]) -> None:
-        """Moves partitions within the running epoch, by route name and partition; None: no
-        carrier."""
+        """Moves partitions, by route name, within the running epoch; None: no carrier."""
         self._follow(where)
 
     def fence(self, number: int) -> None:
@@ -300,6 +297,5 @@ class Carrying(Office):
         )
 
     def maps(self, name: str) -> tuple[dict[Any, OffsetMap], dict[Any, OffsetMap]]:
-        """Returns the offset maps of a route: rebuilt from the runs topic, and as Redis holds
-        them."""
+        """Returns the offset maps of a route, from the runs topic and from Redis."""
         return maps(self._regions, name)

@@ -193,8 +193,7 @@ class ClusterMaker(Protocol):
 
 @pytest.fixture
 def make_cluster(tmp_path: Path) -> Iterator[ClusterMaker]:
-    """A started cluster that the test may kill; with `wait=False` the test calls wait_ready()
-    itself."""
+    """A started cluster that the test may kill; with `wait=False` it may not be ready yet."""
     made: list[KafkaCluster] = []
 
     def make(name: str, *, wait: bool = True, **options: object) -> KafkaCluster:
@@ -217,8 +216,7 @@ TopicMaker = Callable[..., str]
 
 @pytest.fixture
 def make_topic() -> TopicMaker:
-    """`make_topic(cluster, another, partitions=3, config={...})`: a unique name, created in all of
-    them."""
+    """`make_topic(cluster, another, partitions=3, config={...})`: a new topic in all of them."""
 
     def make(
         *where: KafkaCluster,

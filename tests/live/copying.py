@@ -39,8 +39,7 @@ def copying(follower: LogFollower[Any], store: Store[Any]) -> Iterator[None]:
 
 
 def opening(*numbers: int, begin: Position = BEGIN) -> dict[int, Portion[Any]]:
-    """Returns the first portion that a copier stores: the position from which each partition is
-    read."""
+    """Returns a copier's first portion: the position from which each partition is read."""
     return {number: Portion(begin, begin) for number in numbers}
 
 

@@ -142,8 +142,7 @@ class Site:
         assert until(is_known, PATIENCE_SECONDS, 1.0)
 
     def until_in_step(self, source: str, target: str, groups: list[str]) -> dict[str, Any]:
-        """Waits until the target's committed offsets equal those of a new plan; returns that
-        plan."""
+        """Waits until the target's offsets equal those of a new plan; returns the plan."""
         plan: dict[str, Any] = {}
 
         def is_in_step() -> bool:
@@ -156,8 +155,7 @@ class Site:
         return plan
 
     def is_told_out_of_place(self, group: str) -> bool:
-        """Returns True when an offsets daemon has logged that the group consumes outside its
-        primary region."""
+        """Returns True when a daemon has logged that the group is outside its primary region."""
         logs = (self.daemons.log(name, "offsets") for name in self.lab.regions)
         return any(
             "event=group-out-of-place" in line and repr(group) in line
@@ -166,8 +164,7 @@ class Site:
         )
 
     def audit(self, application: Application, acknowledged: list[Numbered]) -> Audit:
-        """Waits up to 30 s for the application to handle all acknowledged records, stops it, and
-        audits."""
+        """Waits up to 30 s for all acknowledged records, stops the application, and audits it."""
         owed = set(acknowledged)
         until(lambda: owed <= set(application.handled()), 30.0, 0.5)
         application.stop()

@@ -12,8 +12,7 @@ from tests.live.relocating import Relocating
 TIMEOUT = ("--timeout", "10")
 
 Sluice = Callable[..., tuple[int, str, str]]
-"""A function that runs the program with these arguments and returns exit code, stdout and
-stderr."""
+"""A function that runs the program and returns its exit code, stdout and stderr."""
 
 
 def plan_arguments(regions: Relocating, *more: str, group: str | None = None) -> list[str]:

@@ -116,8 +116,7 @@ class Hand:
         assert self._stands.wait(PATIENCE_SECONDS)
 
     def cut(self, connection: Any) -> None:
-        """Shuts down the connection's socket, as a broker's idle timeout does; works while
-        frozen."""
+        """Shuts down the connection's socket, as an idle timeout does; works while frozen."""
         connection._writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def thaw(self) -> None:
@@ -157,8 +156,7 @@ class Hand:
         return self.book.receipts(time.time())
 
     def failure(self) -> BaseException | None:
-        """Waits for the session's end and returns the exception that ended it (None: no
-        exception)."""
+        """Waits for the session's end; returns the exception that ended it, or None."""
         return self._ended()
 
     def _ended(self) -> BaseException | None:
@@ -268,8 +266,7 @@ def names_topic(request: Any, topic: str) -> bool:
 
 
 def _speak(carrying: Carrying) -> None:
-    """Commits the driver command unless this driver already has: without it carriers acquire
-    nothing."""
+    """Commits the driver command unless this driver already has; carriers need one."""
     cluster, home = carrying._cluster, carrying._home
     word = carrying._await(read_word(cluster, home))
     if word is None or word.term != carrying._driver.term:

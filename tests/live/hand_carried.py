@@ -179,8 +179,7 @@ class HandCarried:
         offsets: Mapping[TopicPartition, int],
         vector: Mapping[str, int] | None = None,
     ) -> None:
-        """Commits a group's offsets, each with the vector (by the test's region names) as
-        metadata."""
+        """Commits a group's offsets, with the vector (by the test's names) as metadata."""
         named = {self.name.get(name, name): offset for name, offset in (vector or {}).items()}
         beside = vector_metadata(named) if vector else ""
         self.commit_rows(where, [(group, place, it, beside) for place, it in offsets.items()])

@@ -1,5 +1,4 @@
-"""Traffic measurements of one minute each for a few partitions, written to a history and read
-back."""
+"""Traffic measurements of one minute each for a few partitions, written to a history and read."""
 
 from __future__ import annotations
 

@@ -62,8 +62,7 @@ class Mirrored:
             self._gatherings.setdefault(place, Gathering(0)).land(offset, message.offset(), 1)
 
     def tell(self, region: str, *sources: str, partition: int | None = None) -> None:
-        """Publishes the runs of records from these sources (default: all) that were not published
-        yet."""
+        """Publishes the runs of these sources (default: all) that were not published yet."""
         for (target, source, number), gathering in self._gatherings.items():
             if target == region and source in (sources or REGIONS) and partition in (None, number):
                 key = RunsKey(self.topic, number, source, self._ids[region])

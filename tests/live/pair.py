@@ -1,5 +1,4 @@
-"""A topic of two partitions on both ends, for tests that lose one and expect the other to
-continue."""
+"""A topic of two partitions on both ends: a test loses one and expects the other to continue."""
 
 from __future__ import annotations
 

@@ -119,8 +119,7 @@ Ask = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def ask(sluice: Sluice, balanced: Balanced) -> Ask:
-    """`ask("balance", "show")`: runs a command for that region; returns exit code, stdout and
-    stderr."""
+    """`ask("balance", "show")`: runs it for that region; exit code, stdout and stderr."""
 
     def ask(group: str, command: str, *arguments: str) -> tuple[int, str, str]:
         where = ("--config", str(balanced.config), "--region", balanced.region)

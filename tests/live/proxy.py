@@ -1,5 +1,4 @@
-"""A TCP proxy before one broker: it can drop the answer to a given request and close the
-connection."""
+"""A TCP proxy before one broker, which can drop an answer and close the connection."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def lose_answer(self, api_key: int, client_id: str) -> None:
-        """Drops the answer to the next request of this API key and client id; the broker gets the
-        request."""
+        """Drops the answer to the next request of this API key and client id."""
         with self._lock:
             self._to_lose.append((api_key, client_id))
 
@@ -83,8 +81,7 @@ class _Line:
         return True
 
     def _pass_on(self, source: socket.socket, target: socket.socket, is_kept) -> None:
-        """Forwards whole frames; closes the connection at the first frame that `is_kept`
-        refuses."""
+        """Forwards whole frames; closes the connection once `is_kept` refuses one."""
         with suppress(OSError, EOFError):
             while True:
                 head = _exactly(source, 4)

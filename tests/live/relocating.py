@@ -216,8 +216,7 @@ class Relocating:
 
     @contextmanager
     def copied(self) -> Iterator[Relocating]:
-        """Copies west's commits and the runs into west to east, for the time of the `with`
-        block."""
+        """Copies west's commits and the runs into west to east, until the block ends."""
         with ExitStack() as stack:
             commits = stack.enter_context(CommitStore(self.redis.url, self.west))
             key = f"{self.west}.{self.west}"

@@ -63,8 +63,7 @@ class ReplicateDaemon:
         return self.process.poll() is not None
 
     def family(self) -> list[psutil.Process]:
-        """Returns the living ones of the daemon's process and its descendants, also orphaned
-        ones."""
+        """Returns the living processes of the daemon: its own and all descendants, also orphans."""
         with suppress(psutil.NoSuchProcess):
             own = psutil.Process(self.process.pid)
             for process in (own, *own.children(recursive=True)):
@@ -86,8 +85,7 @@ class ReplicateDaemon:
         self.process.send_signal(number)
 
     def ended(self, seconds: float = 60.0) -> int:
-        """Waits for the daemon's end, checks that none of its processes is left, and returns its
-        exit code."""
+        """Waits for the end, checks that no process is left, and returns the exit code."""
         code = self.process.wait(seconds)
         _, left = psutil.wait_procs(self._family.values(), timeout=10)
         assert left == [], f"left over: {left}"

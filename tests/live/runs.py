@@ -27,8 +27,7 @@ def keys(partitions: int) -> list[RunsKey]:
 
 
 def stretches(begin: int, end: int) -> list[Stretch]:
-    """Returns segments of ten records, each in two runs, with another region's records between the
-    runs."""
+    """Returns segments of ten records in two runs, with another region's records in between."""
     return [
         Stretch(
             10 * at, 10 * at + 10, (Run(10 * at, 20 * at, 5), Run(10 * at + 5, 20 * at + 10, 5))

@@ -162,8 +162,7 @@ class Stage:
         return hand
 
     def to_the_end(self, number: int) -> Hand:
-        """Starts a carrier and returns once it has carried all that the source holds; it keeps
-        running."""
+        """Starts a carrier; returns once it has carried everything, and leaves it running."""
         hand = self.hand(number).start()
         hand.until_carried(self.place)
         return hand

@@ -12,8 +12,7 @@ JAVA_HELLO = b"\xac\xed\x00\x05t\x00\x05hello"
 
 
 def asked(port: int, body: bytes, seconds: float = 10.0) -> tuple[int, bytes]:
-    """Returns type and bytes of the answer to one RPC request; (-1, b"") for a closed
-    connection."""
+    """Returns type and bytes of the answer to one RPC request; (-1, b"") if the port closes."""
     head = FRAME.pack(FRAME.size + len(body), RPC_REQUEST, 1, len(body))
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         connection.sendall(head + body)
@@ -45,8 +44,7 @@ def _utf(value: str) -> bytes:
 
 
 def called(port: int, seconds: float = 10.0) -> bytes:
-    """Returns the first line of the answer to a py4j call without py4j's token; empty for no
-    answer."""
+    """Returns the first line answered to a py4j call without py4j's token; empty for none."""
     call = b"c\nz:java.lang.System\ncurrentTimeMillis\ne\n"
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         connection.sendall(call)

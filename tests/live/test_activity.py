@@ -1,5 +1,4 @@
-"""Activity of groups per region, in a real Redis and with real consumers of both group
-protocols."""
+"""Activity of groups per region, in a real Redis and with consumers of both group protocols."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ ROUTE = Route("west", "east")
 
 
 def admin_of(lab: LabCluster, **security: object) -> Admin:
-    """Returns an admin client of the lab's cluster; keywords replace settings of its security
-    table."""
+    """Returns an admin of the lab's cluster; keywords replace settings of its security table."""
     table = lab.topology_table()
     if security:
         table["security"] = {**lab.credentials.security_table(), **security}

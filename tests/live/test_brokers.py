@@ -29,8 +29,7 @@ MORE = 1000
 
 @pytest.fixture(scope="module")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers with three replicas of every partition, of which two must be in sync to
-    write."""
+    """Three brokers and three replicas of every partition; writes need two in sync."""
     properties = {"unclean.leader.election.enable": False, "auto.leader.rebalance.enable": False}
     directory = tmp_path_factory.mktemp("wide")
     cluster = KafkaCluster("wide", directory, brokers=3, properties=properties)

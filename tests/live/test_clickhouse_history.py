@@ -1,5 +1,4 @@
-"""Traffic history in ClickHouse: retention of weeks, one server for several balancers, and
-errors."""
+"""Traffic history in ClickHouse: weeks of retention, several balancers on a server, errors."""
 
 from __future__ import annotations
 

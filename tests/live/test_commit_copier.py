@@ -265,8 +265,7 @@ def test_a_log_that_ends_before_what_was_read_of_it_is_read_anew(
 def test_a_log_made_anew_is_read_from_its_beginning(
     aggregate, redis, make_topic, group, monkeypatch, caplog
 ):
-    """The broker's own topic cannot be recreated, so only the topic id that the tailer receives
-    changes."""
+    """Changes only the topic id that the tailer gets: the broker's topic cannot be recreated."""
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 5)
     monkeypatch.setattr("replicator.copies.log_follower.LOOK_SECONDS", 0.2)
@@ -291,8 +290,7 @@ def key_of(group: str, topic: str) -> bytes:
 def test_commits_that_cannot_be_read_are_named_once_and_stop_nothing(
     breakable, redis, make_topic, group, caplog
 ):
-    """Runs last on this cluster, because its coordinator fails on records that it has not
-    written."""
+    """Runs last on this cluster: its coordinator fails on records that it has not written."""
     topic = make_topic(breakable)
     commit(breakable, group, topic, 5)
     of_a_later_kafka = struct.pack(">hq", 99, 5)

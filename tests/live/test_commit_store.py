@@ -69,8 +69,7 @@ class Telling(NamedTuple):
 
 @st.composite
 def tellings(draw) -> list[Telling]:
-    """Generates portions of two partitions' logs, in order per partition; each group is in one
-    partition."""
+    """Generates portions of two partitions, in order; each group is in one partition."""
     told = [Telling(number, opening(number)[number]) for number in (0, 1)]
     for number, groups in enumerate((["one", "two"], ["three"])):
         begin = BEGIN
@@ -102,8 +101,7 @@ def live_in(store: CommitStore) -> dict[Committed, Commit]:
 
 
 def live_up_to(positions: dict[int, Position], told: list[Telling]) -> dict[Committed, Commit]:
-    """Returns the last commit before these positions for each group and partition, computed record
-    by record."""
+    """Returns the last commit of each group and partition before these positions."""
     last = {
         record.committed: record.commit
         for number, portion in told

@@ -134,8 +134,7 @@ def _behind(cluster: KafkaCluster, topic: str) -> int:
 
 
 def _assert_map(carrying: Carrying, topic: str, source: KafkaCluster, target: KafkaCluster) -> None:
-    """Checks the offset map for all records that the source holds now, also after an accepted
-    loss."""
+    """Checks the map for all records that the source holds now, also after an accepted loss."""
     sent, arrived = dump(source, topic)[0], dump(target, topic)[0]
     for maps in carrying.maps("west"):
         (found,) = (m for key, m in maps.items() if (key.topic, key.partition) == (topic, 0))
@@ -143,8 +142,7 @@ def _assert_map(carrying: Carrying, topic: str, source: KafkaCluster, target: Ka
 
 
 class Tampering:
-    """Stops the broker for the time of the `with` block; the log of partition 0 can be copied and
-    restored."""
+    """Stops the broker meanwhile; the log of partition 0 can be copied and restored."""
 
     def __init__(self, cluster: KafkaCluster, topic: str) -> None:
         self._cluster, self._topic = cluster, topic

@@ -102,8 +102,7 @@ def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
 
 
 def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) -> None:
-    """Active/active, with one offsets daemon dead for a while; no daemon writes offsets for these
-    groups."""
+    """Active/active, with one offsets daemon dead for a while; no offsets are synced."""
     site.begin("active")
     both = {
         region: site.application("plain", name=region.name) for region in site.lab.regions.values()
@@ -207,8 +206,7 @@ def test_where_only_one_cluster_is_lost_everybody_waits_for_it_and_nothing_is_lo
 
 
 def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(site: Site) -> None:
-    """Commits made while the daemons were dead are copied once they run again, so handling is
-    exactly once."""
+    """Commits of the time without daemons are copied afterwards: handling is exactly once."""
     west, east = site.west, site.east
     site.begin("daemons")
     helped = site.application("helper")
@@ -241,8 +239,7 @@ def moves_of(plan: Mapping[str, Any], application: Application) -> list[Any]:
 
 
 def beyond_the_copies(plan: Mapping[str, Any], application: Application) -> int:
-    """Returns the number of records that were handled in the lost region after the plan's
-    commits."""
+    """Returns how many records were handled in the lost region after the plan's commits."""
     committed = {move["partition"]: move["committed"] for move in moves_of(plan, application)}
     return sum(
         effect.offset >= (committed.get(effect.record.partition) or 0)

@@ -48,8 +48,7 @@ class Sent:
 def test_the_first_batch_travels_alone(
     make_stage, forgets_producers, monkeypatch, silent, in_force
 ):
-    """Loses the first request and delivers the second. A broker without producer state appends the
-    second."""
+    """Loses the first request. Without producer state a broker appends the second one."""
     stage = make_stage(target=forgets_producers) if silent else make_stage()
     hand = stage.hand(0, **SELDOM)
     if not in_force:
@@ -123,8 +122,7 @@ def test_a_writer_that_was_silent_must_prove_itself(
 def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
     make_stage, forgets_producers, monkeypatch, in_force
 ):
-    """The answer waits in the socket. It is read after the silence and proves nothing about the
-    present."""
+    """The answer waits in the socket. Read after the silence, it proves nothing any more."""
     stage = make_stage(target=forgets_producers)
     monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
     zombie = stage.hand(0, **SELDOM)
@@ -312,8 +310,7 @@ def test_an_id_is_rotated_before_its_epochs_end(make_stage, in_force):
 def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     make_stage, forgetful, monkeypatch
 ):
-    """Compares two idle partitions, one of them without the rule; the broker keeps offsets for a
-    minute."""
+    """Compares two idle partitions, one without the rule; offsets are kept for a minute."""
     monkeypatch.setattr("replicator.carrier.stint.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
     idle = kept.hand(0, ledger_seconds=0.5).start()

@@ -1,5 +1,4 @@
-"""Consumer groups of real brokers: their members, their commits, and offsets set by an admin
-client."""
+"""Consumer groups of real brokers: members, commits, and offsets set by an admin client."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ Joining = Callable[..., Consumer]
 
 @pytest.fixture
 def join(aggregate: LabCluster) -> Iterator[Joining]:
-    """`join(group, topic)`: returns a consumer that has its partitions; a test may close it
-    early."""
+    """`join(group, topic)`: a consumer with its partitions; a test may close it early."""
     with ExitStack() as open_ones:
 
         def join(group: str, topic: str, protocol: str = "classic") -> Consumer:

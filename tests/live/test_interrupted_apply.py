@@ -1,5 +1,4 @@
-"""`sluice failover apply` that loses an answer or is killed, with a plan of many groups for a
-separate cluster."""
+"""`sluice failover apply` that loses an answer or is killed while it applies a large plan."""
 
 from __future__ import annotations
 

@@ -79,8 +79,7 @@ def test_death_at_any_step_loses_and_repeats_nothing(carrying, regional, shape):
 
 
 def dies_at(carrying: Carrying, name: str, nth: int, when: str) -> bool:
-    """Returns True when the carrier reached the step and killed itself; the carrier is dead in any
-    case."""
+    """Returns True when the carrier killed itself at the step; it is dead in any case."""
     process = carrying.begin_process("tests.live.dying", name, str(nth), when)
     if not until(lambda: not process.is_running(), DEATH_SECONDS):
         process.kill()

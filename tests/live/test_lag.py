@@ -19,8 +19,7 @@ from tests.live.stage import Stage
 YEAR_2013_MS = 1_357_000_000_000
 BEHIND_SECONDS = 2.0
 INTERVAL_SECONDS = 1.2
-"""Largest deviation of a reported lag: log ends are read once a second, and reports are written a
-little later."""
+"""Largest error of a reported lag: log ends are read once a second and reported a little later."""
 
 
 class Reports:
@@ -46,8 +45,7 @@ class Reports:
 
 @pytest.fixture
 def held_back() -> Iterator[Callable[[Hand], Gate]]:
-    """`held_back(hand)`: lets the carrier acquire its partition, then blocks it until its gate is
-    opened."""
+    """`held_back(hand)`: the carrier acquires its partition, then waits for its gate."""
     gates = []
 
     def hold(hand: Hand) -> Gate:

@@ -22,8 +22,7 @@ from replicator.topics.admin import Admin
 from replicator.topics.topic_plan import Grow
 
 HELD_BY = 1
-"""The only broker that holds the topic, so that no follower takes over while this broker is
-stopped."""
+"""The only broker with the topic: while it is stopped, no follower takes over."""
 PATIENCE_SECONDS = 60.0
 
 
@@ -48,8 +47,7 @@ def new_epoch(cluster: LabCluster, topic: str) -> None:
 
 @contextmanager
 def nobody_leading(cluster: LabCluster, topic: str) -> Iterator[None]:
-    """Leaves the topic without a leader while the broker is paused and fenced; the broker leads
-    again afterwards."""
+    """Leaves the topic without a leader for a time, by pausing the broker until it is fenced."""
 
     def leaders() -> set[int]:
         admin = cluster.admin()

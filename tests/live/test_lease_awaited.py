@@ -32,8 +32,7 @@ def two_brokers(make_cluster) -> LabCluster:
 
 
 async def coordinated_region(settings: KafkaCluster) -> str:
-    """Returns a region whose balancer's transactional id is coordinated by another broker than the
-    topic's."""
+    """Returns a region whose balancer's id is coordinated by COORDINATOR, not by HOLDER."""
     cluster = Cluster("two", settings)
     await cluster.open()
     try:

@@ -1,5 +1,4 @@
-"""A target topic switched to LogAppendTime: carrying stops at the first batch with replaced
-timestamps."""
+"""A target topic switched to LogAppendTime stops its partition at the first stamped batch."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ def test_a_target_that_stamps_records_while_it_is_carried_to_is_stopped_at_the_f
 
 
 def test_a_duplicate_is_not_taken_for_a_stamped_batch(make_stage):
-    """For a duplicate, the broker answers with the timestamp of the batch in its log, also with
-    CreateTime."""
+    """Checks a duplicate, whose answer has the log's timestamp even with CreateTime."""
     stage = make_stage()
     hand = stage.hand(0).start()
     hand.until_landed(stage.place, stage.send(100))

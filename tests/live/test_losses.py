@@ -1,5 +1,4 @@
-"""Losses: each is named with its range and stops only its partition; no record is skipped
-silently."""
+"""Losses are named with their range and stop one partition; no record is skipped silently."""
 
 from __future__ import annotations
 

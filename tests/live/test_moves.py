@@ -1,5 +1,4 @@
-"""Partitions that change carriers within a running epoch: records stay exact, and moves are
-quick."""
+"""Partitions that change carriers within a running epoch, exactly and quickly."""
 
 from __future__ import annotations
 

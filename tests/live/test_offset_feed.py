@@ -1,5 +1,4 @@
-"""Feeding runs to a real Redis: outages, overflow and expiring reports, without blocking
-carriers."""
+"""Feeding runs to a real Redis: outages, overflow, expiring reports; carriers never wait."""
 
 import asyncio
 import logging

@@ -1,5 +1,4 @@
-"""Every kind of difference between a target partition and its sources is reported with its
-offsets."""
+"""Every kind of difference between a target partition and its sources, found by offset."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every partition is carried once and in order, for any partition count, start position or
-epochs."""
+"""Partitions are carried once and in order, for any count, start position or epochs."""
 
 from __future__ import annotations
 

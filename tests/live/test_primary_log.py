@@ -1,5 +1,4 @@
-"""Decisions about groups on a real cluster: flushes do not lose them, and every region's Redis gets
-them."""
+"""Decisions about groups on a real cluster survive flushes and reach every region's Redis."""
 
 from __future__ import annotations
 

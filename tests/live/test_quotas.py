@@ -16,8 +16,7 @@ from tests.live.stage import Stage
 
 BYTE_RATE = 262_144
 RECORDS = 4000
-"""Number of records, about 0.8 MB in total. Two windows of a byte quota let half a megabyte pass at
-once."""
+"""About 0.8 MB of records. Two windows of a byte quota let half a megabyte pass at once."""
 MANY_BATCHES = Shape(batch_records=200)
 AUDIT_CLIENT = "sluice-audit"
 

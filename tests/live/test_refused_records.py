@@ -1,5 +1,4 @@
-"""Records that the target refuses are named by offset and left out once accepted; all others
-arrive."""
+"""Records that the target refuses are named and, once accepted, left out; all others arrive."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ def assert_all_but(stage: Stage, refused: Iterable[int]) -> None:
 
 
 def accepted_in_turn(stage: Stage) -> list[str]:
-    """Accepts each loss that parks the partition until all of it is carried; returns the losses in
-    order."""
+    """Accepts the losses that park the partition until all is carried; returns them in order."""
     carrying, losses = stage.carrying, []
 
     def is_parked_or_carried() -> bool:

@@ -32,8 +32,7 @@ def mirrored(regional, aggregate, redis, tmp_path, monkeypatch) -> Mirrored:
 
 
 def run(example: str, mirrored: Mirrored, count: int) -> list:
-    """Runs an example until it is interrupted at the message after `count` handled ones; returns
-    these."""
+    """Runs an example until `count` messages are handled; interrupts it at the next one."""
     handled = []
 
     def handle(message) -> None:

@@ -1,5 +1,4 @@
-"""`replicator.resume` on real servers: moves, late records and runs, stored vectors, outages of
-Redis."""
+"""`replicator.resume` on real servers: moves, late runs, stored vectors, outages of Redis."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`replicator.resume` in a group: members that come and go, and commits when handling ends
-early."""
+"""`replicator.resume` in a group: changing members, and commits when handling ends early."""
 
 from __future__ import annotations
 

@@ -38,8 +38,7 @@ def fill(regional, topic, origin):
 
 
 def asked(carrying, topic, what, numbers=(0,), to=0, hold: Callable[[Cluster], object] = id):
-    """Runs `look` or `rewind` as the command does. `hold` receives the target cluster before any
-    request."""
+    """Runs `look` or `rewind`, as the command does; `hold` receives the target cluster first."""
 
     async def ask():
         (route,) = carrying.routes.values()

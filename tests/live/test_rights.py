@@ -1,5 +1,4 @@
-"""Carrying over TLS and SASL, with a wrong password, and with a missing right that is granted
-later."""
+"""Carrying over TLS and SASL, with a wrong password, and with a right that is missing at first."""
 
 from __future__ import annotations
 

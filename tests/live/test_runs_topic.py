@@ -1,5 +1,4 @@
-"""The runs topic on a real cluster: published runs are read back, also during outages and
-errors."""
+"""The runs topic on a real cluster: published runs are read back; foreign content is named."""
 
 import pytest
 from confluent_kafka import Producer

@@ -35,8 +35,7 @@ def by_another_name(cluster: KafkaCluster) -> str:
 
 
 def tables(redis: str, addresses: Mapping[str, tuple[str, str]]) -> dict[str, dict]:
-    """Returns regions by name, each with the addresses of its regional and its aggregate
-    cluster."""
+    """Returns regions by name, each with the addresses of its two clusters."""
     return {
         name: {
             "redis": redis,

@@ -1,5 +1,4 @@
-"""Security settings: one table serves both Kafka clients, librdkafka's admin and the carriers'
-own."""
+"""Security settings for both Kafka clients, librdkafka's admin and the carriers' own."""
 
 import asyncio
 from pathlib import Path

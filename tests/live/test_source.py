@@ -34,8 +34,7 @@ class Traffic:
         send(self.regional, self.topic, records(count, partitions=self.partitions, origin=origin))
 
     def has_arrived(self):
-        """Returns True once every record has arrived once, in order and unchanged, at both
-        isolation levels."""
+        """Returns True once every record has arrived exactly, for both isolation levels."""
         return has_arrived(self.regional, self.aggregate, self.topic)
 
     def arrives(self, seconds=ARRIVAL_SECONDS):

@@ -253,8 +253,7 @@ def _shorten_batch(directory: Path, number: int) -> tuple[int, int]:
 
 
 def _break_batch(directory: Path, number: int) -> tuple[int, int]:
-    """Flips a bit in the payload of the log's nth batch; returns the batch's first and last
-    offset."""
+    """Flips a bit in the payload of the log's nth batch; returns its first and last offset."""
     (log,) = directory.glob("*.log")
     data = bytearray(log.read_bytes())
     at = 0

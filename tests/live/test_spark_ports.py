@@ -1,5 +1,4 @@
-"""Ports of Spark's JVM, which any process on the host can reach, refuse a process without the
-secret."""
+"""Ports of Spark's JVM are open to any process on the host, and refuse one without the secret."""
 
 import psutil
 import pytest

@@ -1,5 +1,4 @@
-"""`sluice switchover`: groups move while both regions run, once everything they need has
-arrived."""
+"""`sluice switchover`: groups move while both regions run, once all they need has arrived."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Offset sync: groups that live in west are kept in step in east, where a consumer can simply
-start."""
+"""Offset sync: groups of west are kept in step in east, where a consumer can simply start."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ class Scene:
         self.sync.once(self._now_ms)
 
     def hear_own_decisions(self, caught_up_ms: int) -> None:
-        """Marks east's own decisions as caught up in its Redis, as east's daemon does
-        continuously."""
+        """Marks east's own decisions as caught up in its Redis, as its daemon always does."""
         heard = Portion(BEGIN, BEGIN, (), caught_up_ms)
         with PrimaryCopies(self.regions.url("east"), self.regions.name["east"]) as copies:
             copies.put(opening(0))

@@ -96,8 +96,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch,
 
 @pytest.fixture(scope="module")
 def cleans(tmp_path_factory):
-    """A broker that compacts at once and expires producers, so that only its log shows what
-    landed."""
+    """A broker that compacts at once and expires producers: only its log shows what landed."""
     directory = tmp_path_factory.mktemp("cleans")
     properties = {**FORGETS_PRODUCERS, "log.cleaner.backoff.ms": 100}
     with KafkaCluster("cleans", directory, properties=properties) as cluster:
@@ -177,8 +176,7 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkey
 
 
 class OnlyWhereAllIsForgotten(Takeover):
-    """Mutation: where another carrier's marker has reset the leader's memory, takes it that nothing
-    landed."""
+    """Mutation: takes a memory reset by another carrier's marker for proof that nothing landed."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         tail = await super()._read_tail(partition, entry, found, memory, marker)

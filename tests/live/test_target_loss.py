@@ -53,15 +53,13 @@ def parked(stage: Stage) -> str:
 
 
 def gone(stage: Stage) -> int:
-    """Returns the number of records that no reader of the target finds, including those replaced by
-    foreign ones."""
+    """Returns how many records no reader of the target finds, whether lost or replaced."""
     seen = stage.seen()
     return seen.lost + seen.changed
 
 
 def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, monkeypatch):
-    """Covers a log that was cut and one that was cut and grew again, each with and without the
-    check."""
+    """Covers a log that was cut, and one that grew again, each with and without the check."""
     cut, grown, cut_unseen, grown_unseen = stages = [make_stage(target=fragile) for _ in range(4)]
     for stage in stages:
         hand = stage.hand(0).start()

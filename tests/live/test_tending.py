@@ -1,5 +1,4 @@
-"""Maps in every region's Redis are trimmed to the log starts of the region that their runs lead
-into."""
+"""Maps in every Redis are trimmed to the log starts of the region that their runs lead into."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Committed offsets restored from a backup while the topics were not: no record is mirrored
-twice."""
+"""Committed offsets restored from a backup, but not the topics: nothing is mirrored twice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Unclean elections that lose acknowledged records: the loss is named, and other partitions
-continue."""
+"""Unclean elections that lose acknowledged records, which are named; other partitions continue."""
 
 from __future__ import annotations
 
