@@ -1,4 +1,4 @@
-"""Whether a topic that only one route feeds has arrived, while more of it may be on its way."""
+"""Progress check of a topic that a single route feeds, while records may still arrive."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from deploy.lab.kafka import KafkaCluster
 
 
 def has_arrived(source: KafkaCluster, target: KafkaCluster, topic: str) -> bool:
-    """True once the target holds all records of the source.
+    """Returns True once the target holds all records of the source.
 
-    Until then it must hold the first records of each source partition, and nothing else.
+    Until then the target must hold the first records of each source partition, and nothing else.
 
     Raises:
         RecordsDiffer: a record is lost, duplicated, reordered, changed or foreign.

@@ -1,4 +1,4 @@
-"""`sluice audit` on what a test has carried, or made by hand."""
+"""`sluice audit` on topics that a test has carried or written by itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ Auditor = Callable[..., tuple[int, list[dict[str, Any]]]]
 def configuration(
     carrying: Carrying, directory: Path, moved: Mapping[str, Settings] = MappingProxyType({})
 ) -> str:
-    """The appliance's file; clusters may be somewhere else, by name ("west regional")."""
+    """Returns the path of a written configuration file. `moved` replaces clusters by name ("west
+    regional")."""
     lines = [f"routes = {json.dumps([route.name for route in carrying.routes.values()])}"]
     for name, region in carrying.appliance.regions.items():
         regional = moved.get(f"{name} regional", region.regional)
@@ -50,7 +51,7 @@ def configuration(
 
 
 def auditor(sluice: Sluice, carrying: Carrying, directory: Path) -> Auditor:
-    """`audit(topic, "--by", "bytes")`: the exit code, and a row for each partition."""
+    """Returns `audit(topic, "--by", "bytes")`: it gives the exit code and a row per partition."""
     config = configuration(carrying, directory)
 
     def audit(topic: str, *more: str, since: str = "1h") -> tuple[int, list[dict[str, Any]]]:
@@ -65,10 +66,11 @@ def auditor(sluice: Sluice, carrying: Carrying, directory: Path) -> Auditor:
 
 
 class ByHand:
-    """A partition whose target, runs and ledger are written by a test: a carrier that errs.
+    """A partition whose target log, runs and ledger entry a test writes, to imitate a faulty
+    carrier.
 
     Args:
-        carrying: has adopted the topic, and carries nothing.
+        carrying: has adopted the topic and carries nothing.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class ByHand:
         self._ids = [_topic_id(carrying, end, topic) for end in (source, target)]
 
     def land(self, messages: Sequence[Message]) -> None:
-        """These records as they are, at the end of the target."""
+        """Appends these records unchanged to the target."""
         producer = Producer({**self._target.librdkafka_options(), "enable.idempotence": True})
         for each in messages:
             producer.produce(
@@ -93,7 +95,12 @@ class ByHand:
         assert producer.flush(30) == 0
 
     def tell(self, upto: int, *runs: tuple[int, int, int]) -> None:
-        """What a carrier would say that has passed this source offset: its runs, its entry."""
+        """Publishes runs and an entry, as a carrier does that has passed `upto`.
+
+        Args:
+            upto: a source offset.
+            runs: source offset, target offset and number of records of each.
+        """
         source, target = self._ids
         key = RunsKey(self._topic, 0, source.hex, target.hex)
         stretch = Stretch(0, upto, tuple(Run(*run) for run in runs))
@@ -116,7 +123,7 @@ class ByHand:
 
 
 def messages(cluster: KafkaCluster, topic: str, count: int) -> list[Message]:
-    """The first so many of partition 0 that a reader of committed ones sees."""
+    """Returns the first `count` committed records of partition 0."""
     options = {"group.id": "sluice.test.audit", "enable.auto.commit": False}
     consumer = Consumer({**cluster.librdkafka_options(), **options})
     consumer.assign([Place(topic, 0, 0)])

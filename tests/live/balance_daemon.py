@@ -1,4 +1,4 @@
-"""`sluice balance` as operators run it: a process of its own, beside a region's driver."""
+"""`sluice balance` as operators run it: a process of its own, next to a region's driver."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ calm_rounds = 3
 cool_down_seconds = 0.0
 lag_patience_seconds = 600.0
 """
-"""A carrier that is planned for 70 KiB a second, and rounds that a test can wait for."""
+"""Settings of a carrier planned for 70 KiB a second, and of rounds short enough for tests."""
 
 
 class Balancers:
-    """Those of one region, and what they have written."""
+    """Balancers of one region, and the records that they have written."""
 
     def __init__(self, region: Region) -> None:
         self.region = region
@@ -49,7 +49,7 @@ class Balancers:
         self._daemons: list[Process] = []
 
     def start(self) -> Process:
-        """Does not wait."""
+        """Starts a balancer without waiting for it."""
         number = len(self._daemons)
         config = str(self.region.directory / "appliance.toml")
         command = [str(SLUICE), "balance", "--config", config, "--region", self.region.name]
@@ -59,7 +59,7 @@ class Balancers:
         return daemon
 
     def shown(self, what: Literal["plan", "partitions"]) -> dict[str, Any]:
-        """What `sluice balance` shows of that of the default stream."""
+        """Returns the output of `sluice balance plan` or `partitions` for the default stream."""
         config = str(self.region.directory / "appliance.toml")
         command = [str(SLUICE), "balance", what, "--config", config, "--region", self.region.name]
         done = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, check=True)
@@ -68,7 +68,7 @@ class Balancers:
         return stream
 
     def hear(self, daemon: Process, pattern: str, seconds: float = HEAR_SECONDS) -> re.Match[str]:
-        """Fails with the log when it is not said in time."""
+        """Waits until the log matches the pattern; fails with the log's path on timeout."""
         found = lambda: re.search(pattern, daemon.log.read_text())  # noqa: E731
         assert until(found, seconds), f"not said: {pattern}, see {daemon.log}"
         match = found()
@@ -91,7 +91,7 @@ class Balancers:
         return self.book().placed(self.route_key, stream)
 
     def until_placed(self, generation: int, seconds: float = HEAR_SECONDS) -> Placed:
-        """Of this generation or a later one."""
+        """Returns the placement once its generation is `generation` or later."""
 
         def is_placed() -> bool:
             placed = self.placed()
@@ -107,7 +107,7 @@ class Balancers:
         return Board(url, self.region.name).plan()
 
     def until_followed(self, generation: int, seconds: float = HEAR_SECONDS) -> InForce:
-        """By the driver: this generation, or a later one."""
+        """Waits until the active plan has this generation or a later one."""
 
         def is_followed() -> bool:
             shown = self.in_force()

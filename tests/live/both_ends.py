@@ -1,4 +1,4 @@
-"""Both ends of routes, compared record by record, and with what the offset maps say of them."""
+"""Comparison of both ends of routes, record by record and against their offset maps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.live.regions import Regions
 
 
 def stable_ends(cluster: KafkaCluster, topics: Mapping[str, int]) -> dict[TopicPartition, int]:
-    """Last stable offsets of what a cluster has of these topics, with their partition counts."""
+    """Returns the last stable offsets of these topics, given with their partition counts."""
     admin = cluster.admin()
     asked: dict[Place, OffsetSpec] = {}
     for topic, count in topics.items():
@@ -33,12 +33,12 @@ def stable_ends(cluster: KafkaCluster, topics: Mapping[str, int]) -> dict[TopicP
     ends: dict[TopicPartition, int] = {}
 
     def are_known() -> bool:
-        client = cluster.admin()  # a new one: it keeps what it knew; held until it has answered
+        client = cluster.admin()  # new, as clients cache; held until it answers
         answers: Any = client.list_offsets(asked, isolation_level=isolation)
         for place, answer in answers.items():
             try:
                 ends[TopicPartition(place.topic, place.partition)] = answer.result(30).offset
-            except KafkaException as failure:  # between an election and a broker's hearing of it
+            except KafkaException as failure:  # an election that the broker has not learned of yet
                 if kafka_error(failure).code() not in OUTDATED:
                     raise
         return len(ends) == len(asked)
@@ -55,13 +55,16 @@ def assert_same(
     but: Iterable[int],
     redis_may_lack: bool,
 ) -> int:
-    """Both ends hold the same, for readers of both isolation levels; and so say both maps.
+    """Checks that both ends hold the same records under both isolation levels, and that both maps
+    agree.
 
     Args:
-        since: by partition, the source offset from which on records count.
-        but: partitions that are not looked at.
-        redis_may_lack: runs, as after a kill; then they are read back from the topic first.
-    Returns: how many records.
+        since: by partition, the first source offset to compare.
+        but: partitions to leave out.
+        redis_may_lack: Redis may lack runs, as after a kill; they are then read back from the runs
+            topic first.
+
+    Returns the number of records.
     """
     count = 0
     for topic in topics:
@@ -89,7 +92,7 @@ def _without(but: Iterable[int], dumps: Mapping[int, PartitionDump]) -> dict[int
 
 
 def maps(regions: Regions, name: str) -> tuple[dict[Any, OffsetMap], dict[Any, OffsetMap]]:
-    """The offset maps of a route: rebuilt from the runs topic, and as Redis has them."""
+    """Returns the offset maps of a route: rebuilt from the runs topic, and as Redis holds them."""
     route = regions.routes[name]
     told = rebuild(regions.target.librdkafka_options(), route.key)
     with OffsetStore(regions.redis.url, route.key) as store:
@@ -103,7 +106,7 @@ def _assert_maps_exact(
     arrived: Mapping[int, PartitionDump],
     redis_may_lack: bool,
 ) -> None:
-    """For every record of every source: where it landed, and back, in both maps."""
+    """Checks, for every record of every source, the mapping in both directions in both maps."""
     for name, route in regions.routes.items():
         told, kept = maps(regions, name)
         if redis_may_lack:
@@ -125,7 +128,7 @@ def _assert_map_exact(found: OffsetMap, sent: PartitionDump, arrived: PartitionD
 
 
 def assert_landed(found: OffsetMap, sent: PartitionDump, arrived: PartitionDump) -> None:
-    """The source's records are all different, so a fingerprint says where each of them landed."""
+    """Checks the map by fingerprints, which identify records because all of them differ."""
     landed = dict(zip(arrived.prints.tolist(), arrived.offsets.tolist(), strict=True))
     for fingerprint, offset in zip(sent.prints.tolist(), sent.offsets.tolist(), strict=True):
         assert found.target_of(offset) == landed[fingerprint]

@@ -1,4 +1,4 @@
-"""A carrier in a process of its own, told by a file what to carry.
+"""A carrier in a process of its own, which reads its assignment from a file.
 
 python -m tests.live.carrier_process TOLD
 """
@@ -21,7 +21,7 @@ CHECKOUT = Path(__file__).parents[2]
 def begin_as_told(
     told: Path, appliance: Appliance, assignment: Assignment, program: str, *arguments: str
 ) -> Process:
-    """The started process; its log is beside the file, which is written here."""
+    """Writes the assignment file and returns the started process; its log is next to the file."""
     told.write_bytes(pickle.dumps((appliance, assignment)))
     return Process(
         f"carrier-{assignment.route.target}",
@@ -32,8 +32,8 @@ def begin_as_told(
 
 
 def carry_as_told(told: Path) -> None:
-    """Be the carrier that begin_as_told described."""
-    # Written by begin_as_told, read by nobody else.
+    """Runs the carrier that begin_as_told described."""
+    # Written by begin_as_told only, so that unpickling is safe.
     appliance, assignment = pickle.loads(told.read_bytes())
     asyncio.run(carry(appliance, assignment))
 

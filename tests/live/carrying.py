@@ -1,7 +1,8 @@
-"""Routes carried between real clusters: adopted, told by a driver's word, awaited, taken apart.
+"""Routes carried between real clusters: adoption, driver commands, carriers and waits.
 
-Carriers run on the event loop of their office, so a test reads from top to bottom, or in processes
-of their own. Every `Carrying` has regions of its own, on clusters that others use as well.
+Carriers run on the event loop of their driver, so that a test reads from top to bottom, or in
+processes of their own. Every `Carrying` has region names of its own, on clusters shared with other
+tests.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ QUICK: Mapping[str, object] = {
     "word_poll_seconds": 0.05,
     "drain_seconds": 10.0,
 }
-"""A test waits for the ledger to say what was carried: often, not every five seconds."""
+"""Replicator settings for tests that wait for the ledger: entries are committed every 0.2 s, not
+every five seconds."""
 
 
 class Carrying(Office):
-    """All routes of some sources into one target, and the carriers of the plan that holds.
+    """All routes of some sources into one target, and the carriers of the current plan.
 
     Args:
         sources: clusters by region name.
-        start: of partitions never carried before.
-        max_message_bytes: by topic, where the target takes something else than Kafka's default.
-        replication_factor: of our own topics.
+        start: where partitions begin that were never carried.
+        max_message_bytes: by topic, where the target's limit differs from Kafka's default.
+        replication_factor: of Sluice's own topics.
         settings: of the [replicator] table, over QUICK.
     """
 
@@ -83,7 +85,7 @@ class Carrying(Office):
     # -- carriers
 
     def begin(self, *, carriers: int = 1) -> None:
-        """The next plan: carriers of every route share all adopted partitions."""
+        """Starts the next plan: carriers of every route share all adopted partitions."""
         for assignment in self._plan(carriers):
             self._running.append(self._loop.spawn(self._carried(assignment)))
 
@@ -96,7 +98,7 @@ class Carrying(Office):
             self._carriers.discard(carrier)
 
     def cut_off(self) -> None:
-        """Its carriers end where they stand, without a release: others take over."""
+        """Cancels the carriers without a release, so that the next ones must take over."""
         carriers, self._running = self._running, []
         for carrier in carriers:
             carrier.cancel()
@@ -105,7 +107,7 @@ class Carrying(Office):
     def begin_process(
         self, program: str = "tests.live.carrier_process", *arguments: str
     ) -> Process:
-        """The next plan, carried by a process of its own, which is yours to kill."""
+        """Starts the next plan in a process of its own, which the test may kill."""
         self._writers_before = {(e.producer_id, e.epoch) for e in self.entries().values()}
         (assignment,) = self._plan(1)
         told = f"{self._home}.{self.plan_version}.assignment"
@@ -116,7 +118,7 @@ class Carrying(Office):
         return process
 
     def begin_processes(self, carriers: int) -> list[Process]:
-        """The next plan, each of its carriers in a process of its own, which is yours to kill."""
+        """Starts the next plan with one process per carrier, which the test may kill."""
         started = []
         for assignment in self._plan(carriers):
             told = f"{self._home}.{self.plan_version}.{assignment.number}.assignment"
@@ -128,15 +130,15 @@ class Carrying(Office):
         return started
 
     def say_newer_plan(self) -> None:
-        """The driver's word that a newer plan exists: carriers end their epoch by themselves."""
+        """Commits the driver command of a newer plan, upon which carriers end their epoch."""
         self._await(self._driver.say(self.plan_version + 1))
 
     def say_stop(self) -> None:
-        """The driver's stop; not awaited."""
+        """Commits the driver's stop; does not wait for the carriers."""
         self._await(self._driver.say(self.plan_version, stop=True))
 
     def swap_carriers(self, carriers: int) -> None:
-        """Every partition of the epoch moves to the next of so many carriers."""
+        """Moves every partition of the epoch to the next of `carriers` carriers."""
         where = {p: number % carriers for number, p in enumerate(self._places())}
         moved = {place: at for (_, place), at in self._moved.items()}
         (name,) = self.routes
@@ -148,7 +150,7 @@ class Carrying(Office):
         )
 
     def until_held_by(self, process: Process) -> None:
-        """Until the process begun last holds all that was adopted: its writer is in every entry."""
+        """Waits until the process started last holds the entry of every adopted partition."""
         (route,) = self.routes.values()
         own_id = f"sluice.{route.key}.0"
 
@@ -164,7 +166,10 @@ class Carrying(Office):
         assert until(is_held, PATIENCE_SECONDS), self.entries()
 
     def next_plan(self, *, carriers: int = 1) -> list[Receipt]:
-        """A newer plan: the carriers end their epoch by themselves, and new ones begin."""
+        """Replaces the plan: the carriers end their epoch by themselves, and new ones begin.
+
+        Returns the receipts of the old plan's carriers.
+        """
         old, self._running = self._running, []
         self._await(self._driver.say(self.plan_version + 1))
         receipts = self._collect(old)
@@ -172,38 +177,39 @@ class Carrying(Office):
         return receipts
 
     def move(self, where: Mapping[tuple[str, TopicPartition], int | None]) -> None:
-        """By route's name and partition, another carrier of the epoch that runs; None: nobody."""
+        """Moves partitions, by route name, within the running epoch; None: no carrier."""
         self._follow(where)
 
     def fence(self, number: int) -> None:
-        """What another carrier under the same number does: the one that runs begins anew."""
+        """Fences the running carrier of this number, as a second carrier of that number does; the
+        running one then starts again."""
         (route,) = self.routes.values()
         self._await(Writer(self._cluster, f"sluice.{route.key}.{number}").open())
 
     @property
     def running(self) -> list[Future[list[Receipt]]]:
-        """The carriers of the plan, by number."""
+        """Carriers of the plan, by number."""
         return list(self._running)
 
     def forget(self, carrier: Future[list[Receipt]]) -> None:
-        """One that was ended on purpose."""
+        """Drops a carrier that the test ended on purpose."""
         self._running.remove(carrier)
 
     def overtake(self) -> list[Receipt]:
-        """A newer plan whose carriers begin while those of the old one, under the same ids, still
-        write: what those had to leave."""
+        """Starts a newer plan whose carriers, under the same transactional ids, begin while the old
+        ones still write. Returns the old carriers' receipts."""
         old, self._running = self._running, []
         self.begin()
         return self._collect(old)
 
     def stop(self) -> list[Receipt]:
-        """The driver's stop: what every carrier's receipts say."""
+        """Commits the driver's stop and returns the receipts of all carriers."""
         self._await(self._driver.say(self.plan_version, stop=True))
         old, self._running = self._running, []
         return self._collect(old)
 
     def carry_all(self, *, carriers: int = 1) -> list[Receipt]:
-        """One epoch, until everything was carried."""
+        """Runs one epoch until everything is carried; returns its receipts."""
         self.begin(carriers=carriers)
         self.until_carried()
         return self.stop()
@@ -213,13 +219,13 @@ class Carrying(Office):
         self.receipts += receipts
         return receipts
 
-    # -- what is waited for
+    # -- waits
 
     def until_carried(self, **but: Iterable[int]) -> None:
-        """Until the ledger has passed the ends that the sources have now.
+        """Waits until the ledger has passed the ends that the sources have now.
 
         Args:
-            but: by source, partitions that are not waited for.
+            but: by source, partitions to leave out.
         """
         for name in self.routes:
             ends = stable_ends(self._regions.sources[name], self.topics)
@@ -227,7 +233,7 @@ class Carrying(Office):
             self.until(lambda name=name, left=left: self._is_past(name, left))
 
     def until_parked(self, place: TopicPartition, source: str | None = None) -> str:
-        """Until the ledger says that a partition is parked: the reason it gives."""
+        """Waits until the ledger holds a partition as parked; returns the reason."""
         name = source or next(iter(self.routes))
 
         def is_parked() -> bool:
@@ -238,7 +244,7 @@ class Carrying(Office):
         return str(self.entries(name)[place].parked)
 
     def until(self, condition: Any) -> None:
-        """Until the condition is true, as long as no carrier has failed."""
+        """Waits for the condition; raises when a carrier has failed."""
 
         def is_true() -> bool:
             for carrier in self._running:
@@ -257,10 +263,10 @@ class Carrying(Office):
                 return False
         return True
 
-    # -- what is accepted
+    # -- accepted losses
 
     def accept(self, place: TopicPartition, *, restart_at: int | None = None) -> Accepted:
-        """The operator's word on one parked partition of the first source."""
+        """Accepts the loss of one parked partition of the first source, as an operator does."""
         return self._await(self._accept(place, restart_at))
 
     async def _accept(self, place: TopicPartition, restart_at: int | None) -> Accepted:
@@ -273,7 +279,7 @@ class Carrying(Office):
             await acceptance.close()
         return accepted
 
-    # -- what came of it
+    # -- results
 
     def assert_exact(
         self,
@@ -282,14 +288,14 @@ class Carrying(Office):
         but: Iterable[int] = (),
         redis_may_lack: bool = False,
     ) -> int:
-        """Nothing is lost, repeated or changed, and both maps are exact: how many records.
+        """Checks that no record is lost, repeated or changed, and that both maps are exact.
 
-        Args: see assert_same.
+        Args: see assert_same. Returns the number of records.
         """
         return assert_same(
             self._regions, self.topics, since=since or {}, but=but, redis_may_lack=redis_may_lack
         )
 
     def maps(self, name: str) -> tuple[dict[Any, OffsetMap], dict[Any, OffsetMap]]:
-        """The offset maps of a route: rebuilt from the runs topic, and as Redis has them."""
+        """Returns the offset maps of a route, from the runs topic and from Redis."""
         return maps(self._regions, name)

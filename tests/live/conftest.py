@@ -1,4 +1,4 @@
-"""Real servers for live tests: two clusters and a Redis shared by all, special ones on demand."""
+"""Fixtures with real servers: two clusters and a Redis shared by all tests, others on demand."""
 
 import platform
 import uuid
@@ -26,19 +26,20 @@ from tui.program import run
 HERE = Path(__file__).parent
 
 NEVER_KILLED = {"broker.session.timeout.ms": 60_000}
-"""On busy cores a heartbeat may be as late as the lab's few seconds. A broker held to be dead has
-no partitions, and its transactions lose their markers (KAFKA-20734)."""
+"""Broker settings for clusters that no test kills. On busy cores a heartbeat may come later than
+the lab's few seconds. A broker that is fenced for that has no partitions, and its transactions lose
+their markers (KAFKA-20734)."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that lies here is live; what may take long is marked `soak` as well, by hand."""
+    """Marks all tests of this directory as `live`; long ones carry a `soak` marker of their own."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.live)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List reruns by name and count, each with its first failure: pytest shows only the last."""
+    """Lists reruns by name and count, each with its first failure: pytest shows only the last."""
     reruns = terminalreporter.getreports("rerun")
     for report in reruns:
         terminalreporter.write_sep("_", f"failed at first: {report.nodeid}")
@@ -53,10 +54,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def clusters(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
-    """The shared pair, started at the same time. Never stop, kill or pause these two.
+    """The shared pair of clusters, started in parallel. Never stop, kill or pause these two.
 
-    They keep records of any age: by their own default they would delete those that a test dated
-    years back, at a moment of their choice.
+    They keep records of any age. By default they would delete, at an unpredictable moment, records
+    that a test dated years back.
     """
     directory = tmp_path_factory.mktemp("clusters")
     keep = {**NEVER_KILLED, "log.retention.ms": -1}
@@ -77,13 +78,13 @@ def clusters(
 
 @pytest.fixture
 def regional(clusters: tuple[KafkaCluster, KafkaCluster]) -> KafkaCluster:
-    """The shared regional cluster: use topics and groups of your own names."""
+    """The shared regional cluster: use unique topic and group names."""
     return clusters[0]
 
 
 @pytest.fixture
 def aggregate(clusters: tuple[KafkaCluster, KafkaCluster]) -> KafkaCluster:
-    """The shared aggregate cluster: use topics and groups of your own names."""
+    """The shared aggregate cluster: use unique topic and group names."""
     return clusters[1]
 
 
@@ -100,7 +101,7 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 @pytest.fixture
 def redis(shared_redis: RedisServer) -> RedisServer:
-    """The shared Redis, empty. Start one of your own (RedisServer) to stop or kill it."""
+    """The shared Redis, emptied. To stop or kill a Redis, start another one (RedisServer)."""
     with Redis.from_url(shared_redis.url) as client:
         client.flushall()
     return shared_redis
@@ -111,7 +112,7 @@ RedisMaker = Callable[[], RedisServer]
 
 @pytest.fixture
 def make_redis(tmp_path: Path) -> Iterator[RedisMaker]:
-    """`make_redis()`: a started Redis of your own, yours to stop and kill."""
+    """`make_redis()`: a started Redis that the test may stop and kill."""
     made: list[RedisServer] = []
 
     def make() -> RedisServer:
@@ -128,9 +129,10 @@ def make_redis(tmp_path: Path) -> Iterator[RedisMaker]:
 
 @pytest.fixture(scope="session")
 def needs_clickhouse() -> None:
-    """Of the systems that deploy/setup.sh knows only Debian 12 has a package of it.
+    """Skips the test where no ClickHouse package exists.
 
-    There, as in CI, nothing is skipped: these tests fail where the set-up left it out.
+    Among the systems that deploy/setup.sh supports, only Debian 12 has a package. On Debian 12, as
+    in CI, nothing is skipped: the tests fail if the set-up left ClickHouse out.
     """
     try:
         codename = platform.freedesktop_os_release().get("VERSION_CODENAME")
@@ -144,21 +146,21 @@ def needs_clickhouse() -> None:
 def shared_clickhouse(
     needs_clickhouse: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClickHouseServer]:
-    """The shared ClickHouse: use a database of your own."""
+    """The shared ClickHouse: use a database of the test's own."""
     with ClickHouseServer(tmp_path_factory.mktemp("clickhouse")) as server:
         yield server
 
 
 @pytest.fixture
 def own_clickhouse(needs_clickhouse: None, tmp_path: Path) -> Iterator[ClickHouseServer]:
-    """A started ClickHouse of your own, yours to stop and kill."""
+    """A started ClickHouse that the test may stop and kill."""
     with ClickHouseServer(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
 def clickhouse_database(shared_clickhouse: ClickHouseServer) -> Iterator[str]:
-    """An empty one in the shared ClickHouse."""
+    """An empty database in the shared ClickHouse."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     with shared_clickhouse.client() as client:
         client.execute(f"CREATE DATABASE {name}")
@@ -168,7 +170,7 @@ def clickhouse_database(shared_clickhouse: ClickHouseServer) -> Iterator[str]:
 
 @pytest.fixture(params=["redis", "clickhouse"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> KeptHistory:
-    """Histories in one of the shared servers."""
+    """Traffic histories in one of the shared servers."""
     if request.param == "redis":
         return in_redis(request.getfixturevalue("redis"))
     database = request.getfixturevalue("clickhouse_database")
@@ -177,7 +179,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> KeptHistory:
 
 @pytest.fixture(params=["redis", "clickhouse"])
 def kept_apart(request: pytest.FixtureRequest, tmp_path: Path) -> KeptHistory:
-    """Histories in a server of your own, yours to stop and kill."""
+    """Traffic histories in a server that the test may stop and kill."""
     if request.param == "redis":
         return in_redis(request.getfixturevalue("make_redis")())
     return in_clickhouse(request.getfixturevalue("own_clickhouse"), "default", tmp_path)
@@ -191,7 +193,7 @@ class ClusterMaker(Protocol):
 
 @pytest.fixture
 def make_cluster(tmp_path: Path) -> Iterator[ClusterMaker]:
-    """A started cluster of your own, yours to kill; `wait=False` leaves wait_ready() to you."""
+    """A started cluster that the test may kill; with `wait=False` it may not be ready yet."""
     made: list[KafkaCluster] = []
 
     def make(name: str, *, wait: bool = True, **options: object) -> KafkaCluster:
@@ -214,7 +216,7 @@ TopicMaker = Callable[..., str]
 
 @pytest.fixture
 def make_topic() -> TopicMaker:
-    """`make_topic(cluster, another, partitions=3, config={...})`: a new name, in all of them."""
+    """`make_topic(cluster, another, partitions=3, config={...})`: a new topic in all of them."""
 
     def make(
         *where: KafkaCluster,
@@ -234,7 +236,7 @@ def make_topic() -> TopicMaker:
 
 @pytest.fixture
 def route_key(aggregate: KafkaCluster) -> str:
-    """A route of its own with its runs topic."""
+    """Key of a new route whose runs topic exists."""
     name = f"west.{uuid.uuid4().hex[:8]}"
     create_runs_topic(aggregate, name)
     return name
@@ -256,8 +258,8 @@ FORGETS_ALL = {
 
 @pytest.fixture(scope="session")
 def forgets_producers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker that forgets within moments who wrote what, but no transactional id: however slow
-    the machine, a writer that was fenced is told so."""
+    """A broker that expires producer states within seconds, but no transactional id. A fenced
+    writer therefore always gets the fencing error, however slow the machine is."""
     directory = tmp_path_factory.mktemp("forgets-producers")
     with KafkaCluster("forgets-producers", directory, properties=FORGETS_PRODUCERS) as cluster:
         yield cluster
@@ -265,7 +267,8 @@ def forgets_producers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
 
 @pytest.fixture(scope="session")
 def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker that forgets producers, transactional ids and committed offsets within moments."""
+    """A broker that expires producer states within seconds, transactional ids after about six, and
+    committed offsets after about a minute."""
     directory = tmp_path_factory.mktemp("forgetful")
     with KafkaCluster("forgetful", directory, properties=FORGETS_ALL) as cluster:
         yield cluster
@@ -273,7 +276,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster
 
 @pytest.fixture(scope="module")
 def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A second source, whose broker may be stopped and whose log cleaner is in a hurry."""
+    """A second source, whose broker a test may stop and whose log cleaner runs every 100 ms."""
     directory = tmp_path_factory.mktemp("east")
     properties = {"log.cleaner.backoff.ms": 100, "log.retention.check.interval.ms": 200}
     with KafkaCluster("east", directory, properties=properties) as cluster:
@@ -302,8 +305,8 @@ StageMaker = Callable[..., Stage]
 def make_stage(
     regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
 ) -> Iterator[StageMaker]:
-    """`make_stage()`: a topic between the shared clusters; `make_stage(target=another,
-    partitions=2, target_config={...}, ledger_seconds=1.0)`: otherwise."""
+    """`make_stage()`: a topic between the shared clusters. Arguments such as `target=another,
+    partitions=2, target_config={...}, ledger_seconds=1.0` override the defaults."""
     with ExitStack() as stack:
 
         def make(
@@ -335,20 +338,20 @@ def make_stage(
 
 @pytest.fixture
 def mirrored(regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer) -> Mirrored:
-    """The shared clusters are the aggregates of west and east."""
+    """A mirrored topic with the shared clusters as aggregates of west and east."""
     return Mirrored({"west": regional, "east": aggregate}, redis.url)
 
 
 @pytest.fixture
 def opened() -> Iterator[ExitStack]:
-    """What a test enters or leaves open here is closed behind it."""
+    """A stack that is closed after the test, with everything that the test has put on it."""
     with ExitStack() as stack:
         yield stack
 
 
 @pytest.fixture
 def sluice(capsys: pytest.CaptureFixture[str]) -> Sluice:
-    """`sluice("failover", "plan", ...)`: its exit code, stdout and stderr."""
+    """`sluice("failover", "plan", ...)`: returns its exit code, stdout and stderr."""
 
     def sluice(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()

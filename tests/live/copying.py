@@ -1,4 +1,4 @@
-"""A copier at work while a test looks at what it copies to; and commits for it to copy."""
+"""A copier that runs beside a test, and commits for it to copy."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def copying(follower: LogFollower[Any], store: Store[Any]) -> Iterator[None]:
 
 
 def opening(*numbers: int, begin: Position = BEGIN) -> dict[int, Portion[Any]]:
-    """What a copier puts first: from where each partition is read."""
+    """Returns a copier's first portion: the position from which each partition is read."""
     return {number: Portion(begin, begin) for number in numbers}
 
 
 def until_fresh(store: Any) -> None:
-    """Until it was caught up with after now."""
+    """Waits until the store was caught up at a time after this call."""
     began = time.time_ns() // 1_000_000
     assert until(lambda: (at := store.age(began)) is not None and at <= 0, PATIENCE_SECONDS)
 
@@ -55,12 +55,12 @@ def events(caplog) -> list[str]:
 
 
 def commit(cluster: KafkaCluster, group: str, topic: str, *offsets: int) -> None:
-    """By partition, as a consumer that was assigned them by hand."""
+    """Commits one offset per partition, as a consumer with manual assignment."""
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
     places = [TopicPartition(topic, number, offset) for number, offset in enumerate(offsets)]
 
     def is_taken() -> bool:
-        """A coordinator that has just begun takes nothing yet."""
+        """Returns False while the coordinator still loads and accepts no commit."""
         try:
             consumer.commit(offsets=places, asynchronous=False)
         except KafkaException as error:

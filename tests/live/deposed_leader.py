@@ -1,4 +1,4 @@
-"""A partition whose leader holds records that no follower has, and a clean election behind it."""
+"""A leader with records that no follower holds, and a clean election after it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ReassignStruct(RequestStruct):
 
 
 class ReassignRequest(Request[ReassignStruct]):
-    """AlterPartitionReassignments: the order of partition 0's replicas; the first is preferred."""
+    """AlterPartitionReassignments: the replica order of partition 0; the first one is preferred."""
 
     API_KEY = 45
 
@@ -125,8 +125,8 @@ class ElectStruct(RequestStruct):
 
 
 class ElectRequest(Request[ElectStruct]):
-    """ElectLeaders: the preferred leader of partition 0. An admin client would send this to any
-    broker, also to one that is stopped."""
+    """ElectLeaders: elects the preferred leader of partition 0. It is sent to one broker directly,
+    since an admin client might choose a broker that is stopped."""
 
     API_KEY = 43
 
@@ -138,10 +138,11 @@ class ElectRequest(Request[ElectStruct]):
 
 
 class DeposedLeader:
-    """Partition 0 of a topic; all brokers run again at the end of the `with` block.
+    """Leader change of partition 0 of a topic; all brokers run again at the end of the `with`
+    block.
 
     Args:
-        stage: its topic is replicated by broker 1, which leads it, and broker 2.
+        stage: its topic has replicas on broker 1, the leader, and broker 2.
     """
 
     def __init__(self, cluster: KafkaCluster, stage: Stage) -> None:
@@ -160,7 +161,7 @@ class DeposedLeader:
         self._cluster.wait_ready()
 
     def prefer_the_follower(self) -> None:
-        """The follower becomes the preferred leader, and no election is held yet."""
+        """Makes the follower the preferred leader, without an election."""
         self._ask(ReassignRequest(self._topic, [FOLLOWER, LEADER]))
 
     def _ask(self, request: Any) -> None:
@@ -169,11 +170,12 @@ class DeposedLeader:
         assert response.topics[0][1][0][1] == 0, response
 
     def stop_the_follower(self) -> None:
-        """The follower stays in the set of in-sync replicas, for as long as its session lasts."""
+        """Stops the follower, which stays an in-sync replica until its broker session expires."""
         self._pause(FOLLOWER)
 
     def answer_the_followers_fetch(self) -> None:
-        """One record answers the fetch that the follower had sent; later ones reach no follower."""
+        """Produces one record, which answers the fetch that the follower had already sent. Later
+        records reach no follower."""
         errors: list[object] = []
         producer = Producer({**self._cluster.librdkafka_options(), "acks": 1})
         producer.produce(
@@ -188,7 +190,7 @@ class DeposedLeader:
         self._until_the_follower_leads()
 
     def by_a_stall(self) -> None:
-        """The leader is stopped until its session has expired, and wakes."""
+        """Stops the leader until its session has expired, then resumes it."""
         self._pause(LEADER)
         self._resume(FOLLOWER)
         self._until_the_follower_leads()
@@ -196,7 +198,7 @@ class DeposedLeader:
 
     def by_a_preferred_election(self) -> None:
         self._ask(ElectRequest(self._topic))
-        # Before, the follower would still be given what it lacks.
+        # Resumed earlier, the follower would still receive the records that it lacks.
         assert until(self._is_deposed, PATIENCE_SECONDS)
         self._resume(FOLLOWER)
         self._until_the_follower_leads()

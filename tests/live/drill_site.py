@@ -1,4 +1,4 @@
-"""Two regions with their daemons, in which a drill loses what it likes and waits for the rest."""
+"""Two regions with their daemons for failover drills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ START_SECONDS = 300.0
 
 
 class Site:
-    """Both regions with their daemons, and what a drill has running in them."""
+    """Both regions with their daemons, and the loads and applications of a drill."""
 
     def __init__(self, lab: Lab, daemons: Daemons) -> None:
         self.lab, self.daemons = lab, daemons
@@ -35,17 +35,17 @@ class Site:
         self.loads: dict[str, NumberedLoad] = {}
         self._stack = ExitStack()
 
-    # -- what runs
+    # -- set-up
 
     def make_whole(self) -> None:
-        """Everything runs that a drill before may have left dead."""
+        """Starts everything that an earlier drill may have left dead."""
         for region in self.lab.regions.values():
             region.start()
         for region in self.lab.regions.values():
             region.wait_ready()
         for name in self.lab.regions:
             self.daemons.start_missing(name, *COMMANDS)
-        # Spark takes its time on a busy machine: that is no part of a drill.
+        # Spark takes long to start on a busy machine; the drill's own limits do not cover that.
         assert until(self._is_carrying, START_SECONDS, 1.0), self.daemons.logs
 
     def _is_carrying(self) -> bool:
@@ -53,7 +53,7 @@ class Site:
         return self.daemons.lag_records() is not None
 
     def begin(self, drill: str) -> None:
-        """Both regions produce into a topic of this run's own."""
+        """Starts loads that produce from both regions into a new topic of this run."""
         self._begun[drill] += 1
         self.topic = f"{drill}-{self._begun[drill]}"
         for name in self.lab.regions:
@@ -69,8 +69,8 @@ class Site:
             self.loads[name] = self._stack.enter_context(load)
 
     def application(self, means: Means, *, name: str | None = None) -> Application:
-        """It reads the drill's topic, with a group of its own or, where it has a name, with all
-        that have one; not started."""
+        """Returns an application that reads the drill's topic; it is not started. Without a name it
+        has a group of its own; all applications with a name share one group."""
         application = Application(
             self.topic if name else f"{self.topic}-{means}",
             self._directory,
@@ -82,7 +82,7 @@ class Site:
         return self._stack.enter_context(application)
 
     def run(self, applications: Iterable[Application], region: LabRegion) -> None:
-        """They go on in this region."""
+        """Starts the applications in this region, and waits until each handles records."""
         applications = list(applications)
         for application in applications:
             application.start(region)
@@ -97,10 +97,10 @@ class Site:
     def _directory(self) -> Path:
         return self.lab.directory / "applications"
 
-    # -- what happens
+    # -- faults
 
     def lose(self, region: LabRegion) -> None:
-        """kill -9 of all that is in it."""
+        """Kills everything in the region with kill -9."""
         self.daemons.kill(region.name)
         region.kill()
 
@@ -111,10 +111,10 @@ class Site:
         region.wait_ready()
         self.daemons.start(region.name, *COMMANDS)
 
-    # -- what is waited for
+    # -- waits
 
     def goes_on(self, application: Application, records: int = 500) -> None:
-        """It handles so many more than until now."""
+        """Waits until the application has handled `records` more records."""
         wanted = application.handled_count() + records
 
         def has() -> bool:
@@ -127,13 +127,13 @@ class Site:
         )
 
     def settle(self) -> list[Numbered]:
-        """No more is produced, and all of it has arrived everywhere: what was acknowledged."""
+        """Stops the loads and waits until no lag is left; returns the acknowledged records."""
         acknowledged = [record for load in self.loads.values() for record in load.stop()]
         assert until(lambda: self.daemons.lag_records() == 0, PATIENCE_SECONDS, 0.5)
         return acknowledged
 
     def until_known(self, source: str, target: str, group: str) -> None:
-        """The target region has heard of the group: before, there is nothing to plan."""
+        """Waits until the target region knows the group; before, no plan can be made."""
 
         def is_known() -> bool:
             asked = ("failover", "plan", "--from", source, "--to", target, "--group", group)
@@ -142,7 +142,7 @@ class Site:
         assert until(is_known, PATIENCE_SECONDS, 1.0)
 
     def until_in_step(self, source: str, target: str, groups: list[str]) -> dict[str, Any]:
-        """The target holds every offset that a plan would write now: that plan."""
+        """Waits until the target's offsets equal those of a new plan; returns the plan."""
         plan: dict[str, Any] = {}
 
         def is_in_step() -> bool:
@@ -155,7 +155,7 @@ class Site:
         return plan
 
     def is_told_out_of_place(self, group: str) -> bool:
-        """Whether a daemon has said that a group consumes where it does not live."""
+        """Returns True when a daemon has logged that the group is outside its primary region."""
         logs = (self.daemons.log(name, "offsets") for name in self.lab.regions)
         return any(
             "event=group-out-of-place" in line and repr(group) in line
@@ -164,14 +164,14 @@ class Site:
         )
 
     def audit(self, application: Application, acknowledged: list[Numbered]) -> Audit:
-        """Once it has handled all of that, or does not get on; it ends."""
+        """Waits up to 30 s for all acknowledged records, stops the application, and audits it."""
         owed = set(acknowledged)
         until(lambda: owed <= set(application.handled()), 30.0, 0.5)
         application.stop()
         return audited(acknowledged, application.handled())
 
     def assert_same_everywhere(self, *topics: str) -> None:
-        """Raises RecordsDiffer where an aggregate does not hold what both regions sent."""
+        """Raises RecordsDiffer when an aggregate does not hold exactly what both regions sent."""
         sources = {name: region.regional for name, region in self.lab.regions.items()}
         for topic in topics:
             for region in self.lab.regions.values():

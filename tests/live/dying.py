@@ -1,9 +1,10 @@
-"""A carrier process that kills itself, as kill -9 would, at a named step of its way.
+"""A carrier process that kills itself, as kill -9 would, at a given request.
 
     python -m tests.live.dying TOLD REQUEST NTH before|after
 
-REQUEST is a Kafka request as in "EndTxn"; `before` dies instead of sending the nth of them, `after`
-when its answer has arrived and nobody has read it yet.
+REQUEST is the name of a Kafka request, such as "EndTxn". With `before` the process dies instead of
+sending the nth of them. With `after` it dies once the answer has arrived, before the carrier uses
+it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def die() -> None:
 
 
 def die_at(request_name: str, nth: int, when: str) -> None:
-    """Wraps every request of this process."""
+    """Wraps Connection.send of this process."""
     send = Connection.send
     seen = 0
 

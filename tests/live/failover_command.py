@@ -1,4 +1,4 @@
-"""`sluice failover`, as an operator types it for one scene, and what it answers."""
+"""`sluice failover` as an operator runs it, and its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.live.relocating import Relocating
 TIMEOUT = ("--timeout", "10")
 
 Sluice = Callable[..., tuple[int, str, str]]
-"""Runs the program with these arguments: its exit code, stdout and stderr."""
+"""A function that runs the program and returns its exit code, stdout and stderr."""
 
 
 def plan_arguments(regions: Relocating, *more: str, group: str | None = None) -> list[str]:

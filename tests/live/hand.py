@@ -1,7 +1,7 @@
-"""A carrier's stint in a test's hand: frozen as by SIGSTOP, killed, or held before a request.
+"""A carrier session under a test's control: frozen as by SIGSTOP, killed, or held before a request.
 
-Each stint runs on an event loop of its own thread. A blocked loop is to the brokers what a
-stopped process is: connections stay open, nothing is answered, and time goes by.
+Each session runs on an event loop in a thread of its own. To the brokers, a blocked loop looks like
+a stopped process: connections stay open, nothing is answered, and time passes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PATIENCE_SECONDS = 60.0
 
 
 class Hand:
-    """One stint of one carrier of the only route; `start` it, then do with it what you like.
+    """A session of one carrier of the only route; not started until `start`.
 
     Args:
-        number: of the carrier; two hands of one number share a transactional id.
-        places: what it is to carry; everything that was adopted unless said.
-        term: of its driver; the one in office unless said.
+        number: of the carrier. Two hands of the same number share a transactional id.
+        places: partitions to carry (default: all adopted ones).
+        term: of its driver (default: the current leader's).
     """
 
     def __init__(
@@ -95,20 +95,20 @@ class Hand:
         await self.stint.run()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """A step of the stint's own, on its loop."""
+        """Runs a coroutine of the session on its loop and returns the result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
-    # -- what is done to it
+    # -- control
 
     def freeze(self) -> None:
-        """Stop it where it stands; returns once it stands."""
+        """Blocks the session's loop; returns once it is blocked."""
         self._stands.clear()
         self._thaw.clear()
         self._loop.call_soon_threadsafe(self.freeze_here)
         self.until_frozen()
 
     def freeze_here(self) -> None:
-        """Called on its own loop: stands from here on."""
+        """Blocks the loop from here on; called on the session's own loop."""
         self._stands.set()
         self._thaw.wait()
 
@@ -116,28 +116,28 @@ class Hand:
         assert self._stands.wait(PATIENCE_SECONDS)
 
     def cut(self, connection: Any) -> None:
-        """Its connection is gone, as after a broker's idle timeout; works on a frozen one."""
+        """Shuts down the connection's socket, as an idle timeout does; works while frozen."""
         connection._writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def thaw(self) -> None:
         self._thaw.set()
 
     def kill(self) -> None:
-        """End it without a release; what it had sent may have landed."""
+        """Ends the session without a release; batches that it has sent may have landed."""
         self.thaw()
         if self._task:
             self._loop.call_soon_threadsafe(self._task.cancel)
         self._ended()
 
     def kill_if_running(self) -> None:
-        """kill(), of a carrier that was started and has not ended."""
+        """Calls kill() if the session was started and has not ended."""
         if self._running and not self.has_ended:
             self.kill()
 
     def close(self) -> None:
-        """End all that is left of it."""
+        """Ends the session if it runs, then closes its loop and its thread."""
         self.kill_if_running()
-        # TLS says goodbye in the background.
+        # TLS connections close in the background.
         uses_tls = any(end._settings.security.is_tls for end in (self.source, self.target))
         self.call(_wind_up(0.5 if uses_tls else 0.02))
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -145,18 +145,18 @@ class Hand:
         self._loop.close()
 
     def end(self) -> None:
-        """Its epoch's end has come; not awaited."""
+        """Ends the session's epoch; returns at once."""
         self._loop.call_soon_threadsafe(self.stint._over.set)
 
     def finish(self) -> list[Receipt]:
-        """Its epoch's end: drained and released."""
+        """Ends the session's epoch: drains, releases, and returns the receipts."""
         self.end()
         failure = self.failure()
         assert failure is None, failure
         return self.book.receipts(time.time())
 
     def failure(self) -> BaseException | None:
-        """What ended it, once something has."""
+        """Waits for the session's end; returns the exception that ended it, or None."""
         return self._ended()
 
     def _ended(self) -> BaseException | None:
@@ -167,17 +167,17 @@ class Hand:
             return cancelled
 
     def take_again(self, place: TopicPartition) -> None:
-        """Have it acquire what it has released."""
+        """Has the session acquire a partition that it has released."""
 
         async def want() -> None:
             self.stint._taking.want([place])
 
         self.call(want())
 
-    # -- what is waited for
+    # -- waits
 
     def reason_of(self, place: TopicPartition) -> str:
-        """Why it does not carry a partition, once it says so."""
+        """Waits until the session reports a partition as stopped, and returns the reason."""
         self.until(lambda: place in self.stint._taking.stopped)
         return self.stint._taking.stopped[place]
 
@@ -186,7 +186,7 @@ class Hand:
         return self._running is not None and self._running.done()
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Until true, as long as the stint goes on."""
+        """Waits for the condition. Raises AssertionError when the session ends first."""
         assert until(lambda: self._is_true(condition), PATIENCE_SECONDS), self.trouble
 
     def _is_true(self, condition: Callable[[], bool]) -> bool:
@@ -195,13 +195,13 @@ class Hand:
         return condition()
 
     def until_landed(self, place: TopicPartition, source_offset: int) -> None:
-        """Until everything before a source offset is acknowledged."""
+        """Waits until everything before a source offset is acknowledged."""
         self.until(
             lambda: place in self.lanes and self.lanes[place].entry.source_offset >= source_offset
         )
 
     def until_carried(self, place: TopicPartition) -> None:
-        """Until everything that the source has is acknowledged."""
+        """Waits until everything that the source holds is acknowledged."""
 
         def is_carried() -> bool:
             lane = self.lanes.get(place)
@@ -218,7 +218,7 @@ class Hand:
 
 
 async def _wind_up(seconds: float) -> None:
-    """What was cancelled or closed ends in the turns that follow."""
+    """Cancels the remaining tasks, then gives closed connections `seconds` to end."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -228,11 +228,11 @@ async def _wind_up(seconds: float) -> None:
 
 
 class Gate:
-    """Holds a stint where it is about to send a request of this name.
+    """Holds a session before it sends a request of this name.
 
     Args:
         name: of the request, such as "EndTxn".
-        when: which of them.
+        when: selects among the requests of this name.
     """
 
     def __init__(
@@ -252,21 +252,21 @@ class Gate:
         cluster.send = held  # type: ignore[method-assign]
 
     def wait(self) -> None:
-        """Until the stint stands before it."""
+        """Waits until the session is held before the request."""
         assert self._is_reached.wait(PATIENCE_SECONDS)
 
     def open(self) -> None:
-        """Let it, and all that follow, pass."""
+        """Lets the held request and all later ones pass."""
         self._is_open.set()
 
 
 def names_topic(request: Any, topic: str) -> bool:
-    """Whether a TxnOffsetCommit is about an entry of this topic."""
+    """Returns True when a TxnOffsetCommit holds an entry of this topic."""
     return any(name == topic for name, _ in request._topics)
 
 
 def _speak(carrying: Carrying) -> None:
-    """The driver's word, unless it was given before: carriers of no driver carry nothing."""
+    """Commits the driver command unless this driver already has; carriers need one."""
     cluster, home = carrying._cluster, carrying._home
     word = carrying._await(read_word(cluster, home))
     if word is None or word.term != carrying._driver.term:

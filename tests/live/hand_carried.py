@@ -1,6 +1,6 @@
-"""Aggregates that are filled by hand: who has landed where is the test's choice, and known exactly.
+"""Aggregates that a test fills itself, so that every offset on both ends is known exactly.
 
-Each record says where it came from, so a test can count what a group has seen.
+Each record names its source region and offset, so that a test can count what a group has read.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from tests.live.runs import create_runs_topic
 from tests.replicator.ledger.held import held
 
 Record = tuple[str, int]
-"""A source region, and an offset there."""
+"""Source region and source offset of a record."""
 Row = tuple[str, TopicPartition, int, str]
 """A commit: group, partition, offset, metadata."""
 
 
 class HandCarried:
-    """Regions with names of their own.
+    """Regions under unique names.
 
     Args:
-        aggregates: clusters by the names that the test knows the regions by.
-        away: further regions, none of whose servers is there.
+        aggregates: clusters, by the region names that the test uses.
+        away: further regions, whose servers do not exist.
         redis_url: of the server; each region has a database of its own.
-        copies_commits: else that is left to a copier.
+        copies_commits: whether this class fills the copies of commits; otherwise a copier does.
     """
 
     def __init__(
@@ -98,15 +98,15 @@ class HandCarried:
         return self.appliance.region(self.name[name]).aggregate
 
     def log(self, name: str, place: TopicPartition) -> list[Record]:
-        """What a region's aggregate holds, by offset."""
+        """Returns the records of a region's aggregate, by offset."""
         return self._logs[name, place]
 
     # -- records
 
     def land(self, where: str, place: TopicPartition, *blocks: tuple[str, int]) -> None:
-        """So many of each region's next records, one block after the other.
+        """Appends the next `count` records of each region, one block after the other.
 
-        A region that is away is only told to have them.
+        For a region that is away the records are only noted.
         """
         cluster = self._clusters.get(where)
         producer = cluster and Producer(cluster.librdkafka_options())
@@ -125,10 +125,11 @@ class HandCarried:
         assert not producer or producer.flush(30) == 0
 
     def tell(self, where: str, *, but: Iterable[str] = (), runs: bool = True) -> None:
-        """The runs and ledger entries of what has landed, in the region and in all others' copies.
+        """Publishes runs and ledger entries of the landed records, to the region's cluster and to
+        the copies of all others.
 
         Args:
-            but: regions whose routes' word is held back.
+            but: source regions whose routes publish nothing.
         """
         rows: list[Row] = []
         for route, place in self._told:
@@ -145,7 +146,7 @@ class HandCarried:
         self.commit_rows(where, rows)
 
     def entry(self, origin: str, where: str, place: TopicPartition, **changes: object) -> None:
-        """Another ledger entry than tell() wrote."""
+        """Commits a ledger entry that differs from the one of tell()."""
         self.commit_rows(where, [self._row(origin, where, place, **changes)])
 
     def _row(self, origin: str, where: str, place: TopicPartition, **changes: Any) -> Row:
@@ -178,13 +179,13 @@ class HandCarried:
         offsets: Mapping[TopicPartition, int],
         vector: Mapping[str, int] | None = None,
     ) -> None:
-        """As a group does there; the vector, by the test's names, stands beside each."""
+        """Commits a group's offsets, with the vector (by the test's names) as metadata."""
         named = {self.name.get(name, name): offset for name, offset in (vector or {}).items()}
         beside = vector_metadata(named) if vector else ""
         self.commit_rows(where, [(group, place, it, beside) for place, it in offsets.items()])
 
     def commit_rows(self, where: str, rows: list[Row]) -> None:
-        """To the region's cluster, and in the others' copies."""
+        """Commits rows to the region's cluster and adds them to the copies of the others."""
         if where in self._clusters:
             asyncio.run(self._committed(where, rows))
         for peer in self.name:
@@ -192,7 +193,7 @@ class HandCarried:
                 self.copied_only(peer, where, rows)
 
     def copied_only(self, peer: str, where: str, rows: list[Row]) -> None:
-        """What one copy says and no cluster does (any more)."""
+        """Adds commits to one region's copy only; no cluster holds them (any more)."""
         self.copied(
             peer,
             where,
@@ -200,7 +201,7 @@ class HandCarried:
         )
 
     def witness(self, origin: str, where: str, topic: str, partitions: int = 1000) -> None:
-        """So many partitions of the topic were adopted."""
+        """Commits a witness: this many partitions of the topic were adopted."""
         route = self.route(origin, where)
         witnessed = TopicPartition(runs_topic(route), 0)
         if where in self._clusters and route not in self._witnessed:
@@ -209,7 +210,7 @@ class HandCarried:
         self.commit_rows(where, [(witness_group(route, topic), witnessed, partitions, "")])
 
     def copied(self, peer: str, where: str, told: Sequence[CommitTold] = ()) -> None:
-        """Copies are up to date from now on."""
+        """Adds commits to a copy and marks the copies as caught up now."""
         now_ms = time.time_ns() // 1_000_000
         begin = self._positions[peer, where]
         end = self._positions[peer, where] = begin + len(told)
@@ -243,7 +244,7 @@ class HandCarried:
     # -- reading
 
     def read(self, where: str, place: TopicPartition, offset: int) -> list[Record]:
-        """What a consumer that begins there meets, up to the end."""
+        """Reads from an offset to the end, as a consumer does that begins there."""
         consumer = Consumer(
             {**self._clusters[where].librdkafka_options(), "group.id": "reads-only"}
         )

@@ -1,4 +1,4 @@
-"""Histories of traffic in a server of either kind, as the configuration names it."""
+"""Traffic histories in a Redis or ClickHouse server, as configured."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ TABLES = "sluice_traffic_fine", "sluice_traffic_coarse"
 
 @dataclass(frozen=True, slots=True)
 class KeptHistory:
-    """A server, and the configuration of whoever keeps histories there."""
+    """A history server, and the configuration of a balancer that uses it."""
 
     server: RedisServer | ClickHouseServer
     appliance: Appliance
 
     def of(self, source: str = "west") -> TrafficHistory:
-        """Made anew each time, as by another process."""
+        """Returns a new client of the history, as another process would have."""
         return chosen_history(self.appliance, Route(source, "east"))
 
     def lose(self) -> None:
-        """Everything that is in it."""
+        """Deletes everything from the server."""
         if isinstance(self.server, RedisServer):
             with Redis.from_url(self.server.url) as client:
                 client.flushall()
@@ -46,7 +46,7 @@ def in_redis(server: RedisServer) -> KeptHistory:
 
 
 def in_clickhouse(server: ClickHouseServer, database: str, directory: Path) -> KeptHistory:
-    """In a database that is there; its password comes to stand in a file of the directory."""
+    """Histories in an existing database; the password is written to a file in the directory."""
     password_file = directory / "clickhouse-password"
     password_file.write_text(PASSWORD)
     balance = {
@@ -58,7 +58,7 @@ def in_clickhouse(server: ClickHouseServer, database: str, directory: Path) -> K
 
 
 def _appliance(redis_url: str, balance: dict[str, Any]) -> Appliance:
-    """Of clusters that are nowhere."""
+    """Returns a configuration whose clusters have unreachable addresses."""
     regions = {
         name: {
             "regional": {"bootstrap": [f"127.0.0.1:{port}"]},

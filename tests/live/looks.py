@@ -1,4 +1,4 @@
-"""Looks of one minute each at a few partitions, written to a history and read back."""
+"""Traffic measurements of one minute each for a few partitions, written to a history and read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLACES = [TopicPartition("a", 0), TopicPartition("a", 7), TopicPartition("b.c", 
 
 
 def look(at, rate, places=PLACES):
-    """The minute `at` of the day, of so many records a second of ten bytes."""
+    """Returns the windows of minute `at`, with `rate` records of ten bytes a second."""
     begin = NOON + at * MINUTE
     return {place: Window(begin, begin + MINUTE, rate * 600, rate * 60) for place in places}
 

@@ -1,4 +1,4 @@
-"""An event loop on a thread of its own, so that a test reads from top to bottom."""
+"""An event loop in a thread of its own, so that a test reads from top to bottom."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs from the start until it is closed."""
+    """An event loop that runs until `close`."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -20,11 +20,11 @@ class LoopThread:
         self._thread.start()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """What runs beside the test."""
+        """Starts a coroutine that runs beside the test."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, work: Awaitable[T]) -> T:
-        """What it comes to."""
+        """Waits at most 60 s for the result."""
 
         async def awaited() -> T:
             return await work
@@ -32,7 +32,7 @@ class LoopThread:
         return self.spawn(awaited()).result(60)
 
     def settle(self) -> None:
-        """What was cancelled has also come to its end."""
+        """Waits at most 20 s until all remaining tasks have ended, also cancelled ones."""
         self.wait(_settled())
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A topic in several regions' aggregates on real clusters, with runs in Redis, all made by hand."""
+"""A topic in several regions' aggregates on real clusters, whose records and runs a test writes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tests.live.topics import create, new_name
 
 REGIONS = ("west", "east")
 Record = tuple[str, int]
-"""A source region, and an offset there."""
+"""Source region and source offset of a record."""
 
 
 class Mirrored:
-    """`land` puts records into an aggregate, `tell` says which ones they were.
+    """A mirrored topic: `land` puts records into an aggregate, `tell` publishes their runs.
 
     Args:
-        aggregates: by region; every region is mirrored into each.
-        redis_url: of all regions.
+        aggregates: by region; every region is mirrored into each of them.
+        redis_url: one Redis for all regions.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Mirrored:
         self.told: dict[tuple[str, RunsKey], list[Stretch]] = {}
 
     def land(self, region: str, *records: Record, partition: int = 0) -> None:
-        """In this order; nobody is told yet."""
+        """Appends records in this order; their runs are not published yet."""
         landed = []
         producer = Producer({**self.aggregates[region].librdkafka_options(), "acks": "all"})
         for record in records:
@@ -62,7 +62,7 @@ class Mirrored:
             self._gatherings.setdefault(place, Gathering(0)).land(offset, message.offset(), 1)
 
     def tell(self, region: str, *sources: str, partition: int | None = None) -> None:
-        """All that landed from these sources and was not told; of every source unless named."""
+        """Publishes the runs of these sources (default: all) that were not published yet."""
         for (target, source, number), gathering in self._gatherings.items():
             if target == region and source in (sources or REGIONS) and partition in (None, number):
                 key = RunsKey(self.topic, number, source, self._ids[region])
@@ -71,7 +71,7 @@ class Mirrored:
                 self._put(f"{source}.{region}", key, stretches)
 
     def tell_again(self) -> None:
-        """Everything that was told: Redis has lost it."""
+        """Publishes all runs again, after Redis has lost them."""
         for (route_key, key), stretches in self.told.items():
             self._put(route_key, key, stretches)
 
@@ -82,12 +82,12 @@ class Mirrored:
     def commit(
         self, region: str, offset: int, vector: Mapping[str, int], partition: int = 0
     ) -> None:
-        """As `sluice failover apply` does."""
+        """Commits an offset with its vector as metadata, as `sluice failover apply` does."""
         position = TopicPartition(self.topic, partition, offset, encode(vector) if vector else "")
         consumer = self._consumer(region)
 
         def is_committed() -> bool:
-            # The cluster's first group waits for the topic of commits.
+            # For the first group of a cluster, the broker has to create __consumer_offsets first.
             with suppress(KafkaException):
                 consumer.commit(offsets=[position], asynchronous=False)
                 return True
@@ -99,7 +99,7 @@ class Mirrored:
             consumer.close()
 
     def committed(self, region: str, partition: int = 0) -> tuple[int, dict[str, int]]:
-        """The group's offset, and the vector beside it."""
+        """Returns the group's committed offset and the vector in its metadata."""
         consumer = self._consumer(region)
         try:
             (found,) = consumer.committed([TopicPartition(self.topic, partition)], 30)

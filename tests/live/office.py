@@ -1,4 +1,4 @@
-"""The driver in office as a test plays it: the topics it looks after, its plans, its word."""
+"""Leadership of the driver, played by a test: adopted topics, plans and driver commands."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PATIENCE_SECONDS = 120.0
 
 
 class Office:
-    """Taken at once, and left with the `with` block.
+    """Driver leadership, acquired on construction and given up at the end of the `with` block.
 
     Args:
-        max_message_bytes: by topic, where the target takes something else than Kafka's default.
-        replication_factor: of our own topics.
+        max_message_bytes: by topic, where the target's limit differs from Kafka's default.
+        replication_factor: of Sluice's own topics.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Office:
             self._await(self._cluster.close())
             self._loop.settle()
             if self._regions.uses_tls:
-                self._await(asyncio.sleep(0.5))  # TLS says goodbye in the background
+                self._await(asyncio.sleep(0.5))  # TLS connections close in the background
         finally:
             self._loop.close()
 
     def adopt(self, topic: str, partitions: int = 1) -> None:
-        """Virgin entries of all routes for the partitions that have none yet."""
+        """Commits virgin entries, for all routes, of the partitions that have none yet."""
         begin = self.topics.get(topic, 0)
         new = [TopicPartition(topic, number) for number in range(begin, partitions)]
         self._cluster.watch([topic])
@@ -92,15 +92,16 @@ class Office:
         self.topics[topic] = partitions
 
     def entries(self, name: str | None = None) -> dict[TopicPartition, Entry]:
-        """The ledger of a route (of the first source, unless named)."""
+        """Returns the ledger of a route (default: that of the first source)."""
         ledger = self._ledgers[name or next(iter(self.routes))]
         return self._await(ledger.read(self._places()))
 
     def _follow(self, where: Mapping[tuple[str, TopicPartition], int | None]) -> None:
-        """The next plan, which carriers come to while their epoch goes on.
+        """Publishes the next plan as a reassignment within the running epoch.
 
         Args:
-            where: by route's name and partition, the carrier that has it now; None: nobody.
+            where: the carrier that now has a partition, by route name and partition; None for no
+                carrier.
         """
         self._moved |= {(self.routes[name].key, place): at for (name, place), at in where.items()}
         self.plan_version += 1
@@ -108,7 +109,7 @@ class Office:
         self._await(self._driver.say(self.plan_version, course=course))
 
     def _plan(self, carriers: int) -> list[Assignment]:
-        """The next plan, announced: so many carriers of every route share all that was adopted."""
+        """Publishes the next plan: per route, `carriers` carriers share all adopted partitions."""
         self.plan_version += 1
         self._since, self._moved = self.plan_version, {}
         self._await(self._driver.say(self.plan_version))

@@ -1,4 +1,4 @@
-"""`sluice offsets` as operators run it: a process of its own, for a region of a new name."""
+"""`sluice offsets` as operators run it: a process of its own, for a region with a unique name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END_SECONDS_MAX = 10.0
 class OffsetsRegion:
     """A region on the shared aggregate cluster, two other regions, and a Redis for each.
 
-    Of the other regions' clusters there is nothing but addresses.
+    The clusters of the other regions do not exist; their addresses are unreachable.
     """
 
     def __init__(self, directory: Path, aggregate: KafkaCluster, redis: list[RedisServer]) -> None:
@@ -47,7 +47,7 @@ class OffsetsRegion:
         self._configure(self.metrics_port)
 
     def start(self) -> Process:
-        """Does not wait; a second one has its metrics elsewhere."""
+        """Starts a daemon without waiting. A second one serves its metrics on another port."""
         number = len(self._daemons)
         self._configure(self.metrics_port if number == 0 else 0)
         command = [str(SLUICE), "offsets", "--config", str(self.config), "--region", self.name]
@@ -56,24 +56,24 @@ class OffsetsRegion:
         return daemon
 
     def events(self, daemon: Process) -> list[str]:
-        """All but those of starting and stopping."""
+        """Returns the names of logged events, except those of starting and stopping."""
         found = re.findall(r"event=([a-z-]+)", daemon.log.read_text())
         return [event for event in found if event not in ("starting", "stopping", "stopped")]
 
     def ended(self, daemon: Process) -> int:
-        """Its exit code after SIGTERM."""
+        """Sends SIGTERM and returns the exit code."""
         daemon.terminate()
         return daemon.wait(END_SECONDS_MAX)
 
     def metrics(self) -> dict[str, float]:
-        """Samples by name and labels."""
+        """Returns the metric samples by name with labels."""
         with urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         samples = [line.rpartition(" ") for line in lines if not line.startswith("#")]
         return {name: float(value) for name, _, value in samples}
 
     def asked(self, *arguments: str, expected: int = 0) -> Any:
-        """What a command of `sluice offsets` answers, as values."""
+        """Returns the JSON output of a `sluice offsets` command, or stderr when stdout is empty."""
         configured = ["--config", str(self.config), "-o", "json"]
         command = [str(SLUICE), "offsets", *arguments, *configured]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -1,4 +1,4 @@
-"""A topic of two partitions on both ends: one to be lost, one to go on."""
+"""A topic of two partitions on both ends: a test loses one and expects the other to continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHAPE = Shape(codec="lz4", batch_records=50)
 
 
 def both(source: KafkaCluster, target: KafkaCluster) -> str:
-    """A topic of two partitions on both ends: one to be lost, one to go on."""
+    """Creates a topic of two partitions on both ends."""
     topic = new_name()
     for cluster in (source, target):
         create(cluster, topic, 2)

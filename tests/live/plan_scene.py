@@ -1,4 +1,4 @@
-"""A plan for groups of its own, and the real region that it moves them to."""
+"""A failover plan for groups with unique names, and the real region that it moves them to."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from replicator.topics.admin import Admin
 NOW_MS = 1_000_000
 GROUPS = 2
 STEPS = 3 + GROUPS
-"""Looked again, the log, Redis, and one for each group."""
+"""Steps of applying a plan: the new survey, the log, Redis, and one for each group."""
 PATIENCE_SECONDS = 60.0
 RECORDS = 310
-"""In each partition of the target: what is planned has to be in its log."""
+"""Records in each partition of the target: planned offsets must lie within its log."""
 
 
 @dataclass
 class Scene:
-    """A plan for groups of names of its own, and the region that it moves them to."""
+    """A failover plan for groups with unique names, and the region that it moves them to."""
 
     cluster: LabCluster
     redis_url: str
@@ -74,14 +74,14 @@ class Scene:
         return {place.partition: held.offset for place, held in found.items()}
 
     def commit(self, group: str, offsets: dict[int, int]) -> None:
-        """As a plain client does, without members."""
+        """Commits as a plain client does, for a group without members."""
         at = {TopicPartition(self.topic, number): (it, "") for number, it in offsets.items()}
         assert self.target().groups.write(group, at) == {}
 
 
 @dataclass
 class FixedLook:
-    """What a look of now would say; surveys have tests of their own."""
+    """Fixed result of a new survey; surveys have tests of their own."""
 
     fresh: Plan
     topic: str

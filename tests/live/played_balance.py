@@ -1,4 +1,4 @@
-"""A region whose balancer and driver a test plays, and the program that is asked about it."""
+"""A region whose balancer and driver a test plays, and the CLI that is run against it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAYMENTS = (TopicPartition("payments", 0),)
 
 
 class Balanced:
-    """A region of a new name on the shared aggregate cluster, with one route into it."""
+    """A region with a unique name on the shared aggregate cluster, with one route into it."""
 
     def __init__(self, directory: Path, aggregate: KafkaCluster, redis: RedisServer) -> None:
         self.region = f"east-{uuid.uuid4().hex[:8]}"
@@ -45,7 +45,7 @@ class Balanced:
         self.log = BalanceLog("aggregate", self._cluster)
 
     def configure(self, aggregate: str | None = None, redis: str | None = None) -> None:
-        """With another address of its aggregate, or of its Redis."""
+        """Writes the configuration, with another address of the aggregate or of Redis if given."""
         nowhere = [f'["127.0.0.1:{number}"]' for number in (1, 2, 3)]
         bootstrap = json.dumps((aggregate or self._bootstrap).split(","))
         self.config.write_text(
@@ -74,14 +74,14 @@ class Balanced:
         return Lease(route=self.region, at_ms=now_ms(), who="balancer pid 1", since_ms=now_ms())
 
     def publish(self, *records: Any, taken_back: tuple[bytes, ...] = ()) -> None:
-        """As a balancer does."""
+        """Publishes records as a balancer does."""
         self.log.make_topic()
         publisher = Publisher("aggregate", self._cluster, self.region)
         publisher.open()
         publisher.publish(records, taken_back)
 
     def show_driver(self, *generations: tuple[str, int]) -> None:
-        """As a driver does."""
+        """Shows a plan on the status board, as a driver does."""
         loads = {
             CarrierId(self.key, 0): ORDERS[:2],
             CarrierId(self.key, 1): (ORDERS[2], *PAYMENTS),
@@ -119,7 +119,7 @@ Ask = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def ask(sluice: Sluice, balanced: Balanced) -> Ask:
-    """`ask("balance", "show")`: of that region; its exit code, stdout and stderr."""
+    """`ask("balance", "show")`: runs it for that region; exit code, stdout and stderr."""
 
     def ask(group: str, command: str, *arguments: str) -> tuple[int, str, str]:
         where = ("--config", str(balanced.config), "--region", balanced.region)
@@ -130,7 +130,7 @@ def ask(sluice: Sluice, balanced: Balanced) -> Ask:
 
 @pytest.fixture
 def values(ask: Ask) -> Callable[..., Any]:
-    """The same, as values; the command has to end well."""
+    """Runs a command, checks its exit code, and returns its JSON output."""
 
     def values(*arguments: str, code: int = 0) -> Any:
         ended, out, err = ask(*arguments, "-o", "json")

@@ -1,4 +1,4 @@
-"""A TCP proxy before one broker: it loses the answer to a request of a kind, then the line."""
+"""A TCP proxy before one broker, which can drop an answer and close the connection."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import threading
 from contextlib import suppress
 
 HEAD_BYTES = struct.calcsize(">hhih")
-"""Of a request before its client id: API key and version, correlation id, the client id's size."""
+"""Size of a request header before its client id: API key and version, correlation id, and the
+length of the client id."""
 
 
 class Proxy:
-    """Listens for one broker and passes everything on, until it is told to lose an answer.
+    """Listens for one broker and forwards everything, until it is told to drop an answer.
 
     The broker's advertised listener must be this proxy's port, so that clients stay on it.
     """
@@ -26,7 +27,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def lose_answer(self, api_key: int, client_id: str) -> None:
-        """The next request of this kind and client reaches the broker; its answer goes nowhere."""
+        """Drops the answer to the next request of this API key and client id."""
         with self._lock:
             self._to_lose.append((api_key, client_id))
 
@@ -53,7 +54,7 @@ class Proxy:
 
 
 class _Line:
-    """One connection. Answers come in the order of the requests."""
+    """A single connection. Answers come in the order of the requests."""
 
     def __init__(self, proxy: Proxy, client: socket.socket, broker: socket.socket) -> None:
         self._proxy, self._client, self._broker = proxy, client, broker
@@ -80,7 +81,7 @@ class _Line:
         return True
 
     def _pass_on(self, source: socket.socket, target: socket.socket, is_kept) -> None:
-        """Whole frames; the line is cut at the first that is not kept."""
+        """Forwards whole frames; closes the connection once `is_kept` refuses one."""
         with suppress(OSError, EOFError):
             while True:
                 head = _exactly(source, 4)

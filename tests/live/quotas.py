@@ -1,4 +1,4 @@
-"""Client quotas of a test's own: set by client id, and taken away behind it."""
+"""Client quotas for one client id, set for the time of a test and removed after it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AlterClientQuotasStruct(RequestStruct):
 
 
 class AlterClientQuotasRequest(Request[AlterClientQuotasStruct]):
-    """Sets quotas of one client id; None takes one away."""
+    """AlterClientQuotas: sets quotas of one client id; None removes a quota."""
 
     API_KEY = 49
 
@@ -64,7 +64,7 @@ class AlterClientQuotasRequest(Request[AlterClientQuotasStruct]):
 
 @contextmanager
 def quotas(*clusters: KafkaCluster, client_id: str, **limits: float) -> Iterator[None]:
-    """Quotas such as `consumer_byte_rate` for one client id, on each of the clusters."""
+    """Sets quotas such as `consumer_byte_rate` for one client id, on each of the clusters."""
     try:
         for cluster in clusters:
             asyncio.run(_alter(cluster, client_id, dict(limits)))

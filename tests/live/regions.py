@@ -1,4 +1,4 @@
-"""Regions of names of their own, and so of ledgers, ids and runs topics of their own."""
+"""Regions under unique names, so that a test has its own ledgers, ids and runs topics."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TARGET = "home"
 
 
 class Regions:
-    """Some sources, each with a route into one target.
+    """Several source regions, each with a route into one target.
 
     Args:
-        sources: clusters, by the names that a test knows the regions by.
+        sources: clusters, by the region names that the test uses.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Regions:
         return any(end.credentials.uses_tls for end in ends)
 
     def appliance(self, start: str | int, replicator: Mapping[str, object]) -> Appliance:
-        """The configuration; ends that no route has are nowhere."""
+        """Returns the configuration; clusters that no route uses get unreachable addresses."""
         nowhere = (f"127.0.0.1:{port}" for port in range(1, 1000))
         tables = {
             self.routes[name].source: {

@@ -1,5 +1,5 @@
-"""Two regions whose groups move: real clusters, a real Redis and real copiers; the mirror's work is
-written by hand, so that every offset is known."""
+"""Two regions whose groups move: real clusters, a real Redis and real copiers. The test writes the
+mirrored records itself, so that every offset is known."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from tests.replicator.ledger.held import held
 
 PARTITIONS = 2
 WEST_RECORDS = 40
-"""Of west, in each partition: offsets 0 to 39, both in west's log and in both aggregates."""
+"""Records of west in each partition: offsets 0 to 39, both in west's log and in both aggregates."""
 EAST_RECORDS = 10
-"""Of east, in each partition, behind those of west; only in east's aggregate: nothing is mirrored
-from east to west."""
+"""Records of east in each partition, after those of west. Only east's aggregate holds them: nothing
+is mirrored from east to west."""
 
 
 def make_topic(cluster: KafkaCluster, topic: str, partitions: int = PARTITIONS) -> None:
@@ -52,10 +52,11 @@ def make_topic(cluster: KafkaCluster, topic: str, partitions: int = PARTITIONS) 
 
 
 class Relocating:
-    """The regions west and east, of names of their own.
+    """The regions west and east, under unique names.
 
-    A region's regional cluster is its aggregate by another address: west's records have the same
-    offsets in both, and east's are numbered by where they stand.
+    A region's regional cluster is its aggregate under another address. West's records therefore
+    have the same offsets in both aggregates. East's records have equal source and target offsets
+    too.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Relocating:
         self.configure()
 
     def configure(self, *lost: str, redis_url: str | None = None) -> None:
-        """Writes the configuration; of regions that are lost, nobody answers."""
+        """Writes the configuration; the aggregates of `lost` regions get unreachable addresses."""
         routes = [f"{a}>{b}" for a, b in self.routes()]
         tables = [f'[topics]\nallow = [".*-{self.mark}"]\n[replicator]\nstate_dir = "state"\n']
         for region, cluster in self.clusters.items():
@@ -92,7 +93,7 @@ class Relocating:
     def settings(self, region: str) -> topology.KafkaCluster:
         return topology.KafkaCluster.model_validate(self.clusters[region].topology_table())
 
-    # -- what the mirror does
+    # -- the mirror's part
 
     def mirror(self) -> None:
         """Writes the records, their runs, and the ledgers."""
@@ -130,7 +131,7 @@ class Relocating:
         cluster = self.clusters[route.target]
         create_runs_topic(cluster, route.key)
         admin, name = cluster.admin(), runs_topic(route.key).name
-        # A broker hears of a new topic a moment after the controller has made it.
+        # A broker learns of a new topic a moment after the controller has created it.
         assert until(lambda: name in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
 
     def _topic_id(self, region: str) -> str:
@@ -138,7 +139,7 @@ class Relocating:
         return topic.topic_id.hex
 
     def passed(self, source: str, target: str, source_offset: int, target_offset: int) -> None:
-        """The ledger of a route says so of every partition."""
+        """Commits ledger entries of a route for all partitions."""
         route = Route(source, target)
         for number in range(PARTITIONS):
             entry = held(
@@ -155,7 +156,7 @@ class Relocating:
     def _commit_entry(
         self, route: Route, place: TopicPartition, offset: int, metadata: str
     ) -> None:
-        """By a client that adds nothing to the metadata."""
+        """Commits with a client that adds nothing to the metadata."""
 
         async def commit() -> None:
             consumer = AIOKafkaConsumer(
@@ -171,7 +172,7 @@ class Relocating:
 
         asyncio.run(commit())
 
-    # -- what groups do
+    # -- the groups' part
 
     def commit(self, region: str, offsets: Mapping[int, int], group: str | None = None) -> None:
         options = self.clusters[region].librdkafka_options()
@@ -184,7 +185,7 @@ class Relocating:
 
     @contextmanager
     def member(self, region: str, group: str | None = None) -> Iterator[Consumer]:
-        """A member that reads nothing."""
+        """Joins the group with a member that reads nothing."""
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer(
             {**options, "group.id": group or self.group, "enable.auto.commit": False}
@@ -211,11 +212,11 @@ class Relocating:
             consumer.close()
         return {place.partition: place.offset for place in found if place.offset >= 0}
 
-    # -- what `sluice offsets` of west does
+    # -- the part of west's `sluice offsets`
 
     @contextmanager
     def copied(self) -> Iterator[Relocating]:
-        """West's commits and the runs into it are copied to east while it lasts."""
+        """Copies west's commits and the runs into west to east, until the block ends."""
         with ExitStack() as stack:
             commits = stack.enter_context(CommitStore(self.redis.url, self.west))
             key = f"{self.west}.{self.west}"
@@ -228,7 +229,7 @@ class Relocating:
             yield self
 
     def until_copied(self) -> None:
-        """Until east knows all that west's groups have committed by now."""
+        """Waits until east's copies hold everything that west's groups have committed so far."""
         for store in self._stores:
             until_fresh(store)
 

@@ -27,7 +27,7 @@ START_SECONDS = 150.0
 
 
 class ReplicateDaemon:
-    """One run. What it says is in a file, and is waited for there."""
+    """A run of the daemon, with its output in a log file."""
 
     def __init__(
         self, config: Path, region: str, number: int, master: str, conf: Sequence[str] = ()
@@ -53,7 +53,7 @@ class ReplicateDaemon:
     def hear(
         self, pattern: str, *, times: int = 1, seconds: float = START_SECONDS
     ) -> re.Match[str]:
-        """The match that makes it so many; fails with the log when it is not said in time."""
+        """Waits for the match number `times` in the log and returns it; fails on timeout."""
         heard = until(lambda: len(self.said(pattern)) >= times or self.is_over, seconds)
         assert heard, f"not said within {seconds:g} s: {pattern}, see {self.log}"
         return self.said(pattern)[times - 1]
@@ -63,7 +63,7 @@ class ReplicateDaemon:
         return self.process.poll() is not None
 
     def family(self) -> list[psutil.Process]:
-        """Itself and all processes below it, also those whose parents have gone meanwhile."""
+        """Returns the living processes of the daemon: its own and all descendants, also orphans."""
         with suppress(psutil.NoSuchProcess):
             own = psutil.Process(self.process.pid)
             for process in (own, *own.children(recursive=True)):
@@ -71,12 +71,12 @@ class ReplicateDaemon:
         return [process for process in self._family.values() if is_alive(process)]
 
     def workers(self) -> list[psutil.Process]:
-        """The Python processes that carry, of those that still live."""
+        """Returns the living Python processes that run carriers."""
         pids = self.worker_pids()
         return [process for process in self.family() if process.pid in pids]
 
     def worker_pids(self) -> set[int]:
-        """Of all processes that ever carried, in any epoch."""
+        """Returns the ids of all processes that ever ran a carrier, in any epoch."""
         lines = self.said(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
         return {int(line[1]) for line in lines}
 
@@ -85,14 +85,14 @@ class ReplicateDaemon:
         self.process.send_signal(number)
 
     def ended(self, seconds: float = 60.0) -> int:
-        """Its exit code, once neither it nor anything it started is there any more."""
+        """Waits for the end, checks that no process is left, and returns the exit code."""
         code = self.process.wait(seconds)
         _, left = psutil.wait_procs(self._family.values(), timeout=10)
         assert left == [], f"left over: {left}"
         return code
 
     def kill(self) -> None:
-        """For the end of a test that failed: nothing of it stays."""
+        """Kills the daemon with its descendants, for the end of a failed test."""
         if self.process.poll() is None:
             family = self.family()
             for process in family:
@@ -102,7 +102,7 @@ class ReplicateDaemon:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Not ended, and not a zombie that nobody has collected yet."""
+    """Returns True when the process runs and is no zombie."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -110,7 +110,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 class Region:
-    """A route from the shared regional cluster to the shared aggregate one, under new names."""
+    """A route from the shared regional cluster to the shared aggregate one, under unique names."""
 
     def __init__(
         self, directory: Path, regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
@@ -133,7 +133,12 @@ class Region:
         wait: bool = True,
         conf: Sequence[str] = (),
     ) -> ReplicateDaemon:
-        """`target` stands in for the aggregate cluster's addresses; `wait`: until it carries."""
+        """Starts a daemon.
+
+        Args:
+            target: replaces the addresses of the aggregate cluster.
+            wait: returns only once the daemon has published its plan.
+        """
         config = self._configured(epoch_seconds, target)
         daemon = ReplicateDaemon(config, self.name, len(self._daemons), master, conf)
         self._daemons.append(daemon)
@@ -152,7 +157,7 @@ class Region:
     def assert_nothing_differs(self) -> None:
         """Raises RecordsDiffer unless each topic holds the first records of its source exactly.
 
-        Compared once every daemon has ended: a carrier that outlived its driver would show here.
+        Runs once every daemon has ended, so that it also finds carriers that outlived their driver.
         """
         regional, aggregate = self._clusters
         mirrored = aggregate.admin().list_topics(timeout=30).topics

@@ -1,4 +1,4 @@
-"""An application that reads through the helper, and keeps what it was given."""
+"""An application that reads through `replicator.resume` and keeps its messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK = {"auto.offset.reset": "earliest", "fetch.wait.max.ms": 20, "log_level": 
 
 
 class Reader:
-    """An application of one thread; what it read stands in `read`."""
+    """An application of one thread; `read` lists the records that it has received."""
 
     def __init__(self, mirrored: Mirrored, region: str, stack: ExitStack, **options) -> None:
         config = {"group.id": mirrored.group, "enable.auto.commit": False, **QUICK}
@@ -42,7 +42,7 @@ class Reader:
             self.messages.append(message)
 
     def until(self, count: int) -> list[Record]:
-        """Polls until so many were read, and returns those of this call."""
+        """Polls until `count` records were read in total; returns those read by this call."""
         before = len(self.messages)
 
         def has_read() -> bool:
@@ -53,7 +53,7 @@ class Reader:
         return self.read[before:]
 
     def until_position(self, offset: int, partition: int = 0) -> None:
-        """Until everything before an offset was handed out or skipped."""
+        """Polls until everything before an offset was delivered or skipped."""
 
         def is_there() -> bool:
             self.poll()

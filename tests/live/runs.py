@@ -1,4 +1,4 @@
-"""Runs as a carrier tells them: to a runs topic on a real cluster, and to Redis."""
+"""Runs as a carrier publishes them: to a runs topic on a real cluster, and to Redis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def keys(partitions: int) -> list[RunsKey]:
 
 
 def stretches(begin: int, end: int) -> list[Stretch]:
-    """Ten records a stretch, in two runs; another region's records between all runs."""
+    """Returns segments of ten records in two runs, with another region's records in between."""
     return [
         Stretch(
             10 * at, 10 * at + 10, (Run(10 * at, 20 * at, 5), Run(10 * at + 5, 20 * at + 10, 5))
@@ -37,7 +37,7 @@ def stretches(begin: int, end: int) -> list[Stretch]:
 
 
 def learned(parts: Iterable[Stretch]) -> OffsetMap:
-    """The map that says so much."""
+    """Returns the offset map of these segments."""
     offset_map = OffsetMap()
     for stretch in parts:
         offset_map.learn(stretch)
@@ -45,14 +45,14 @@ def learned(parts: Iterable[Stretch]) -> OffsetMap:
 
 
 def told(key: RunsKey, parts: Iterable[Stretch]) -> Iterator[tuple[RunsKey, Piece]]:
-    """As the runs topic tells them."""
+    """Returns the segments as they are read from the runs topic."""
     return iter([(key, unpack(pack_stretch(stretch))) for stretch in parts])
 
 
 async def fed(
     url: str, parts: list[Stretch], key: RunsKey = KEY, *, route_key: str = ROUTE
 ) -> None:
-    """Returns once Redis has them."""
+    """Feeds runs to Redis; returns once Redis holds them."""
     feed = OffsetFeed(url, route_key, 0)
     await feed.start()
     feed.append(key, parts)
@@ -65,7 +65,7 @@ def create_runs_topic(cluster: KafkaCluster, route_key: str) -> None:
 
 
 async def publisher(cluster: KafkaCluster, route_key: str, **more: Any) -> RunsPublisher:
-    """Started; yours to stop."""
+    """Returns a started publisher; the caller stops it."""
     security = Security.model_validate(cluster.credentials.security_table())
     bootstrap = cluster.bootstrap.split(",")
     made = RunsPublisher(bootstrap, route_key, security.aiokafka_options(), **more)

@@ -1,4 +1,4 @@
-"""Traffic that runs on beside a test."""
+"""A load that runs beside a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 120.0
 
 
 class Sending:
-    """Portions of records, all different, until it ends."""
+    """Sends chunks of 200 distinct records until the `with` block ends."""
 
     def __init__(
         self, cluster: KafkaCluster, topic: str, partitions: int = 1, shape: Shape = PLAIN
@@ -36,7 +36,7 @@ class Sending:
             raise self._failure
 
     def until_sent(self, count: int) -> None:
-        """Until so many more were taken by the broker."""
+        """Waits until the broker has acknowledged `count` more records."""
         goal = self.sent + count
         assert until(lambda: self.sent >= goal or not self._thread.is_alive(), PATIENCE_SECONDS)
 

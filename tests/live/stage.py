@@ -1,4 +1,4 @@
-"""One topic on its way between two clusters, and the carriers that a test sets on it."""
+"""Replication of one topic between two clusters, with the carriers that a test starts."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ from tests.live.carrying import Carrying
 from tests.live.hand import Hand
 
 SELDOM: Mapping[str, object] = {"ledger_seconds": 600.0, "runs_seconds": 60.0}
-"""Entries are written when a partition is taken, and then not before it must be."""
+"""Replicator settings that delay ledger entries and runs. An entry is written when a partition is
+acquired, and after that only when one is required or after 600 s."""
 SEGMENT_SECONDS = 600
 COMPACTED: Mapping[str, str] = {
     "cleanup.policy": "compact",
     "segment.ms": str(SEGMENT_SECONDS * 1000),
 }
-"""A target that `Stage.compact_target` has cleaned, and nothing else within a test's time."""
+"""Topic config of a compacted target. The cleaner compacts only what `Stage.compact_target` has
+closed; nothing else is compacted within the time of a test."""
 PATIENCE_SECONDS = 60.0
 
 
@@ -86,7 +88,7 @@ class DescribeTransactionsStruct(RequestStruct):
 
 
 class DescribeTransactionsRequest(Request[DescribeTransactionsStruct]):
-    """What a coordinator knows of transactional ids."""
+    """DescribeTransactions: state of transactional ids at their coordinator."""
 
     API_KEY = 65
 
@@ -100,11 +102,11 @@ class DescribeTransactionsRequest(Request[DescribeTransactionsStruct]):
 
 
 class Stage:
-    """A topic of one partition unless said; carriers by number.
+    """A topic (of one partition by default) on both clusters, and carriers by number.
 
     Args:
-        carrying: knows one route, from `source` to `target`.
-        topic: is on both of them, and adopted.
+        carrying: has one route, from `source` to `target`.
+        topic: exists on both clusters and is adopted.
     """
 
     def __init__(self, source: KafkaCluster, target: KafkaCluster, carrying: Carrying, topic: str):
@@ -121,10 +123,11 @@ class Stage:
         first_timestamp_ms: int | None = None,
         keys: int = 0,
     ) -> int:
-        """More records; how many there are by now.
+        """Sends `count` more records to the source and returns the total sent so far.
 
         Args:
-            keys: so many, in turn: a compacted topic takes no record without one.
+            keys: number of distinct keys, used in turn (0: no keys). A compacted topic rejects
+                records without a key.
         """
         begin = self._sent
         traffic = records(
@@ -141,7 +144,7 @@ class Stage:
     # -- carriers
 
     def hand(self, number: int, **settings: object) -> Hand:
-        """A carrier, not started; ended with the stage."""
+        """Returns a carrier that is not started yet; `close` ends it."""
         hand = Hand(self.carrying, number, **settings)  # type: ignore[arg-type]
         self._hands.append(hand)
         return hand
@@ -149,7 +152,8 @@ class Stage:
     def left_behind(
         self, number: int = 0, count: int = 1000, shape: Shape = PLAIN, keys: int = 0
     ) -> Hand:
-        """A carrier that carried so much and was killed: its entry says nothing of that yet."""
+        """Returns a carrier that was killed after it carried `count` records. Its ledger entry does
+        not cover these records yet."""
         hand = self.hand(number, **SELDOM).start()
         hand.until(lambda: self.place in hand.lanes)
         self.send(count, shape, keys=keys)
@@ -158,7 +162,7 @@ class Stage:
         return hand
 
     def to_the_end(self, number: int) -> Hand:
-        """A carrier that carried all there is, and goes on."""
+        """Starts a carrier; returns once it has carried everything, and leaves it running."""
         hand = self.hand(number).start()
         hand.until_carried(self.place)
         return hand
@@ -167,10 +171,10 @@ class Stage:
         for hand in self._hands:
             hand.close()
 
-    # -- what happens to the target
+    # -- changes at the target
 
     def create_again(self) -> None:
-        """The topic is deleted and created anew, under the same name."""
+        """Deletes the topic and creates it again under the same name."""
         admin = self.target.admin()
         admin.delete_topics([self.topic])[self.topic].result(30)
         new = NewTopic(self.topic, 1)
@@ -187,7 +191,11 @@ class Stage:
         self.until(is_created)
 
     def foreign(self, count: int, *, keys: int = 0) -> None:
-        """Somebody else's records; under so many keys, the ones that `send` gives."""
+        """Produces records of another producer to the target.
+
+        Args:
+            keys: number of distinct keys, the same as those of `send` (0: no keys).
+        """
         producer = Producer(self.target.librdkafka_options())
 
         def is_taken() -> bool:
@@ -206,26 +214,26 @@ class Stage:
         self.until(is_taken)
 
     def delete_target_records(self, before: int) -> None:
-        """What retention does."""
+        """Deletes the records before offset `before`, as retention does."""
         admin, where = self.target.admin(), Place(self.topic, 0, before)
         admin.delete_records([where])[where].result(30)
 
     def compact_target(self, left: int) -> None:
-        """What the cleaner does to all that a COMPACTED target holds by now.
+        """Waits until the log cleaner has compacted everything that a COMPACTED target holds.
 
         Args:
-            left: records that it will leave.
+            left: records that remain after compaction.
         """
         producer = Producer({**self.target.librdkafka_options(), "enable.idempotence": True})
-        # The cleaner takes what lies in a segment that is closed. One that is too old is closed by
-        # the next record, and the records' own times say how old it is.
+        # The cleaner compacts closed segments only. A segment is closed by the next record once it
+        # is old enough, and the age is computed from record timestamps.
         later = int(time.time() + 2 * SEGMENT_SECONDS) * 1000
         producer.produce(self.topic, b"", key=b"closes the segment", partition=0, timestamp=later)
         assert producer.flush(30) == 0
         self.until(lambda: len(dump(self.target, self.topic)[0].offsets) == left + 1)
 
     def until_forgotten(self, hand: Hand) -> None:
-        """Until the target has forgotten what the carrier's writer sent."""
+        """Waits until the target has expired the producer state of the carrier's writer."""
         writer, cluster = hand.stint._writer, self.carrying._cluster
 
         def is_forgotten() -> bool:
@@ -235,8 +243,8 @@ class Stage:
         assert until(is_forgotten, PATIENCE_SECONDS)
 
     def until_remembered(self, hand: Hand, records: int) -> None:
-        """Until the target's leader remembers so many records of the carrier's writer, which has
-        sent all of them; no other replica need have one."""
+        """Waits until the target's leader has appended `records` records of the carrier's writer.
+        The writer has sent all of them; no other replica needs to hold one."""
         cluster, (producer_id, _) = self.carrying._cluster, hand.writer
 
         def is_remembered() -> bool:
@@ -246,7 +254,7 @@ class Stage:
         assert until(is_remembered, PATIENCE_SECONDS)
 
     def until_id_forgotten(self, hand: Hand) -> None:
-        """Until the target knows the carrier's transactional id no more."""
+        """Waits until the target has expired the carrier's transactional id."""
         name, cluster = hand.stint._writer.transactional_id, self.carrying._cluster
         request = DescribeTransactionsRequest([name])
 
@@ -257,14 +265,14 @@ class Stage:
         assert until(is_forgotten, PATIENCE_SECONDS)
 
     def renew(self) -> None:
-        """What a driver says again and again: its word, and the witness."""
+        """Commits the driver command and the witness again, as a driver does periodically."""
         driver = self.carrying._driver
         (ledger,) = self.carrying._ledgers.values()
         self.carrying._await(driver.say(self.carrying.plan_version))
         self.carrying._await(driver.commit(ledger.witness(self.topic, 1)))
 
     def until_entry_forgotten(self, beside: Stage) -> None:
-        """Until the target's committed offsets have lost the partition's entry."""
+        """Waits until the target has expired the committed offset that is the partition's entry."""
 
         def is_forgotten() -> bool:
             self.renew()
@@ -276,7 +284,7 @@ class Stage:
     def until(self, condition: Callable[[], bool]) -> None:
         assert until(condition, PATIENCE_SECONDS)
 
-    # -- what came of it
+    # -- results
 
     @property
     def route(self) -> Route:
@@ -288,7 +296,7 @@ class Stage:
         return self.carrying.entries()[self.place]
 
     def assert_exact(self) -> None:
-        """End every carrier, then compare: nothing is lost, repeated, reordered or changed.
+        """Ends every carrier, then checks that no record is lost, repeated, reordered or changed.
 
         Raises RecordsDiffer.
         """
@@ -299,7 +307,7 @@ class Stage:
             comparison.total.assert_exact()
 
     def seen(self) -> RouteVerdict:
-        """Counts for readers that do not wait for commits; carriers may still run."""
+        """Returns record counts as read with read_uncommitted; carriers may still run."""
         found = compare_topic({"west": self.source}, self.target, self.topic, ["read_uncommitted"])
         return found["read_uncommitted"].total
 
@@ -314,7 +322,7 @@ def make_on_both(
     replication_factor: int = -1,
     target_replicas: Sequence[Sequence[int]] | None = None,
 ) -> None:
-    """The topic on both ends; as often on a cluster's brokers as it has by default, unless said."""
+    """Creates the topic on both ends, by default with the cluster's default replication factor."""
     placed: Any = {"replication_factor": replication_factor}
     if target_replicas:
         placed = {"replica_assignment": target_replicas}

@@ -7,12 +7,12 @@ RPC_REQUEST, RPC_RESPONSE, RPC_FAILURE = 3, 4, 5
 OPEN_BLOCKS = 0
 FRAME = struct.Struct(">qbqi")
 """Length of the frame, message type, request id, length of the body."""
-# Java's serialisation of the string "hello": the driver deserialises what an endpoint is sent.
+# Java serialization of the string "hello": the driver deserializes messages to its endpoints.
 JAVA_HELLO = b"\xac\xed\x00\x05t\x00\x05hello"
 
 
 def asked(port: int, body: bytes, seconds: float = 10.0) -> tuple[int, bytes]:
-    """The type and bytes of the answer to one RPC request; (-1, b"") for a closed connection."""
+    """Returns type and bytes of the answer to one RPC request; (-1, b"") if the port closes."""
     head = FRAME.pack(FRAME.size + len(body), RPC_REQUEST, 1, len(body))
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         connection.sendall(head + body)
@@ -25,12 +25,12 @@ def asked(port: int, body: bytes, seconds: float = 10.0) -> tuple[int, bytes]:
 
 
 def opening_no_blocks() -> bytes:
-    """A block manager's OpenBlocks for no block at all."""
+    """Returns a block manager's OpenBlocks request for no block at all."""
     return bytes([OPEN_BLOCKS]) + _text("stranger") + _text("0") + struct.pack(">i", 0)
 
 
 def hello_to(endpoint: str, port: int) -> bytes:
-    """A message to an endpoint of the driver, from nobody."""
+    """Returns a message to an endpoint of the driver, without a sender."""
     to = b"\x01" + _utf("127.0.0.1") + struct.pack(">i", port) + _utf(endpoint)
     return b"\x00" + to + JAVA_HELLO
 
@@ -44,7 +44,7 @@ def _utf(value: str) -> bytes:
 
 
 def called(port: int, seconds: float = 10.0) -> bytes:
-    """The first line of the answer to a py4j call without py4j's token; empty for none."""
+    """Returns the first line answered to a py4j call without py4j's token; empty for none."""
     call = b"c\nz:java.lang.System\ncurrentTimeMillis\ne\n"
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         connection.sendall(call)

@@ -1,4 +1,4 @@
-"""What a broken disk or an unclean election does to a log: its end is gone when the broker returns.
+"""Cuts the end off a broker's log, as a broken disk or an unclean election does.
 
 The broker must be dead (KafkaCluster.kill) while its files are cut.
 """
@@ -18,7 +18,7 @@ CHECKPOINTS = (
 
 
 def cut_log(cluster: KafkaCluster, topic: str, end: int, *, node: int = 1) -> None:
-    """Leaves the batches that lie wholly before offset `end`, in a log of one segment."""
+    """Keeps only the batches that lie wholly before offset `end`, in a log of one segment."""
     data = cluster.directory / f"node-{node}" / "data"
     for name in CHECKPOINTS:
         (data / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Who is active where, in a real Redis and of real consumers of both protocols."""
+"""Activity of groups per region, in a real Redis and with consumers of both group protocols."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def time_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-# What is said
+# Activity in Redis
 
 
 def test_what_regions_said_last_is_known(redis):
@@ -73,7 +73,7 @@ def test_a_redis_that_is_away_is_named_without_its_password(tmp_path):
 
 @contextmanager
 def consuming(cluster: KafkaCluster, group: str, topic: str, protocol: str) -> Iterator[None]:
-    """A member of the group, once it has its partitions."""
+    """Runs a member of the group; entered once the member has its partitions."""
     options = {**cluster.librdkafka_options(), "group.id": group, "group.protocol": protocol}
     consumer = Consumer(options)
     assigned = []
@@ -102,7 +102,7 @@ def events(caplog) -> list[str]:
 def test_a_group_that_is_active_in_two_regions_is_found_by_both_whatever_its_protocol(
     regional, aggregate, redis, make_redis, make_topic, caplog, protocol
 ):
-    """The shared clusters are two regions' aggregates here."""
+    """Uses the shared clusters as the aggregates of two regions."""
     group = f"group-{uuid.uuid4().hex[:8]}"
     topic = make_topic(regional, aggregate)
     urls = {"west": redis.url, "east": make_redis().url}

@@ -1,4 +1,4 @@
-"""The admin edge against real brokers: what it reads, what it makes, how it says no."""
+"""The admin client against real brokers: described topics, applied changes, and errors."""
 
 import time
 from pathlib import Path
@@ -22,7 +22,7 @@ ROUTE = Route("west", "east")
 
 
 def admin_of(lab: LabCluster, **security: object) -> Admin:
-    """An admin of the lab's cluster; keywords replace settings of its security table."""
+    """Returns an admin of the lab's cluster; keywords replace settings of its security table."""
     table = lab.topology_table()
     if security:
         table["security"] = {**lab.credentials.security_table(), **security}
@@ -50,7 +50,7 @@ def test_a_topic_made_again_has_another_id(regional: LabCluster, make_topic: Top
     client.delete_topics([name])[name].result(10)
     assert until(lambda: not admin.topics([name]), 10)
     admin.apply([Create(name, 1, (), -1)])
-    # A broker learns of it a moment after the controller has made it.
+    # A broker learns of the topic a moment after the controller has created it.
     assert until(lambda: bool(admin.topics([name])), 10)
     (after,) = admin.topics([name])
     assert after.topic_id != before.topic_id
@@ -87,7 +87,7 @@ def test_a_plan_is_carried_out_and_then_nothing_is_left_to_do(
     first = planned()
     assert {type(action) for action in first.actions} == {Create, Grow, Alter}
     assert [outcome.error for outcome in target.apply(first.actions)] == [None] * 3
-    # Brokers learn of it a moment after the controller has done it.
+    # Brokers learn of the changes a moment after the controller has made them.
     assert until(lambda: planned().actions == (), 10)
     second = planned()
     assert {(c.topic, c.partitions) for c in second.carried} == {(fresh, 4), (grown, 3)}

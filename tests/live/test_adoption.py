@@ -1,4 +1,4 @@
-"""Entries that nobody carries, on a broker that forgets commits within a minute."""
+"""Ledger entries that no carrier renews, on a broker that expires commits after a minute."""
 
 import asyncio
 import time
@@ -47,7 +47,8 @@ class Office:
 async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention(
     forgetful, make_topic, monkeypatch
 ):
-    """Two of them, one whose driver looks again; the broker keeps offsets for a minute."""
+    """Adopts two entries, of which only one has a driver that renews it; the broker keeps offsets
+    for a minute."""
     monkeypatch.setattr("replicator.driver.adoption.RENEW_SECONDS", 1.0)
     topic = make_topic(forgetful)
     settings = Settings(bootstrap=(forgetful.bootstrap,))
@@ -59,7 +60,7 @@ async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention
         await left.adopt(first=True)
         was_there = False
         give_up_at = time.monotonic() + FORGOTTEN_SECONDS_MAX
-        # EndTxn is answered before its marker is written: the entry need not be there at once.
+        # EndTxn is answered before its marker is written, so the entry may be visible only later.
         while await left.entry() or not was_there:
             was_there |= await left.entry() is not None
             assert time.monotonic() < give_up_at, "this broker forgets nothing"

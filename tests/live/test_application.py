@@ -1,4 +1,5 @@
-"""A plan applied to a real cluster and a real Redis: broken off anywhere, twice, or by two."""
+"""A failover plan applied to a real cluster and a real Redis: interrupted at any step, applied
+twice, or applied by two operators at once."""
 
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ def test_progress_in_the_target_is_taken_back_only_as_far_as_it_was_named(scene:
 
 
 def with_older_vectors(scene: Scene) -> Scene:
-    """The offset sync has had the target's offsets there already, by what it knew then."""
+    """Commits the planned offsets with older vectors, as the offset sync does that knew less."""
     older = {"west": 3}
     at = {TopicPartition(scene.topic, n): (100 + n, encode(older)) for n in (0, 1)}
     for group in scene.groups:
@@ -286,7 +287,7 @@ def test_a_group_that_started_before_its_offsets_were_written_is_not_called_move
     list(islice(steps, 3))
     first, _ = scene.groups
     consumer = join(first)
-    # Where its auto.offset.reset has led it: past all that is planned.
+    # The end of the log, past all planned offsets, as auto.offset.reset may have set it.
     ends = [Place(scene.topic, number, RECORDS) for number in (0, 1)]
     consumer.commit(offsets=ends, asynchronous=False)
     outcome = finished(steps)

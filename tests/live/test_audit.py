@@ -1,4 +1,4 @@
-"""sluice audit finds what differs between both ends, and nothing else, on real clusters."""
+"""`sluice audit` on real clusters: it finds every difference between both ends, and no other."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_two_sources_that_interleave_in_one_partition_are_each_equal(
             assert code == ExitCode.DONE, rows
             assert [row["source_records"] for row in rows] == [420, 600]
             assert {(row["verdict"], row["foreign"]) for row in rows} == {("equal", 0)}
-        # Of one route alone: what the other brought is still not foreign.
+        # An audit of a single route does not count the other route's records as foreign.
         code, (row,) = audit(topic, "--by", "bytes", "--route", carrying.routes["west"].name)
         assert (code, row["foreign"], row["source_records"]) == (ExitCode.DONE, 0, 600)
 

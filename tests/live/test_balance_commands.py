@@ -73,7 +73,7 @@ def test_excluding_the_only_carrier_left_is_warned_of(balanced, ask):
     assert "the only one of stream default" in ask(*exclude, "1")[2]
 
 
-# What holds
+# Status
 
 
 def test_what_log_and_redis_say_is_shown_together(balanced, ask, values):
@@ -129,7 +129,7 @@ def test_that_no_balancer_acts_is_said_on_stderr(balanced, ask):
     assert code == ExitCode.DONE and "no balancer acts" in err
 
 
-# Plans by hand
+# Manual plans
 
 
 def test_a_plan_without_a_driver_to_be_seen_is_refused(balanced, ask):
@@ -160,7 +160,8 @@ def test_partitions_of_which_nothing_is_known_are_shown_as_such(balanced, ask, v
 
 @pytest.fixture
 def answering(balanced: Balanced) -> Iterator[Callable[..., None]]:
-    """`answering(make)`: a thread that waits for an order by hand, and publishes what is made."""
+    """`answering(make)`: starts a thread that waits for a manual order and publishes the records
+    that `make` returns."""
     threads: list[threading.Thread] = []
 
     def answering(make: Callable[[ByHand], tuple[Any, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""Claims about `sluice balance` beside a driver: real Spark, Kafka and Redis, processes killed."""
+"""`sluice balance` next to a driver: real Spark, Kafka and Redis, and killed processes."""
 
 import json
 import re
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.timeout(600)
 # ruff: noqa: F811
 
 KIB = 1024
-# Partition 0 takes in as much as all others together; two carriers are needed for that.
+# Partition 0 receives as much as all others together. The total needs two carriers.
 SKEWED = {0: 40 * KIB, **dict.fromkeys(range(1, 8), 40 * KIB / 7)}
 
 
 class Scene:
-    """A driver that carries a skewed topic, and a balancer beside it."""
+    """A driver that carries a skewed topic, and a balancer next to it."""
 
     def __init__(self, balancers: Balancers, regional, aggregate, make_topic) -> None:
         self.balancers, self.region = balancers, balancers.region
@@ -38,7 +38,7 @@ class Scene:
         return has_arrived(self.regional, self.aggregate, self.topic)
 
     def is_at_rest(self) -> bool:
-        """Nothing has moved for three rounds."""
+        """Returns True when no placement was written for seven seconds, which is three rounds."""
         placed = self.balancers.placed()
         return placed is not None and time.time() * 1000 - placed.at_ms > 7000
 
@@ -52,7 +52,7 @@ def scene(balancers, regional, aggregate, make_topic):
 
 
 def loads(placed, where_from=SKEWED):
-    """What was planned for each carrier, by the traffic that there really is."""
+    """Returns the real traffic of each carrier's partitions."""
     found = defaultdict(float)
     for partition, carrier in placed.where.items():
         found[carrier] += where_from[partition.partition]
@@ -149,7 +149,7 @@ def test_a_killed_balancer_is_not_missed_and_the_next_one_moves_nothing(scene):
             0.3,
         )
         assert scene.balancers.placed().generation == placed.generation
-        # What the first one had seen of the traffic was still there.
+        # The traffic history of the first balancer was still there.
         assert not scene.balancers.status().degraded
     assert until(scene.has_arrived, 60, 0.5)
     assert not driver.said("level=ERROR")
@@ -220,7 +220,8 @@ def test_without_redis_nothing_moves_and_new_partitions_are_carried_all_the_same
         with Redis.from_url(redis.url) as client:
             client.flushall()
         other = make_topic(scene.regional, partitions=2, name=f"{scene.region.topics}-new")
-        # Not always both at once: the target's end of one may not be known yet.
+        # The partitions may be adopted separately: the target's log end of one may still be
+        # unknown.
         adopted = rf"event=adopted .*topic={other} partitions=(\d+)"
         assert until(lambda: sum(int(it[1]) for it in driver.said(adopted)) == 2, 60)
         new = {TopicPartition(other, 0), TopicPartition(other, 1)}

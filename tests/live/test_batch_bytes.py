@@ -1,6 +1,7 @@
-"""Batches written by librdkafka, packed by us, taken by a broker, read back by librdkafka.
+"""Batches written by librdkafka, repacked by Sluice, appended by a broker, read by librdkafka.
 
-The broker decompresses and checks every record of what it takes: Java reads our framings.
+The broker decompresses and checks every record that it appends, so Java reads our compression
+framings.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -42,7 +43,7 @@ async def with_client(
 async def packed(
     cluster: KafkaCluster, topic: str, rule: PackingRule, position: int = 0
 ) -> list[Packed]:
-    """All that a read_committed fetch finds in partition 0, fetch by fetch."""
+    """Returns everything that read_committed fetches return from partition 0, fetch by fetch."""
 
     async def fetch(client: AIOKafkaClient, leader: int) -> list[Packed]:
         found: list[Packed] = []
@@ -65,7 +66,7 @@ async def packed(
 
 
 async def produced(cluster: KafkaCluster, topic: str, fetches: Iterable[Packed]) -> None:
-    """Sends all parcels under ids of our own, one after the other."""
+    """Sends all batches with a producer id and sequences of the test, one after the other."""
 
     async def send(client: AIOKafkaClient, leader: int) -> None:
         sequence = 0
@@ -95,7 +96,8 @@ def consumed(cluster: KafkaCluster, topic: str, isolation: str = "read_committed
 
 
 def odd_records(count: int) -> Iterable[dict[str, Any]]:
-    """Null and empty keys and values, headers repeated, empty and null, times in no order."""
+    """Yields records with null and empty keys and values, repeated, empty and null headers, and
+    unordered timestamps."""
     keys = [None, b"", b"key", b"k" * 300]
     values = [b"value", None, b"", b"repetitive " * 90]
     headers: list[list[tuple[str, bytes | None]]] = [

@@ -1,4 +1,4 @@
-"""Clusters of several brokers: leaders that move, brokers that die, stand still, lose answers."""
+"""Clusters of several brokers: leaders that move, and brokers that die, stop or lose answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PATIENCE_SECONDS = 60.0
 QUICK = {"request_timeout_ms": 3000, "drain_seconds": 2.0}
 LZ4 = Shape(codec="lz4")
 MORE = 1000
-"""Records that the source takes between one disturbance and the next, and after the last."""
+"""Records sent to the source after each disturbance."""
 
 
 @pytest.fixture(scope="module")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers, every partition on all of them, two needed to write."""
+    """Three brokers and three replicas of every partition; writes need two in sync."""
     properties = {"unclean.leader.election.enable": False, "auto.leader.rebalance.enable": False}
     directory = tmp_path_factory.mktemp("wide")
     cluster = KafkaCluster("wide", directory, brokers=3, properties=properties)
@@ -39,7 +39,7 @@ def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClu
 
 @pytest.fixture
 def wide(three_brokers: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The three brokers, all of them up again for the next test, whatever this one did to them."""
+    """The three brokers; all of them run again after the test."""
     yield three_brokers
     for number in three_brokers.brokers:
         if number not in three_brokers.processes:
@@ -62,7 +62,7 @@ def leaders(cluster: KafkaCluster, topic: str) -> dict[int, int]:
 
 
 def until_in_sync(cluster: KafkaCluster, topic: str) -> None:
-    """Until every replica of the topic is in sync again."""
+    """Waits until every replica of the topic is in sync."""
 
     def are_in_sync() -> bool:
         try:
@@ -149,7 +149,7 @@ def test_a_lost_answer_of_any_kind_loses_and_repeats_nothing(
                 with Sending(regional, topic, PARTITIONS, LZ4) as sending:
                     sending.until_sent(MORE)
                     for count, name in enumerate(API_KEYS, 1):
-                        # A carrier that dies leaves a takeover to the next.
+                        # A cancelled carrier leaves a takeover to the next one.
                         carrying.cut_off()
                         lose_answer(name)
                         carrying.begin()

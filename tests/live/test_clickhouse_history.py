@@ -1,4 +1,4 @@
-"""What only a history in ClickHouse does: weeks, one server for many, and its own troubles."""
+"""Traffic history in ClickHouse: weeks of retention, several balancers on a server, errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.live.looks import HOUR, MINUTE, NOON, PLACES, coarse, fine, look, wri
 
 @pytest.fixture
 def make_history(shared_clickhouse, clickhouse_database):
-    """`make_history(days=3)`: of a database of your own."""
+    """`make_history(days=3)`: a history in a database of the test's own."""
     address = ClickHouseAddress.parse(shared_clickhouse.address(clickhouse_database))
 
     def make(route="west>east", days=30, password=PASSWORD, **settings):

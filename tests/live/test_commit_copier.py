@@ -1,4 +1,4 @@
-"""Commits on a real cluster, copied into Redis servers: what is away comes back, and catches up."""
+"""Commits of a real cluster, copied to Redis servers, also after either side was down."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def follower_of(cluster: KafkaCluster) -> LogFollower[CommitTold]:
 
 @contextmanager
 def copying(cluster: KafkaCluster, url: str) -> Iterator[CommitStore]:
-    """A copier at work; the store is for the test to read."""
+    """Runs a copier and yields the store for the test to read."""
     with CommitStore(url, "west") as store, copying_to(follower_of(cluster), store):
         yield store
 
@@ -55,7 +55,7 @@ def age(store: CommitStore) -> int | None:
     return store.age(time.time_ns() // 1_000_000)
 
 
-# What is copied
+# Copied commits
 
 
 def test_commits_arrive_in_every_region(aggregate, redis, make_redis, make_topic, group):
@@ -84,7 +84,7 @@ def test_the_ledgers_own_entries_arrive_with_their_metadata(aggregate, redis, ma
     with copying(aggregate, redis.url) as store:
         until_copied(store, group, topic, 7)
         (found,) = store.commits([group])[group].values()
-        # This client sends the end of its C string as well.
+        # This client sends the terminating zero of its C string as well.
         assert found.metadata.removesuffix("\0") == entry.metadata
 
 
@@ -106,7 +106,7 @@ def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
             [TopicPartition(topic, 0, 2)], consumer.consumer_group_metadata(), 30
         )
         began = time.monotonic()
-        # Nobody can know what is behind it in its partition, and the age says so.
+        # The open transaction blocks its partition, so the copy's age grows.
         assert until(lambda: age(store) > 2000, PATIENCE_SECONDS)
         assert time.monotonic() - began > 1
         assert copied(store, group) == {(topic, 0): 1}
@@ -140,7 +140,7 @@ def test_a_deleted_group_is_gone(aggregate, redis, make_topic, group):
         assert group not in store.groups()
 
 
-# What is away, flushed or restarted
+# Servers that are down, flushed or restarted
 
 
 def test_after_a_flush_everything_is_copied_again_by_itself(
@@ -203,12 +203,12 @@ def test_two_copiers_of_one_destination_do_no_harm(aggregate, redis, make_topic,
         assert events(caplog) == []
 
 
-# The log of commits itself
+# The commit log itself
 
 
 @pytest.fixture(scope="module")
 def breakable(tmp_path_factory) -> Iterator[KafkaCluster]:
-    """A cluster to be killed; no group has ever committed there."""
+    """A cluster that tests may kill; no group has committed there before."""
     with KafkaCluster("breakable", tmp_path_factory.mktemp("breakable")) as cluster:
         yield cluster
 
@@ -237,7 +237,7 @@ def test_a_cluster_without_any_commit_is_waited_for_and_so_is_one_that_is_killed
         until_copied(store, group, topic, 6)
         until_fresh(store)
         assert events(caplog) == ["not-copied", "copied-again"] * 2
-        # What came back was the log that had been read.
+        # The restarted cluster still had the log that had been read.
         assert {position.era for position in store.position().values()} == eras
 
 
@@ -265,7 +265,7 @@ def test_a_log_that_ends_before_what_was_read_of_it_is_read_anew(
 def test_a_log_made_anew_is_read_from_its_beginning(
     aggregate, redis, make_topic, group, monkeypatch, caplog
 ):
-    """The broker's own cannot be: only what the follower is told of its id changes here."""
+    """Changes only the topic id that the tailer gets: the broker's topic cannot be recreated."""
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 5)
     monkeypatch.setattr("replicator.copies.log_follower.LOOK_SECONDS", 0.2)
@@ -282,7 +282,7 @@ def test_a_log_made_anew_is_read_from_its_beginning(
 
 
 def key_of(group: str, topic: str) -> bytes:
-    """Of a commit on partition 0, as a record of the log has it."""
+    """Returns the record key of a commit on partition 0."""
     texts = b"".join(struct.pack(">h", len(it)) + it.encode() for it in (group, topic))
     return struct.pack(">h", 1) + texts + struct.pack(">i", 0)
 
@@ -290,12 +290,12 @@ def key_of(group: str, topic: str) -> bytes:
 def test_commits_that_cannot_be_read_are_named_once_and_stop_nothing(
     breakable, redis, make_topic, group, caplog
 ):
-    """Runs last on this cluster: its coordinator does not survive what it has not written."""
+    """Runs last on this cluster: its coordinator fails on records that it has not written."""
     topic = make_topic(breakable)
     commit(breakable, group, topic, 5)
     of_a_later_kafka = struct.pack(">hq", 99, 5)
     as_ever = struct.pack(">hqihq", 3, 6, -1, 0, 1)
-    # Brokers take records of their own topics from a client of this name only.
+    # Brokers accept records for internal topics only from a client with this id.
     producer = Producer({**breakable.librdkafka_options(), "client.id": "__admin_client"})
     with caplog.at_level(logging.WARNING), copying(breakable, redis.url) as store:
         until_copied(store, group, topic, 5)

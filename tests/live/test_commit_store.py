@@ -49,7 +49,7 @@ Record = tuple[Committed, Commit | None]
 def portion(
     records: Iterable[Record], begin: Position = BEGIN, caught_up_ms: int | None = None
 ) -> Portion:
-    """These records, one after the other from a position on."""
+    """Returns a portion of these records with consecutive offsets from `begin` on."""
     reading = Reading(begin)
     for offset, (committed, commit) in enumerate(records, begin.offset):
         reading.read(offset, 0, CommitTold(committed, commit))
@@ -59,7 +59,7 @@ def portion(
     return reading.take() or Portion(begin, begin)
 
 
-# Whatever happens on the way
+# Delivery of portions
 
 
 class Telling(NamedTuple):
@@ -69,7 +69,7 @@ class Telling(NamedTuple):
 
 @st.composite
 def tellings(draw) -> list[Telling]:
-    """Two partitions' logs in portions, those of each in order; each group is in one of them."""
+    """Generates portions of two partitions, in order; each group is in one partition."""
     told = [Telling(number, opening(number)[number]) for number in (0, 1)]
     for number, groups in enumerate((["one", "two"], ["three"])):
         begin = BEGIN
@@ -83,13 +83,13 @@ def tellings(draw) -> list[Telling]:
 
 
 def put(store: CommitStore, each: Telling) -> None:
-    """As a copier does that does not look at answers."""
+    """Stores a portion and ignores a refusal."""
     with suppress(StoreBehind):
         store.put({each.number: each.portion})
 
 
 def content(store: CommitStore, server: RedisServer) -> dict[str, object]:
-    """All there is."""
+    """Returns the content of all keys."""
     with Redis.from_url(server.url, decode_responses=True) as client:
         return {name: client.hgetall(name) for name in client.scan_iter()}
 
@@ -101,7 +101,7 @@ def live_in(store: CommitStore) -> dict[Committed, Commit]:
 
 
 def live_up_to(positions: dict[int, Position], told: list[Telling]) -> dict[Committed, Commit]:
-    """What was last said before these positions, record by record."""
+    """Returns the last commit of each group and partition before these positions."""
     last = {
         record.committed: record.commit
         for number, portion in told
@@ -179,7 +179,7 @@ def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
     assert store.position() == {0: anew.end}
 
 
-# Of a cluster that was built anew
+# Rebuilt clusters
 
 
 def test_what_was_committed_in_the_former_cluster_is_not_known_any_more(store):
@@ -206,7 +206,7 @@ def test_of_a_log_that_was_cut_in_one_partition_every_commit_stays_known(store):
     assert store.commits("gh") == {"g": {FLIGHTS: at(1)}, "h": {FLIGHTS: at(2)}}
 
 
-# Beside that
+# Other properties
 
 
 def test_regions_and_groups_never_mix_whatever_their_names(store, redis):

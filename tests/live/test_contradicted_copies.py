@@ -1,7 +1,7 @@
-"""Redis is not believed where it contradicts Kafka: no passive group moves over unread records.
+"""Redis copies that contradict Kafka are not used: no passive group moves past unread records.
 
-Whoever may write to a region's Redis can say there that a group has read more, or that records
-stand elsewhere, than the regions' own logs say.
+A client with write access to a region's Redis can forge copies there. Such a copy may claim that a
+group has read more, or that records have other offsets, than the regions' own logs show.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHERE_IT_WAS = Progress(0, {"west": 3, "east": 0})
 
 @pytest.fixture
 def followed(scene: Scene) -> Scene:
-    """A group that has read three records of the west, as every server says."""
+    """A group that has read three records of west, according to all servers."""
     scene.commit(3)
     scene.once()
     assert scene.held() == WHERE_IT_WAS
@@ -35,19 +35,19 @@ def followed(scene: Scene) -> Scene:
 
 
 def forge_commit(scene: Scene, offset: int, vector: dict[str, int] | None = None) -> None:
-    """In the east's Redis alone."""
+    """Adds a commit to the copy in east's Redis only."""
     named = {scene.regions.name[name]: it for name, it in (vector or {}).items()}
     row = (scene.group, scene.place, offset, vector_metadata(named) if named else "")
     scene.regions.copied_only("east", "west", [row])
 
 
 def commit_unseen(scene: Scene, offset: int) -> None:
-    """To the west's brokers, before anything is copied."""
+    """Commits to west's brokers without any copy."""
     asyncio.run(scene.regions._committed("west", [(scene.group, scene.place, offset, "")]))
 
 
 def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) -> None:
-    """In place of what the east's Redis was told of one route into the east."""
+    """Replaces the runs of one route into east in east's Redis."""
     route = scene.regions.route(origin, "east")
     forged = Gathering(0)
     forged.land(source, target, count)
@@ -92,7 +92,7 @@ def test_once_the_commit_is_in_its_own_regions_log_the_group_follows_it(followed
     ids=["behind what the ledger passed", "beyond the log's end"],
 )
 def test_runs_that_contradict_this_regions_ledger_move_nothing(followed, source, target, caplog):
-    """The group has read nothing of the east, whose records stand at 0 to 4 here."""
+    """The group has read nothing of east, whose records have offsets 0 to 4 here."""
     forge_runs(followed, "east", source, target, 5)
     followed.commit(4)
     with caplog.at_level(logging.WARNING):

@@ -1,4 +1,5 @@
-"""A log that was cut short is named at either end, even when it grew again; the others go on."""
+"""Truncated logs at either end: the loss is named even after the log grew again, and other
+partitions continue."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tests.live.pair import both, ends, fill, prints
 
 @pytest.fixture(scope="module")
 def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker whose disk may be tampered with while it is stopped."""
+    """A broker whose log files a test may change while the broker is stopped."""
     with KafkaCluster("frail", tmp_path_factory.mktemp("frail")) as cluster:
         yield cluster
 
@@ -123,17 +124,17 @@ def test_a_target_log_cut_short_is_named_even_when_it_grew_past_what_was_landed(
     carrying.accept(place)
     carrying.until_carried()
     carrying.stop()
-    # What was acknowledged and lost is given up; what follows is all there, once.
+    # Acknowledged records that the target lost are given up; later records arrive once.
     assert prints(frail, topic) == left + prints(regional, topic)[-_behind(regional, topic) :]
 
 
 def _behind(cluster: KafkaCluster, topic: str) -> int:
-    """How many of the 500 records sent last went to partition 0."""
+    """Returns how many of the 500 records sent last went to partition 0."""
     return sum(r.partition == 0 for r in records(500, partitions=2, origin="behind "))
 
 
 def _assert_map(carrying: Carrying, topic: str, source: KafkaCluster, target: KafkaCluster) -> None:
-    """Where every record of today's source landed, also behind an accepted loss."""
+    """Checks the map for all records that the source holds now, also after an accepted loss."""
     sent, arrived = dump(source, topic)[0], dump(target, topic)[0]
     for maps in carrying.maps("west"):
         (found,) = (m for key, m in maps.items() if (key.topic, key.partition) == (topic, 0))
@@ -141,7 +142,7 @@ def _assert_map(carrying: Carrying, topic: str, source: KafkaCluster, target: Ka
 
 
 class Tampering:
-    """The broker is down meanwhile; the log of partition 0 can be copied, and put back."""
+    """Stops the broker meanwhile; the log of partition 0 can be copied and restored."""
 
     def __init__(self, cluster: KafkaCluster, topic: str) -> None:
         self._cluster, self._topic = cluster, topic
@@ -158,7 +159,7 @@ class Tampering:
         assert until(self._is_led, 60)
 
     def _is_led(self) -> bool:
-        """A broker that came back leads its partitions a moment later."""
+        """Returns False until the restarted broker leads its partitions again."""
         try:
             dump(self._cluster, self._topic)
         except KafkaException:

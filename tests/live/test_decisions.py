@@ -1,4 +1,4 @@
-"""A region's decisions, with a flushed Redis, and with one that is away."""
+"""A region's decisions about groups, with a flushed Redis and with one that is down."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whole regions under load, lost and brought back, and groups that move between them.
+"""Failover drills under load: regions that are lost and brought back, and groups that move.
 
 Real processes: brokers, Redis, both daemons, producers, applications, and the operator's commands.
-Both regions produce all the time; every record that was acknowledged is looked for.
+Both regions produce all the time, and every acknowledged record is accounted for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(600)]
 
 DRILLS = ("lost-empty", "lost-kept", "active", "passive", "planned", "parts", "daemons")
 TOPICS = [f"{drill}-{run}" for drill in DRILLS for run in (1, 2)]
-"""Two for each: a drill that fails is run once more."""
+"""Two topics for each drill, because a drill that fails is run once more."""
 SETTINGS = f"""\
 [topics]
 allow = {json.dumps(TOPICS)}
@@ -61,9 +61,11 @@ def site(whole_site: Site) -> Iterator[Site]:
 def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
     site: Site, redis_is_empty: bool
 ) -> None:
-    """Elsewhere what the plan said is read again, and what was handled since its copies.
+    """Compares an application that stores its vector with a plain one.
 
-    Its producers write to the other region meanwhile; it comes back, and the groups with it.
+    The plain one may repeat what the plans announce, and what it handled after the last copied
+    commit. The region's producers write to the other region meanwhile. Then the region and its
+    groups come back.
     """
     west, east = site.west, site.east
     site.begin(f"lost-{'empty' if redis_is_empty else 'kept'}")
@@ -72,7 +74,7 @@ def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
     both = (stored, plain)
     names = [application.group for application in both]
     site.run(both, west)
-    for name in names:  # a group that east never heard of cannot be moved there
+    for name in names:  # no plan can move a group that east does not know
         site.until_known("west", "east", name)
 
     site.lose(west)
@@ -100,7 +102,7 @@ def test_a_region_killed_under_load_costs_nothing_where_the_vector_is_stored(
 
 
 def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) -> None:
-    """Active/active, with one daemon of the two dead for a while: nothing is written for them."""
+    """Active/active, with one offsets daemon dead for a while; no offsets are synced."""
     site.begin("active")
     both = {
         region: site.application("plain", name=region.name) for region in site.lab.regions.values()
@@ -121,7 +123,8 @@ def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) 
 
 
 def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site) -> None:
-    """Active/passive: no plan; its offsets are there. With the helper nothing is read again."""
+    """Active/passive without a plan: the offsets are already there. With `replicator.resume` no
+    record is repeated."""
     west, east = site.west, site.east
     site.begin("passive")
     helped = site.application("helper")
@@ -134,7 +137,7 @@ def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site)
         application.stop()
     synced = site.until_in_step("west", "east", names)
     site.run(both, east)
-    # It lives in west still: somebody has to know.
+    # The group's primary region is still west, so a daemon must report it.
     assert until(lambda: site.is_told_out_of_place(plain.group), PATIENCE_SECONDS)
     site.operator.ask(*("groups", "set-primary", *names, "--to", "east", "--reason", "drill"))
 
@@ -147,7 +150,8 @@ def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site)
 
 
 def test_a_planned_switchover_and_the_way_back_repeat_nothing_with_the_helper(site: Site) -> None:
-    """Every record is handled exactly once; without the helper as many again as the plans say."""
+    """With `replicator.resume` every record is handled exactly once. Without it as many records
+    repeat as the plans announce."""
     west, east = site.west, site.east
     site.begin("planned")
     helped = site.application("helper")
@@ -173,7 +177,7 @@ def test_a_planned_switchover_and_the_way_back_repeat_nothing_with_the_helper(si
 def test_where_only_one_cluster_is_lost_everybody_waits_for_it_and_nothing_is_lost(
     site: Site,
 ) -> None:
-    """First an aggregate, then a regional cluster; no group and no producer moves."""
+    """Loses first an aggregate, then a regional cluster; no group and no producer moves."""
     west, east = site.west, site.east
     site.begin("parts")
     here = site.application("plain", name="west")
@@ -202,7 +206,7 @@ def test_where_only_one_cluster_is_lost_everybody_waits_for_it_and_nothing_is_lo
 
 
 def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(site: Site) -> None:
-    """What happened while they were dead is told once they are back: exactly once all the same."""
+    """Commits of the time without daemons are copied afterwards: handling is exactly once."""
     west, east = site.west, site.east
     site.begin("daemons")
     helped = site.application("helper")
@@ -221,9 +225,9 @@ def test_a_plan_made_after_the_offsets_daemons_were_killed_is_as_good_as_any(sit
 
 
 def read_again(plan: Mapping[str, Any], application: Application) -> int:
-    """How many records the plan says that its group reads again, at most.
+    """Returns the maximum number of records that the plan's group reads again.
 
-    It has no count for a partition without a commit: see beyond_the_copies.
+    The plan has no count for a partition without a commit: see beyond_the_copies.
     """
     counts = [move["read_again"] for move in moves_of(plan, application)]
     return sum(count["records"] for count in counts if count)
@@ -235,7 +239,7 @@ def moves_of(plan: Mapping[str, Any], application: Application) -> list[Any]:
 
 
 def beyond_the_copies(plan: Mapping[str, Any], application: Application) -> int:
-    """What it had handled in the lost region beyond the commits that the plan was made from."""
+    """Returns how many records were handled in the lost region after the plan's commits."""
     committed = {move["partition"]: move["committed"] for move in moves_of(plan, application)}
     return sum(
         effect.offset >= (committed.get(effect.record.partition) or 0)

@@ -1,4 +1,4 @@
-"""Real traffic of every kind is dumped whole, and a damaged copy is told from a right one."""
+"""Dumps of real traffic of every kind are complete, and tell a damaged copy from a correct one."""
 
 import itertools
 from dataclasses import replace
@@ -86,6 +86,6 @@ def test_a_target_that_stamps_its_own_times_is_seen_even_where_they_are_the_same
     send(regional, stamping, sent)
     for comparison in compare_topic({"a>b": regional}, aggregate, stamping).values():
         assert comparison.total.changed == 100
-    # The other way round the times are those of the source, and stay.
+    # In the opposite direction the times are those of the source, and stay.
     for comparison in compare_topic({"b>a": aggregate}, regional, stamping).values():
         comparison.assert_exact()

@@ -1,4 +1,4 @@
-"""The ledger's rules against brokers that forget: producers, transactional ids, offsets."""
+"""Ledger rules against brokers that expire producers, transactional ids and offsets."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.live.stage import SELDOM
 
 IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
 OLD_MS = 1_357_000_000_000
-"""Of January 2013."""
+"""A timestamp in January 2013, in milliseconds."""
 
 
-# -- producers forgotten
+# -- expired producers
 
 
 class Sent:
-    """The produce requests of a carrier, as `sending` lets them out, in the order of the calls."""
+    """Passes the requests of a carrier's senders through `sending`, in the order of the calls."""
 
     def __init__(self, hand: Hand, sending: Callable) -> None:
         connect = hand.target.connect
@@ -48,8 +48,7 @@ class Sent:
 def test_the_first_batch_travels_alone(
     make_stage, forgets_producers, monkeypatch, silent, in_force
 ):
-    """The first request is lost, the second arrives: without a memory of the producer the broker
-    takes it."""
+    """Loses the first request. Without producer state a broker appends the second one."""
     stage = make_stage(target=forgets_producers) if silent else make_stage()
     hand = stage.hand(0, **SELDOM)
     if not in_force:
@@ -85,7 +84,7 @@ def test_the_first_batch_travels_alone(
         hand.until_carried(stage.place)
         stage.assert_exact()
     else:
-        # The broker refuses what comes too late. The next taker sees the hole, and stops there.
+        # The broker refuses the late batch. The next carrier finds the gap and stops there.
         assert isinstance(hand.failure(), StartOver)
         begin = 100 if silent else 0
         hole = f"later records of the writer and not these: source offsets [{begin}, {begin + 100})"
@@ -93,7 +92,8 @@ def test_the_first_batch_travels_alone(
 
 
 def frozen_and_fenced(stage, zombie: Hand) -> None:
-    """The zombie stands; another carrier took over and went on; the fence is forgotten."""
+    """Freezes the zombie, lets another carrier take over, and waits until the zombie's producer
+    state has expired."""
     zombie.freeze()
     stage.send(500)
     stage.to_the_end(1)
@@ -122,7 +122,7 @@ def test_a_writer_that_was_silent_must_prove_itself(
 def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
     make_stage, forgets_producers, monkeypatch, in_force
 ):
-    """The answer waits in the socket: it is heard after the silence, and says nothing of today."""
+    """The answer waits in the socket. Read after the silence, it proves nothing any more."""
     stage = make_stage(target=forgets_producers)
     monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
     zombie = stage.hand(0, **SELDOM)
@@ -177,8 +177,8 @@ def test_a_new_connection_is_preceded_by_a_proof(
 def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
     make_stage, forgets_producers, monkeypatch, in_force
 ):
-    """A broker forgets a producer by the times of its records: after a lost answer to old ones
-    it may take them twice."""
+    """A broker expires a producer by the timestamps of its records. When the answer to old records
+    is lost, the broker may append them twice."""
     stage = make_stage(
         target=forgets_producers,
         target_config={"retention.ms": "-1"},
@@ -220,8 +220,8 @@ def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
 def test_old_records_appended_and_answered_with_an_error_are_looked_for_in_the_log(
     make_stage, forgets_producers, code
 ):
-    """A leader that changes while a Produce waits for replicas answers with these after the append
-    (DelayedProduce); a broker that has forgotten the writer takes the records twice."""
+    """When the leader changes while a Produce waits for replicas, these errors come after the
+    append (DelayedProduce). A broker without producer state appends the records twice."""
     kept = {"retention.ms": "-1"}
     stage = make_stage(target=forgets_producers, target_config=kept, source_config=kept)
     hand = stage.hand(0, **SELDOM)
@@ -252,11 +252,11 @@ def test_old_records_appended_and_answered_with_an_error_are_looked_for_in_the_l
     stage.seen().assert_exact()
 
 
-# -- transactional ids forgotten
+# -- expired transactional ids
 
 
 class AnyProducer(Takeover):
-    """Does not mind under which producer id it fences."""
+    """A takeover that accepts any producer id for its fence."""
 
     async def _examine(self, partition, entry, holder):
         return await inspection.inspect_target(self._target, partition, entry)
@@ -304,19 +304,20 @@ def test_an_id_is_rotated_before_its_epochs_end(make_stage, in_force):
     stage.assert_exact()
 
 
-# -- entries forgotten
+# -- expired entries
 
 
 def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     make_stage, forgetful, monkeypatch
 ):
-    """Two that idle, one of them without the rule; the broker keeps offsets for a minute."""
+    """Compares two idle partitions, one without the rule; offsets are kept for a minute."""
     monkeypatch.setattr("replicator.carrier.stint.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
     idle = kept.hand(0, ledger_seconds=0.5).start()
     idle.until_landed(kept.place, kept.send(100))
     kept.until(lambda: kept.entry.source_offset == 100)
-    # Later than the last word of the other: without renewal, that one would be gone before.
+    # This entry is committed after the other one, so that without renewal the other would expire
+    # first.
     unrenewed = lost.hand(0, **SELDOM).start()
     unrenewed.until_landed(lost.place, lost.send(100))
     unrenewed.freeze()

@@ -1,4 +1,4 @@
-"""sluice failover, as an operator runs it: real clusters, a real Redis, every exit code."""
+"""`sluice failover` as an operator runs it: real clusters, a real Redis, every exit code."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def regions(
 
 @pytest.fixture
 def copied(regions: Relocating) -> Iterator[Relocating]:
-    """A group that has read of west what offsets 10 and 20 say, and copies that are fresh."""
+    """A group that has committed offsets 10 and 20 in west, and up-to-date copies."""
     regions.commit(regions.west, {0: 10, 1: 20})
     with regions.copied():
         yield regions
 
 
-# What a person gets
+# Normal use
 
 
 def test_groups_of_a_lost_region_go_on_in_another_and_that_can_be_read_back(sluice, copied):
-    # Nothing of west answers from here on.
+    # No server of west answers from here on.
     copied.configure(copied.west)
     plan = planned(sluice, copied, "--timeout", "3")
     assert plan["schema_version"] == 1
@@ -88,7 +88,7 @@ def test_groups_of_a_lost_region_go_on_in_another_and_that_can_be_read_back(slui
     record = PrimaryStore(copied.redis.url).all()[copied.group]
     assert (record.region, record.why) == (copied.east, "west is lost")
     assert verified(sluice, copied, plan["id"])[0] == ExitCode.DONE
-    # And once more: nothing is left to do.
+    # A second apply has nothing left to do.
     assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
 
     code, out, _ = sluice("failover", "list", "--config", str(copied.config))
@@ -110,7 +110,7 @@ def test_what_people_read_begins_with_the_verdict_and_names_the_next_command(slu
 def test_all_groups_are_planned_but_those_that_were_left_out(sluice, copied):
     copied.commit(copied.west, {0: 3}, group=f"audit-{copied.mark}")
     copied.until_copied()
-    # The shared cluster has groups of other tests, too, on topics that are not mirrored here.
+    # The shared cluster also has groups of other tests, on topics that are not mirrored here.
     arguments = plan_arguments(copied, "-o", "json", "--except", f"audit-{copied.mark}")
     at = arguments.index("--group")
     arguments[at : at + 2] = ["--all-groups"]
@@ -134,7 +134,7 @@ def test_yaml_and_json_say_the_same(sluice, copied):
 
 
 def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(sluice, copied):
-    """As the offset sync leaves a passive group."""
+    """The offset sync leaves a passive group in this state."""
     groups = Groups("east", copied.settings(copied.east))
     place = Place(copied.topic, 0)
     older = {copied.west: 3}
@@ -151,7 +151,7 @@ def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(slu
 
 
 def test_the_groups_of_a_plan_are_moved_back_and_those_that_were_there_before_stay(sluice, copied):
-    """East has a Redis of its own in life; here one Redis is that of both."""
+    """In production east has its own Redis; here both regions use the same."""
     stays = f"billing-{copied.mark}"
     copied.commit(copied.west, {0: 1}, group=stays)
     copied.until_copied()
@@ -258,7 +258,7 @@ def test_a_group_that_runs_in_the_target_is_not_moved(sluice, copied):
         assert levels(blocked)["target activity"] == "BLOCK"
         code, _, err = applied(sluice, copied, plan)
         assert code == ExitCode.REFUSED and "target activity" in err
-    # It was saved, and says the same later.
+    # The blocked plan was saved, and stays blocked.
     code, _, err = applied(sluice, copied, blocked["id"])
     assert code == ExitCode.REFUSED and "target activity" in err
     assert copied.committed(copied.east) == {}
@@ -284,7 +284,7 @@ def test_where_nothing_is_known_an_operator_has_to_choose(sluice, copied, region
         make_topic(cluster, copied.topic)
     for source in (copied.west, copied.east):
         copied.passed(source, copied.east, 5, 5)
-    # Nobody has told what came into west.
+    # No runs of west's own route were published.
     copied.commit(copied.west, {0: 5, 1: 5}, group=group)
     copied.until_copied()
     blocked = sluice(*plan_arguments(copied, group=group))
@@ -317,7 +317,7 @@ def test_a_group_that_started_meanwhile_is_left_and_the_others_are_moved(sluice,
 
 
 def begun(regions: Relocating, plan_id: str) -> None:
-    """Applied up to the records of where its groups live, and then broken off."""
+    """Applies a plan up to the records of its groups' primary region, then stops."""
     from replicator.failover.fresh_plans import FreshPlans
 
     appliance = load(regions.config)

@@ -1,4 +1,4 @@
-"""Claims about records of sluice.balance that nobody could follow: they stop no driver."""
+"""Invalid records in sluice.balance: drivers skip them and continue."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tui.exit_codes import ExitCode
 
 @pytest.fixture
 def heard(balanced: Balanced) -> Iterator[Callable[[], Book]]:
-    """`heard()`: the next book that a driver of the region hears."""
+    """`heard()`: returns the next order log that a driver of the region receives."""
     balanced.log.make_topic()
     books: queue.Queue[Book] = queue.Queue()
     following = Following("aggregate", balanced._cluster, books.put)
@@ -43,13 +43,13 @@ def heard(balanced: Balanced) -> Iterator[Callable[[], Book]]:
 
 
 def planned(book: Book, balanced: Balanced) -> Plan:
-    """As the driver plans."""
+    """Returns a plan as the driver makes it."""
     wanted = {balanced.key: (*ORDERS, *PAYMENTS)}
     return Planner(2).plan(wanted, 2, Plan(0), book, 0).plan
 
 
 def write(aggregate: KafkaCluster, *records: tuple[bytes, bytes]) -> None:
-    """As any client can that may write to the topic."""
+    """Writes raw records, as any client with write access to the topic can."""
     producer = Producer(aggregate.librdkafka_options())
     for key, value in records:
         producer.produce(TOPIC, key=key, value=value)

@@ -1,4 +1,4 @@
-"""Plans of now, made in a region whose Redis was flushed."""
+"""New failover plans in a region whose Redis was flushed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sluice groups against real clusters and Redis servers: the program, and what it leaves there."""
+"""`sluice groups` against real clusters and Redis servers: its output and what it writes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Lab:
         self.configure()
 
     def configure(self, **aggregates: str) -> None:
-        """With other addresses for some regions' aggregates."""
+        """Writes the configuration, with other addresses for some regions' aggregates."""
         text = ""
         for number, (region, cluster) in enumerate(self._aggregates.items(), 1):
             bootstrap = aggregates.get(region, cluster.bootstrap)
@@ -63,7 +63,7 @@ class Lab:
         return self.run("set-primary", self.group, "--reason", REASON, *options)
 
     def shown(self, capsys, region: str) -> dict[str, Any]:
-        """As JSON: what the region knows of the group."""
+        """Returns the JSON that `sluice groups show` of a region prints for the group."""
         capsys.readouterr()
         self.run("show", "--region", region, "--group", self.group, "-o", "json")
         (found,) = json.loads(capsys.readouterr().out)["groups"]
@@ -75,12 +75,12 @@ class Lab:
         return PrimaryLog(region, topology.KafkaCluster.model_validate(table))
 
     def record(self, region: str) -> PrimaryRegion | None:
-        """What the region's topic says."""
+        """Returns the group's record in the region's topic."""
         return self.log(region).read().get(self.group)
 
     @contextmanager
     def consuming(self, region: str, topic: str) -> Iterator[None]:
-        """A member of the group in there."""
+        """Runs a member of the group in the region."""
         options = self._aggregates[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": self.group})
         assigned = []
@@ -112,7 +112,7 @@ def test_what_is_recorded_is_shown_with_who_when_and_why(lab, capsys):
 
 
 def test_a_change_overrules_what_was_decided_in_another_region(lab, capsys):
-    """Nothing has copied west's decision to east: east asks west itself."""
+    """West's decision is not copied to east; the command reads it from west itself."""
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     assert lab.set_primary("--to", "east") == ExitCode.DONE
     assert lab.shown(capsys, "east")["generation"] == 2

@@ -1,4 +1,4 @@
-"""Consumer groups of real brokers: their members, their commits, and offsets set from outside."""
+"""Consumer groups of real brokers: members, commits, and offsets set by an admin client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def name() -> str:
 
 @pytest.fixture
 def known_topic(aggregate: LabCluster, groups: Groups, make_topic: TopicMaker) -> TopicMaker:
-    """A new topic that the coordinators know of: on a busy machine that takes a while."""
+    """A new topic that the group coordinators know; on a busy machine they learn of it late."""
 
     def make(partitions: int = 1) -> str:
         topic = make_topic(aggregate, partitions=partitions)
@@ -53,7 +53,7 @@ Joining = Callable[..., Consumer]
 
 @pytest.fixture
 def join(aggregate: LabCluster) -> Iterator[Joining]:
-    """`join(group, topic)`: a consumer that has its partitions; yours to close early."""
+    """`join(group, topic)`: a consumer with its partitions; a test may close it early."""
     with ExitStack() as open_ones:
 
         def join(group: str, topic: str, protocol: str = "classic") -> Consumer:
@@ -97,7 +97,7 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     assert not groups.members()[name]
     assert groups.write(name, {place: (5, "")}) == {}
     assert groups.commits([name], [place]) == {name: {place: GroupOffset(5)}}
-    # What was set is where its next consumer begins.
+    # The group's next consumer begins at the offset that was set.
     consumer = join(name, topic, protocol)
     assert {row.offset for row in consumer.committed([Place(topic, 0)], timeout=30)} == {5}
 
@@ -171,7 +171,8 @@ def test_a_cluster_that_is_away_is_named(name):
 def test_a_broker_that_dies_while_it_is_asked_again_and_again_does_not_end_who_asks(
     make_cluster: ClusterMaker, name
 ):
-    """librdkafka's questions to a group's coordinator end the process then: there are none."""
+    """librdkafka's request to a coordinator that dies ends the whole process (librdkafka issue
+    4605), so `Groups` sends none."""
     cluster = make_cluster("dying")
     groups = Groups("dying", KafkaCluster.model_validate(cluster.topology_table()), 5.0)
     assert until(lambda: groups.active([name]) == frozenset(), PATIENCE_SECONDS)

@@ -1,5 +1,4 @@
-"""`sluice failover apply` that loses its answer, or its life: a plan of many groups for a cluster
-of its own."""
+"""`sluice failover apply` that loses an answer or is killed while it applies a large plan."""
 
 from __future__ import annotations
 
@@ -26,14 +25,14 @@ from tui.plan_applying import application
 
 PATIENCE_SECONDS = 60.0
 GROUPS = 800
-"""So many that applying a plan takes seconds, and can be caught at it."""
+"""Number of groups; applying a plan for so many takes seconds and can be interrupted."""
 
 
 @pytest.fixture
 def many(
     make_cluster: ClusterMaker, regional: KafkaCluster, redis: RedisServer, tmp_path: Path
 ) -> tuple[Relocating, Plan]:
-    """Begun: only the offsets are left to be written."""
+    """A plan that was begun: only its offsets are left to be written."""
     regions = Relocating(regional, make_cluster("east"), redis, tmp_path)
     make_topic(regions.clusters[regions.east], regions.topic)
     regions.produce(regions.east, 9)
@@ -71,7 +70,7 @@ def many(
 
 
 def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
-    """`sluice failover apply` as a process, once it has begun to write."""
+    """Returns the process of a `sluice failover apply` that has begun to write."""
     options = regions.clusters[regions.east].librdkafka_options()
     consumer = Consumer({**options, "group.id": "group-003"})
     place = TopicPartition(regions.topic, 0)

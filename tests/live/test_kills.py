@@ -19,15 +19,15 @@ PARTITIONS = 4
 TRANSACTIONS = Shape(transaction_records=50, abort_every=3)
 
 GROUPS_TOUCHED = 2
-"""Entries of partitions 0 to 3 of any topic lie in two of the ledger's groups, by their hash."""
+"""Number of the ledger's groups that hold the entries of partitions 0 to 3 of a topic, by hash."""
 FIRST_STEPS = [
     ("OffsetFetch", 2, "after"),  # the entries were read, nothing is held
     ("InitProducerId", 1, "after"),  # the carrier's own writer
     ("InitProducerId", 2, "after"),  # custody of an entry that names another id
 ]
-"""Of a carrier that takes what nobody has carried yet."""
+"""Requests of a carrier that acquires partitions never carried before."""
 STEPS = [
-    ("AddOffsetsToTxn", 1, "after"),  # a group's coordinator is made to write
+    ("AddOffsetsToTxn", 1, "after"),  # a group's coordinator has to write
     ("EndTxn", 1, "before"),
     ("EndTxn", 1, "after"),
     ("DescribeProducers", 1, "after"),
@@ -47,7 +47,7 @@ STEPS = [
     ("EndTxn", 5, "before"),
     ("EndTxn", 5, "after"),
 ]
-"""Of a carrier that takes over from one that was killed while it held everything."""
+"""Requests of a carrier that takes over from one that was killed while it held everything."""
 DEATH_SECONDS = 30.0
 
 
@@ -79,7 +79,7 @@ def test_death_at_any_step_loses_and_repeats_nothing(carrying, regional, shape):
 
 
 def dies_at(carrying: Carrying, name: str, nth: int, when: str) -> bool:
-    """Whether a carrier came to the step at which it kills itself; in the end it is dead."""
+    """Returns True when the carrier killed itself at the step; it is dead in any case."""
     process = carrying.begin_process("tests.live.dying", name, str(nth), when)
     if not until(lambda: not process.is_running(), DEATH_SECONDS):
         process.kill()
@@ -119,7 +119,7 @@ def test_a_stopped_carrier_that_wakes_up_finds_its_partitions_gone(carrying, reg
         carrying.until_held_by(successor)
         for process in stopped:
             process.send(signal.SIGCONT)
-        # Each hears of the newer plan, or of its fence, and ends by itself.
+        # Each reads the command of the newer plan or the fencing error, and ends by itself.
         for process in stopped:
             assert until(lambda process=process: not process.is_running(), 60.0)
         carrying.until_held_by(successor)

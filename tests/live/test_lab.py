@@ -1,4 +1,4 @@
-"""The lab's servers do what tests need of them."""
+"""The lab's servers behave as the tests need."""
 
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_two_regions_come_up_and_go_down_and_leave_nothing_running(tmp_path: Pat
         assert len(servers) == 6
         with pytest.raises(AlreadyUp):
             Lab(tmp_path / "lab").start()
-        # As `make lab-down` does, which did not start them.
+        # `make lab-down` does the same in another process, which did not start the servers.
         assert take_down(lab.directory) == 6
         assert not any(server.is_running() for server in servers)
     finally:

@@ -1,4 +1,4 @@
-"""Claims about lag in seconds: a carrier's end does not reset it, and open transactions show."""
+"""Lag in seconds: the end of a carrier does not reset it, and open transactions show in it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.live.stage import Stage
 YEAR_2013_MS = 1_357_000_000_000
 BEHIND_SECONDS = 2.0
 INTERVAL_SECONDS = 1.2
-"""Ends are looked at once a second, and reports are written a little later."""
+"""Largest error of a reported lag: log ends are read once a second and reported a little later."""
 
 
 class Reports:
-    """What Redis has of the stage's partition."""
+    """Reports in Redis about the stage's partition."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -31,7 +31,7 @@ class Reports:
         self._store = OffsetStore(region.redis_url(), stage.route.key)
 
     def of(self, hand: Hand, is_wanted: Callable[[PartitionReport], bool]) -> PartitionReport:
-        """The first report of a carrier that is as wanted."""
+        """Returns the first report of a carrier that satisfies the condition."""
         found: list[PartitionReport] = []
 
         def is_there() -> bool:
@@ -45,11 +45,11 @@ class Reports:
 
 @pytest.fixture
 def held_back() -> Iterator[Callable[[Hand], Gate]]:
-    """`held_back(hand)`: takes its partition and then sends nothing until its gate is opened."""
+    """`held_back(hand)`: the carrier acquires its partition, then waits for its gate."""
     gates = []
 
     def hold(hand: Hand) -> Gate:
-        # Once it has taken, a carrier commits before the first batch goes.
+        # After an acquisition a carrier commits before it sends the first batch.
         gates.append(Gate(hand.target, "AddOffsetsToTxn", lambda _: bool(hand.lanes)))
         return gates[-1]
 

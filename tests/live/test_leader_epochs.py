@@ -1,8 +1,8 @@
-"""Who leads a partition was known before, or was not known: who asked then may ask again.
+"""Log ends after a change of leader or of metadata: a client that asked before gets new answers.
 
-librdkafka's admin client (2.16) does not look again by itself for a long time: not after it asked
-with the epoch that it knew and was refused (FENCED_LEADER_EPOCH), not after it looked while nobody
-led (LEADER_NOT_AVAILABLE), and not for a partition that came since.
+librdkafka's admin client (2.16) keeps stale metadata for a long time in three cases. It was refused
+with the epoch that it knew (FENCED_LEADER_EPOCH), it asked while a partition had no leader
+(LEADER_NOT_AVAILABLE), or the partition was created since.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from replicator.topics.admin import Admin
 from replicator.topics.topic_plan import Grow
 
 HELD_BY = 1
-"""The broker that has the topic, alone: one that stands still has no follower to give it to."""
+"""The only broker with the topic: while it is stopped, no follower takes over."""
 PATIENCE_SECONDS = 60.0
 
 
@@ -40,14 +40,14 @@ def topic(two_brokers: LabCluster) -> str:
 
 
 def new_epoch(cluster: LabCluster, topic: str) -> None:
-    """The broker is held to be dead for a while, and leads again."""
+    """Fences the broker for a while; it then leads again in a newer epoch."""
     with nobody_leading(cluster, topic):
         pass
 
 
 @contextmanager
 def nobody_leading(cluster: LabCluster, topic: str) -> Iterator[None]:
-    """For the broker is held to be dead; it leads again afterwards."""
+    """Leaves the topic without a leader for a time, by pausing the broker until it is fenced."""
 
     def leaders() -> set[int]:
         admin = cluster.admin()
@@ -64,7 +64,7 @@ def nobody_leading(cluster: LabCluster, topic: str) -> Iterator[None]:
 
 
 def told(ends: LogEnds) -> Mapping[int, int]:
-    """The next answer."""
+    """Returns the next answer."""
     answers: list[Mapping[int, int]] = []
 
     def is_told() -> bool:
@@ -81,7 +81,7 @@ def test_ends_are_told_after_the_leaders_epoch_has_grown(
 ) -> None:
     admin = Admin("two", KafkaCluster.model_validate(two_brokers.topology_table()))
     places = [(topic, 0), (topic, 1)]
-    for _ in range(4):  # by then the client has kept what it knows of the leaders
+    for _ in range(4):  # until the client has cached the leaders
         assert admin.offsets(places, "latest") == dict.fromkeys(places, 0)
     new_epoch(two_brokers, topic)
     assert admin.offsets(places, "latest") == dict.fromkeys(places, 0)

@@ -1,4 +1,4 @@
-"""Claims about a balancer whose transactional id has no ready coordinator yet: it waits."""
+"""A balancer whose transactional id has no ready coordinator yet waits for one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 60.0
 
 @pytest.fixture
 def two_brokers(make_cluster) -> LabCluster:
-    """The topic's only replica is on one broker; the coordinators are where they may be."""
+    """Two brokers, of which one holds the topic's only replica; coordinators may be on either."""
     cluster = make_cluster("two", brokers=2, properties={"broker.session.timeout.ms": 60_000})
     config = {"cleanup.policy": "compact"}
     cluster.create_topics(NewTopic(TOPIC, 1, replica_assignment=[[HOLDER]], config=config))
@@ -32,7 +32,7 @@ def two_brokers(make_cluster) -> LabCluster:
 
 
 async def coordinated_region(settings: KafkaCluster) -> str:
-    """A region whose balancer's transactional id is not coordinated by the topic's broker."""
+    """Returns a region whose balancer's id is coordinated by COORDINATOR, not by HOLDER."""
     cluster = Cluster("two", settings)
     await cluster.open()
     try:
@@ -49,7 +49,7 @@ async def coordinated_region(settings: KafkaCluster) -> str:
 
 
 def leave_transaction(cluster: LabCluster, region: str) -> Producer:
-    """Of a balancer that was killed while it wrote a placement."""
+    """Leaves an open transaction, as a balancer does that is killed while it writes a placement."""
     options = {"transactional.id": f"sluice.{region}.balancer", "log_level": 0}
     producer = Producer({**cluster.librdkafka_options(), **options})
     producer.init_transactions(30)
@@ -62,13 +62,14 @@ def leave_transaction(cluster: LabCluster, region: str) -> Producer:
 async def test_a_balancer_waits_while_the_transaction_before_it_is_completed(
     two_brokers: LabCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Not by way of the broker that will stand still: looking for the coordinator would take long.
+    # Bootstraps from the broker that keeps running; a paused one would delay the search for the
+    # coordinator.
     settings = KafkaCluster(bootstrap=(two_brokers.bootstrap.split(",")[COORDINATOR - 1],))
     region = await coordinated_region(settings)
     left = await asyncio.to_thread(leave_transaction, two_brokers, region)
     caplog.set_level(logging.WARNING, "replicator")
     tenure = Tenure("two", settings, region, "me")
-    # Its marker cannot be written: until then InitProducerId answers CONCURRENT_TRANSACTIONS.
+    # The marker cannot be written, so InitProducerId answers CONCURRENT_TRANSACTIONS until then.
     two_brokers.pause(HOLDER)
     opening = asyncio.create_task(tenure._open())
     try:

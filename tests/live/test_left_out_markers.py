@@ -1,6 +1,7 @@
-"""Transactions that a coordinator called complete without a marker: KAFKA-20734, in Kafka 4.3.1.
+"""Transactions that a coordinator completes without writing a marker: KAFKA-20734, in Kafka 4.3.1.
 
-Its metadata show no leader of a partition, so it takes it for a deleted one and leaves it out.
+While its metadata show no leader of a partition, it takes the partition for deleted and skips its
+marker.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def until_leaderless(cluster: KafkaCluster, topic: str, partitions: list[int]) -
 def test_a_commit_whose_marker_was_left_out_is_made_again(
     make_stage, two_brokers, monkeypatch, in_force
 ):
-    """The group's broker dies under the release, just before its transaction is ended."""
+    """Kills the broker of the ledger's group during the release, just before EndTxn."""
     if not in_force:
 
         async def nothing(*_: object) -> dict[str, object]:
@@ -84,7 +85,7 @@ def test_a_commit_whose_marker_was_left_out_is_made_again(
 
 
 def test_a_fence_whose_marker_was_left_out_is_put_up_again(make_stage, two_brokers):
-    """The zombie behind it goes on writing meanwhile."""
+    """The zombie continues to write meanwhile."""
     stage = make_stage(target=two_brokers, replication_factor=1)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))

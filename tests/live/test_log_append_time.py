@@ -1,4 +1,4 @@
-"""A target topic switched to LogAppendTime: stopped at the first batch that the target stamped."""
+"""A target topic switched to LogAppendTime stops its partition at the first stamped batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHAPE = Shape(batch_records=BATCH_RECORDS)
 
 
 def changed(stage) -> int:
-    """Records of the target with another print than those of the source at their offset."""
+    """Returns how many records of the target differ from the source's record at the same offset."""
     prints = [
         dump(end, stage.topic, "read_uncommitted")[0].prints.tolist()
         for end in (stage.source, stage.target)
@@ -36,7 +36,8 @@ def test_a_target_that_stamps_records_while_it_is_carried_to_is_stopped_at_the_f
     assert "message.timestamp.type=LogAppendTime" in reason
     assert 0 < changed(stage) <= WINDOW * BATCH_RECORDS
 
-    # Accepted before the topic is mended it stops again, at one batch; then it goes on.
+    # Accepted before the topic is set back, it stops again after one batch; afterwards it
+    # continues.
     before = changed(stage)
     carrying.accept(stage.place)
     assert "other timestamps" in carrying.until_parked(stage.place)
@@ -51,7 +52,7 @@ def test_a_target_that_stamps_records_while_it_is_carried_to_is_stopped_at_the_f
 
 
 def test_a_duplicate_is_not_taken_for_a_stamped_batch(make_stage):
-    """The broker answers the time of what it has in the log for it, also with CreateTime."""
+    """Checks a duplicate, whose answer has the log's timestamp even with CreateTime."""
     stage = make_stage()
     hand = stage.hand(0).start()
     hand.until_landed(stage.place, stage.send(100))

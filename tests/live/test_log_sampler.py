@@ -1,4 +1,4 @@
-"""What a sampler sees of real logs, and the traffic that two looks make of it."""
+"""Samples of real logs, and the traffic computed from two samples."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ pytestmark = pytest.mark.timeout(180)
 RECORD_BYTES = 1000
 BATCH = Shape(batch_records=100)
 WITHIN = 0.05
-"""Of the bytes of values: keys, and the headers of records and batches, are 2 %."""
+"""Relative tolerance for bytes of values: keys and headers of records and batches add 2 %."""
 
 
 @pytest.fixture(scope="module")
 def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Yours to stop, if you start them again; retention is in a hurry."""
+    """Two brokers with fast retention; a test may stop them if it starts them again."""
     properties = {"log.initial.task.delay.ms": 100, "log.retention.check.interval.ms": 200}
     directory = tmp_path_factory.mktemp("two")
     with KafkaCluster("two", directory, brokers=2, properties=properties) as cluster:
@@ -48,10 +48,10 @@ def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaClust
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A cluster whose users may do anything with topics, and nothing with the cluster."""
+    """A cluster whose users have all rights on topics and none on the cluster."""
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # Brokers among themselves, and the lab's own admin on the inner listener.
+        # Brokers among themselves, and the lab's own admin client on the internal listener.
         "super.users": "User:ANONYMOUS",
     }
     directory = tmp_path_factory.mktemp("guarded")
@@ -66,7 +66,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 
 
 def allow(cluster, kind, name, operation):
-    """Returns what takes it back."""
+    """Adds an ACL and returns a function that removes it."""
     (node,) = cluster.nodes
     keeper = AdminClient({"bootstrap.servers": f"127.0.0.1:{node.internal_port}", "log_level": 0})
     literal, allowed = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
@@ -81,7 +81,7 @@ Opener = Callable[..., Awaitable[LogSampler]]
 
 @pytest.fixture
 async def open_sampler() -> AsyncIterator[Opener]:
-    """`await open_sampler(cluster)`: over a connection that is closed behind the test."""
+    """`await open_sampler(cluster)`: a sampler whose connection is closed after the test."""
     opened = []
 
     async def open_sampler(cluster, timeout_ms=15_000):
@@ -93,7 +93,7 @@ async def open_sampler() -> AsyncIterator[Opener]:
     yield open_sampler
     for cluster in opened:
         await cluster.close()
-    await asyncio.sleep(0)  # a transport closes in the loop's next turn
+    await asyncio.sleep(0)  # transports close in the loop's next turn
 
 
 def places_of(topic, partitions):
@@ -101,8 +101,8 @@ def places_of(topic, partitions):
 
 
 async def until_seen(sampler, partitions, is_enough=lambda look: not look.missing):
-    """A look to which nothing is missing: a broker learns of topics and elections a moment later
-    than the metadata tells of them."""
+    """Returns the first sample with no partition missing. A broker learns of topics and elections a
+    moment after the metadata show them."""
     async with asyncio.timeout(60):
         while True:
             look = await sampler.look(partitions)
@@ -112,7 +112,7 @@ async def until_seen(sampler, partitions, is_enough=lambda look: not look.missin
 
 
 def fill(cluster, topic, records, origin=b"", shape=BATCH):
-    """So many records to each of these partitions, of RECORD_BYTES and all different."""
+    """Sends the given number of distinct records, of RECORD_BYTES each, to each partition."""
     send(
         cluster,
         topic,
@@ -129,7 +129,7 @@ def bytes_of(records):
     return pytest.approx(records * RECORD_BYTES, rel=WITHIN)
 
 
-# -- what a log takes in
+# -- traffic of a log
 
 
 async def test_traffic_is_what_each_partition_took_in_in_bytes_and_records(open_sampler, regional):

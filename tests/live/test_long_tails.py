@@ -1,4 +1,4 @@
-"""Tails with far more of others' records in them than a taker can read in the time it has."""
+"""Tails that hold far more records of other producers than an acquisition has time to read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHERS_BYTES = 1000
 
 
 def others(stage: Stage) -> None:
-    """Thirty megabytes of somebody else's."""
+    """Appends thirty megabytes of another producer's records."""
     producer = Producer(
         {**stage.target.librdkafka_options(), "linger.ms": 5, "batch.num.messages": 20}
     )
@@ -25,7 +25,7 @@ def others(stage: Stage) -> None:
 
 
 def read_slowly(monkeypatch) -> None:
-    """Fifteen hundred requests for the tail, and time for some of them in each attempt."""
+    """Makes the tail take fifteen hundred requests, of which each attempt has time for a few."""
     monkeypatch.setattr(tail, "READ_BYTES", 20_000)
     monkeypatch.setattr(takeover, "ID_SECONDS", 0.4)
     monkeypatch.setattr(takeover, "ID_DOUBLINGS_MAX", 0)
@@ -38,7 +38,7 @@ def test_a_taker_passes_over_others_records_where_the_leader_remembers_the_write
     taker = stage.hand(1, **SELDOM)
     stage.send(500)
     taker.start().until_landed(stage.place, 1500)
-    # A fetch is 8 MiB; what it brought is looked through before others are passed over.
+    # A fetch returns up to 8 MiB, which are scanned before the rest is skipped.
     assert taker.stint._taking._takeover.bytes_read < OTHERS * OTHERS_BYTES / 2
     assert stage.seen().lost == stage.seen().duplicated == 0
 

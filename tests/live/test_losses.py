@@ -1,4 +1,4 @@
-"""What is lost is named with its range and stops its partition alone; nothing is passed over."""
+"""Losses are named with their range and stop one partition; no record is skipped silently."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.live.topics import create, delete
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing topics are taken for deleted after a second, not ten."""
+    """Takes missing topics for deleted after one second instead of ten."""
     monkeypatch.setattr("replicator.carrier.reader.MISSING_SECONDS_MAX", 1.0)
     monkeypatch.setattr("replicator.carrier.target_watch.MISSING_SECONDS_MAX", 1.0)
 
 
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
-    """DeleteRecords: as retention does, the log of partition 0 begins later from now on."""
+    """Moves the log start of partition 0 with DeleteRecords, as retention does."""
     admin = cluster.admin()
     place = Place(topic, 0, before)
     admin.delete_records([place])[place].result(30)
@@ -65,7 +65,7 @@ def test_retention_that_passed_a_stopped_reader_is_named_and_accepted_behind_it(
 
 
 class Late(Scribe):
-    """Releases what was accepted once the running carrier has taken it over."""
+    """Releases an accepted partition only after the running carrier has taken it over."""
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         while True:
@@ -93,7 +93,7 @@ def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     carrying.until_carried()
     position = ends(regional, topic)[0]
     before = prints(regional, topic)
-    # An open transaction holds the reader where it is.
+    # An open transaction blocks the reader.
     producer = Producer({**regional.librdkafka_options(), "transactional.id": topic})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -115,7 +115,7 @@ def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     assert carrying.assert_exact(but=[0])
 
 
-# -- topics that go, and come again
+# -- topics that are deleted or recreated
 
 
 def test_a_source_topic_deleted_under_a_running_carrier_is_named_and_other_topics_go_on(
@@ -226,7 +226,7 @@ def test_a_target_topic_created_again_and_grown_past_what_was_landed_gets_nothin
         reason = carrying.until_parked(place)
         assert f"target topic was deleted and created again: target offsets [0, {landed})" in reason
     else:
-        # Its entries went with the topic: only the witness says that there were some.
+        # The entries were deleted with the topic; only the witness shows that they existed.
         carrying.begin()
     fill(regional, other, "behind")
     adopted, carrying.topics = carrying.topics, {other: 2}
@@ -267,7 +267,7 @@ def test_a_target_topic_deleted_under_load_is_named_and_other_topics_go_on(
     assert "target topic was deleted: target offsets [0, " in receipts[place].reason
     assert carrying.assert_exact() == 1000
 
-    # The operator makes it anew and has all of it mirrored again.
+    # The operator recreates the topic and has all of it mirrored again.
     carrying.topics = adopted
     create(aggregate, gone, 2)
     carrying.until(lambda: not carrying.entries().keys() & {place})

@@ -1,4 +1,4 @@
-"""A target topic that is deleted and made anew while its tail is read: no other one suffers."""
+"""A target topic that is recreated while its tail is read: other topics are not affected."""
 
 from __future__ import annotations
 

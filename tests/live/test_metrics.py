@@ -1,4 +1,4 @@
-"""Metrics from what carriers wrote to a real Redis."""
+"""Metrics from reports that carriers wrote to a real Redis."""
 
 import time
 from urllib.request import urlopen

@@ -1,4 +1,4 @@
-"""Claims about partitions that change carriers while their epoch goes on: exact, and quick."""
+"""Partitions that change carriers within a running epoch, exactly and quickly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTITIONS = 6
 
 
 class Moving:
-    """A topic that two carriers share, its load, and who holds what of it."""
+    """A topic that two carriers share, its load, and the holders of its partitions."""
 
     def __init__(self, regional, aggregate, carrying):
         self.carrying = carrying
@@ -35,25 +35,25 @@ class Moving:
         )
 
     def with_another_topic(self):
-        """The only partition of a topic of its own."""
+        """Adopts another topic and returns its only partition."""
         topic = f"{self._topic}-alone"
         self._make(topic, 1)
         self.carrying.adopt(topic, 1)
         return TopicPartition(topic, 0)
 
     def delete(self, topic):
-        """At both ends."""
+        """Deletes the topic at both ends."""
         for cluster in (self._regional, self._aggregate):
             delete(cluster, topic)
         del self.carrying.topics[topic]
 
     def begin(self):
-        """Until the two hold everything, each a half."""
+        """Starts two carriers and waits until they hold everything, a half each."""
         self.carrying.begin(carriers=2)
         self.carrying.until(lambda: self.held_by(0) | self.held_by(1) >= set(self.places))
 
     def held_by(self, number):
-        """Partitions that a carrier holds."""
+        """Returns the partitions that a carrier holds."""
         return {
             place
             for place, entry in self.carrying.entries().items()
@@ -61,12 +61,12 @@ class Moving:
         }
 
     def writers(self):
-        """By partition, whose its entry says it is."""
+        """Returns producer id and epoch of each partition's entry."""
         entries = self.carrying.entries()
         return {place: (entry.producer_id, entry.epoch) for place, entry in entries.items()}
 
     def move(self, where):
-        """By partition, its carrier from now on; None: nobody."""
+        """Reassigns partitions to other carriers; None for no carrier."""
         self.carrying.move({("west", place): number for place, number in where.items()})
 
     def until_held(self, where):
@@ -77,7 +77,7 @@ class Moving:
         self.carrying.until(is_held)
 
     def end(self):
-        """Once all was carried, and exactly that: what the receipts say."""
+        """Waits until all is carried, checks that it is exact, and returns the receipts."""
         self.carrying.until_carried()
         receipts = self.carrying.stop()
         assert self.carrying.assert_exact()
@@ -162,7 +162,7 @@ def test_partitions_that_go_to_and_fro_without_rest_stay_exact(moving):
     with moving.load():
         moving.begin()
         for number in range(25):
-            # The next one comes while some of the last are still under way.
+            # The next reassignment comes while some of the previous one are still pending.
             where = {place: (place.partition + number) % 2 for place in moving.places}
             moving.move(where)
             time.sleep(0.3 * (number % 3))

@@ -1,4 +1,4 @@
-"""Telling a real Redis: outages, what does not fit, reports that expire; never in the way."""
+"""Feeding runs to a real Redis: outages, overflow, expiring reports; carriers never wait."""
 
 import asyncio
 import logging
@@ -69,7 +69,7 @@ async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_to
             assert store.rebuild(told(KEY, []))
             feed = OffsetFeed(server.url, ROUTE, 0, pending_bytes_max=1000)
             await feed.start()
-            # Not yet given a turn: as when Redis does not answer.
+            # The feed's task has not run yet, as when Redis does not answer.
             feed.append(KEY, stretches(0, 20))
             await feed.stop(drain_seconds=10)
             assert store.why_not_whole() == "a carrier did not write all of its runs"

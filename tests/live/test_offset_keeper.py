@@ -1,4 +1,4 @@
-"""The runs in Redis come back after a flush and follow the target's log start, by themselves."""
+"""Runs in Redis are restored after a flush and trimmed to the target's log start automatically."""
 
 import logging
 import time
@@ -32,7 +32,7 @@ def region(aggregate, redis, route) -> Region:
 
 
 def id_of(region: Region, topic: str) -> str:
-    """The topic's id, once all of the cluster knows it."""
+    """Waits until the cluster knows the topic and returns its id."""
     admin, deadline = Admin("target", region.aggregate), time.monotonic() + 30
     while not (found := admin.topics([topic])):
         assert time.monotonic() < deadline
@@ -102,14 +102,14 @@ async def test_runs_that_only_the_topic_has_come_back_by_themselves(
     key = RunsKey(make_topic(aggregate), 0, "5" * 32, "0" * 32)
     keeper = OffsetKeeper(region, [route])
     keeper.keep()
-    # Three of a carrier that died before Redis had the second.
+    # Three segments of a carrier that died before Redis had the second one.
     told = stretches(0, 3)
     await tell_topic(aggregate, route, key, told)
     await fed(region.redis_url(), [told[0], told[2]], key, route_key=route.key)
     with OffsetStore(region.redis_url(), route.key) as store:
         keeper.keep()
         assert store.load(key).missing == Spans(Span(10, 20))
-        # It may only have been late.
+        # The missing segment may only be late.
         assert store.why_not_whole() is None
         keeper.keep()
         assert store.why_not_whole() is not None
@@ -132,7 +132,7 @@ async def test_runs_that_the_topic_misses_too_are_asked_for_once(
         for _ in range(6):
             keeper.keep()
         assert events(caplog) == ["runs-missing", "runs-read-back"]
-        # Another hole is another question, and the answer may mend the first one as well.
+        # Another gap causes another read, which may fill the first gap as well.
         await tell_topic(aggregate, route, key, told)
         await fed(region.redis_url(), [told[4]], key, route_key=route.key)
         for _ in range(6):

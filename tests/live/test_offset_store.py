@@ -1,4 +1,4 @@
-"""Runs and reports in a real Redis: repeats, outages, flushes, and what it says of itself."""
+"""Runs and reports in a real Redis: repeats, outages, flushes, and the store's own state."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`sluice offsets` as a process: it tells other regions what this one knows, whatever is away."""
+"""`sluice offsets` as a process: it copies this region's data to other regions through outages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_commits_runs_and_decisions_reach_the_other_regions_and_sigterm_en
     commit(aggregate, group, topic, 8)
     for peer in (region.west, region.north):
         until_copied(region, peer.url, group, 8, stretches(0, 9))
-    # In its own Redis that is the carriers' to do.
+    # The region's own Redis gets its runs from the carriers, not from this daemon.
     assert len(copied_map(region.own.url, region.route_key)) == 0
 
     settings = KafkaCluster.model_validate(aggregate.topology_table())
@@ -123,7 +123,7 @@ async def test_a_redis_that_is_away_holds_up_no_other_and_catches_up(
     with Redis.from_url(region.west.url) as client:
         client.flushall()
     until_copied(region, region.west.url, group, 1, stretches(0, 5))
-    # One that hangs does not keep it from ending either.
+    # A Redis that hangs does not delay the daemon's end either.
     region.west.process.send(signal.SIGSTOP)
     assert region.ended(daemon) == 0
 
@@ -166,7 +166,7 @@ def id_of(cluster, topic: str) -> str:
 
 
 def cut_off(cluster, topic: str, offset: int) -> None:
-    """Has the log begin there."""
+    """Moves the log start of partition 0 to an offset."""
     producer = Producer(cluster.librdkafka_options())
     for _ in range(offset + 30):
         producer.produce(topic, value=b"record")
@@ -175,7 +175,7 @@ def cut_off(cluster, topic: str, offset: int) -> None:
     admin.delete_records([place])[place].result(30)
 
 
-# The maps of one's own
+# The region's own maps
 
 
 async def test_after_a_flush_a_rebuild_gives_the_maps_that_were_there_before(

@@ -1,5 +1,5 @@
-"""Claims about who owns partitions while everything that decides it is killed: each has one writer
-at a time, and none stands still for longer than is said here."""
+"""Ownership of partitions while balancer, driver, workers and executors are killed. Each partition
+has one writer at a time and stands still no longer than stated here."""
 
 import signal
 import time
@@ -25,7 +25,8 @@ STILL_SECONDS_MAX = {
     "executor": 120.0,
     "driver": 200.0,
 }
-"""A driver takes most of its time for Spark to start. Tests run beside others on busy machines."""
+"""Longest allowed standstill of a partition, in seconds, by what is killed. A driver needs most of
+its time for Spark to start, and tests share busy machines."""
 
 
 def test_kills_of_balancer_driver_workers_and_executors_leave_one_writer_and_no_partition_for_long(
@@ -43,7 +44,7 @@ def test_kills_of_balancer_driver_workers_and_executors_leave_one_writer_and_no_
         with Arrivals(aggregate, places) as arrivals:
 
             def endure(what, act, seconds):
-                """What was the longest that a partition stood still."""
+                """Runs `act` and records the longest standstill of any partition."""
                 began = time.time()
                 act()
                 until(lambda: False, seconds)
@@ -75,7 +76,7 @@ def executors(driver):
 
 
 def pin_elsewhere(balancers):
-    """Some partitions, each to another carrier that runs."""
+    """Pins some partitions, each to another busy carrier, and waits for the driver's plan."""
     placed = balancers.placed()
     busy = sorted(set(placed.where.values()))
     said = {"route": balancers.route_key, "at_ms": int(time.time() * 1000), "who": "test"}

@@ -1,4 +1,4 @@
-"""Every way in which a target partition may differ from its sources shows, with its offsets."""
+"""Every kind of difference between a target partition and its sources, found by offset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tui.exit_codes import ExitCode
 def by_hand(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry
 ) -> tuple[ByHand, list[Message], Carrying, str]:
-    """Ten records at the source, none at the target, and nobody carries."""
+    """Ten records at the source, none at the target, and no carrier."""
     topic = make_topic(regional, aggregate)
     carrying = carry(regional, aggregate)
     carrying.adopt(topic)
@@ -101,7 +101,7 @@ def test_records_of_an_aborted_transaction_in_the_target_are_surplus(
     sent = messages(regional, topic, 10)
     hand = ByHand(regional, aggregate, carrying, topic)
     hand.land([*sent, *sent])
-    # 0..9, a marker, 11..20, a marker.
+    # Source offsets 0 to 9, a marker, 11 to 20, a marker.
     hand.tell(22, (0, 0, 10), (11, 10, 10))
     audit = auditor(sluice, carrying, tmp_path)
     for by in BY[1:]:

@@ -1,4 +1,4 @@
-"""Every partition is carried once and in order: however many, from where, in whichever epochs."""
+"""Partitions are carried once and in order, for any count, start position or epochs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.live.topics import create, new_name
 FIRST_MS = 1_357_000_000_000
 
 
-# -- places
+# -- partitions
 
 
 def test_sixty_four_partitions_arrive_each_in_its_own(
@@ -99,7 +99,7 @@ def _has_partitions(admin: AdminClient, topic: str, count: int) -> Callable[[], 
     return lambda: len(admin.list_topics(topic).topics[topic].partitions) == count
 
 
-# -- where it begins
+# -- start positions
 
 
 def test_start_latest_carries_what_comes_after_it_was_taken(
@@ -186,14 +186,14 @@ def test_a_transactional_source_is_carried_once_across_epochs(
     assert carrying.assert_exact() == sending.sent
 
 
-# -- the map after a kill
+# -- offset maps after a kill
 
 
 def test_after_a_kill_the_tail_is_found_and_both_maps_are_exact(
     regional: KafkaCluster, aggregate: KafkaCluster, make_topic: Any, carry: Carry
 ) -> None:
     topic = make_topic(regional, aggregate, partitions=2)
-    # Entries and runs as rarely as they may be: what a takeover finds is all in the tail.
+    # Entries and runs are as rare as possible, so that a takeover finds everything in the tail.
     carrying = carry(regional, aggregate, ledger_seconds=600.0, runs_seconds=60.0)
     carrying.adopt(topic, 2)
     shape = Shape(transaction_records=30, abort_every=4, batch_records=5, linger_ms=1)

@@ -1,4 +1,4 @@
-"""How far a log is in a real Redis: what is taken, what is refused, and how old it all is."""
+"""Positions of logs in a real Redis: accepted and refused portions, and the age of a copy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ return behind
 
 
 class Words:
-    """A store of the simplest kind: a list of all that was told."""
+    """A minimal store: a list of all stored records."""
 
     def __init__(self, client: Redis, name: str = "words") -> None:
         self._redis = client
@@ -62,7 +62,7 @@ def store(client):
 
 
 def portion(words: str, begin: Position = BEGIN, caught_up_ms: int | None = None) -> Portion[str]:
-    """One record for each letter, one after the other from a position on."""
+    """Returns a portion of one record per letter, with consecutive offsets from `begin` on."""
     reading: Reading[str] = Reading(begin)
     for offset, word in enumerate(words, begin.offset):
         reading.read(offset, 0, word)
@@ -72,7 +72,7 @@ def portion(words: str, begin: Position = BEGIN, caught_up_ms: int | None = None
     return reading.take() or Portion(begin, begin)
 
 
-# What is taken
+# Accepted portions
 
 
 def test_portions_that_go_on_are_taken_and_the_position_with_them(store):
@@ -125,7 +125,7 @@ def test_a_redis_restored_from_yesterday_is_noticed_and_goes_on_from_there(store
 
 
 def test_a_flushed_redis_has_no_age_while_a_copier_goes_on_with_what_is_empty(store, client):
-    """Partitions in which nothing was ever written go on from where they began, flushed or not."""
+    """Empty partitions continue from their start position, whether Redis was flushed or not."""
     store.open(1)
     full = portion("ab", caught_up_ms=NOW_MS)
     store.put(0, full)
@@ -211,7 +211,7 @@ def test_partitions_of_a_former_topic_do_not_count(store):
     assert store.positions.age(NOW_MS) == 0
 
 
-# Beside that
+# Other properties
 
 
 def test_logs_do_not_mix(store, client):

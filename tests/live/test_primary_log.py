@@ -1,4 +1,4 @@
-"""Decisions on a real cluster: kept whatever is flushed, and known in every region's Redis."""
+"""Decisions about groups on a real cluster survive flushes and reach every region's Redis."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def later(before: PrimaryRegion, region: str | None) -> PrimaryRegion:
 
 @pytest.fixture
 def without_topic(aggregate: KafkaCluster) -> KafkaCluster:
-    """The shared aggregate, where nothing was ever decided."""
+    """The shared aggregate without the topic of decisions."""
     admin = aggregate.admin()
     if TOPIC in admin.list_topics(timeout=10).topics:
         admin.delete_topics([TOPIC])[TOPIC].result(30)
@@ -64,7 +64,7 @@ def without_topic(aggregate: KafkaCluster) -> KafkaCluster:
 
 @contextmanager
 def copying(cluster: KafkaCluster, source: str, *urls: str) -> Iterator[None]:
-    """The copiers of one region's daemon at work."""
+    """Runs the copiers of one region's daemon."""
     stores = [PrimaryCopies(url, source) for url in urls]
     copiers = [
         Copier(PrimaryFollower(f"{source} aggregate", table_of(cluster)), store) for store in stores
@@ -89,7 +89,7 @@ def until_known(store: PrimaryStore, *records: PrimaryRegion) -> None:
 
 
 def until_read(copies: PrimaryCopies, at_ms: int) -> None:
-    """Until all that the log held at that time is in there."""
+    """Waits until the copies hold everything that the log held at that time."""
 
     def is_read() -> bool:
         age_ms = copies.age(at_ms)
@@ -169,7 +169,7 @@ def test_compaction_leaves_the_decision_that_counts_though_another_was_written_l
         log.write([each])
 
     def is_compacted() -> bool:
-        # Something has to come, or the last segment is never rolled.
+        # The last segment is rolled only when another record comes.
         log.write([first("another")])
         segments = (cluster.directory / "node-1" / "data" / f"{TOPIC}-0").glob("*.log")
         whole = b"".join(path.read_bytes() for path in sorted(segments))
@@ -224,7 +224,7 @@ def test_a_write_whose_answer_is_lost_is_neither_done_nor_failed(make_cluster, m
     assert log_of(cluster).read() == {record.group: later(record, "east")}
 
 
-# Copied to every region
+# Copies in every region
 
 
 def test_a_decision_is_known_in_every_region_also_after_all_of_them_were_flushed(

@@ -1,4 +1,4 @@
-"""Primary regions in a real Redis: its join is the one that the values have."""
+"""Primary regions in a real Redis, which joins records in the same way as the Python values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def store(redis):
 def portion(
     *records: PrimaryRegion | None, begin: Position = BEGIN, caught_up_ms: int | None = None
 ) -> Portion:
-    """These records, one after the other from a position on."""
+    """Returns a portion of these records with consecutive offsets from `begin` on."""
     reading = Reading(begin)
     for offset, record in enumerate(records, begin.offset):
         reading.read(offset, 0, record)

@@ -1,4 +1,4 @@
-"""Quotas slow carriers and audits down: nothing is lost, repeated or given up."""
+"""Client quotas slow down carriers and audits; nothing is lost, repeated or given up."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.live.stage import Stage
 
 BYTE_RATE = 262_144
 RECORDS = 4000
-"""Of some 0.8 MB: two windows of a byte quota let half a megabyte pass at once."""
+"""About 0.8 MB of records. Two windows of a byte quota let half a megabyte pass at once."""
 MANY_BATCHES = Shape(batch_records=200)
 AUDIT_CLIENT = "sluice-audit"
 
 
 @pytest.fixture(scope="module")
 def short_window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A broker that throttles for two seconds at most; by default it is eleven."""
+    """A broker that throttles for two seconds at most; the default is eleven."""
     directory = tmp_path_factory.mktemp("short-window")
     properties = {**NEVER_KILLED, "quota.window.num": 3, "log.retention.ms": -1}
     with KafkaCluster("short-window", directory, properties=properties) as cluster:

@@ -1,4 +1,4 @@
-"""Records of every kind, in batches of every shape and size, arrive as they were sent."""
+"""Records of every kind, in batches of every codec and size, arrive as they were sent."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.live.conftest import Carry
 from tests.live.topics import create, new_name
 
 OLD_MS = 1_357_000_000_000
-"""Of January 2013: records keep their own times, however old."""
+"""A timestamp in January 2013, in milliseconds: records keep their own times, however old."""
 KEEP = {"retention.ms": "-1"}
 LARGE = {"max.message.bytes": str(8 << 20)}
 
 
-# -- what they hold
+# -- content
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -198,7 +198,7 @@ def test_a_record_larger_than_the_target_takes_is_named_and_stops_only_its_parti
 
 
 def _send_large(cluster: KafkaCluster, topic: str, *, batches: int) -> None:
-    """Batches of 2 MB that do not compress, to each of two partitions."""
+    """Sends batches of 2 MB that do not compress to each of two partitions."""
     producer = Producer(
         {
             **cluster.librdkafka_options(),

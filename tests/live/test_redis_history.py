@@ -1,4 +1,4 @@
-"""What only a history of traffic in Redis does: it expires, is broken, and takes little memory."""
+"""Traffic history in Redis: expiry, broken values, and memory use."""
 
 from __future__ import annotations
 

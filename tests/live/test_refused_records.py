@@ -1,4 +1,4 @@
-"""Records that the target refuses: named one by one, left out once accepted; the others go on."""
+"""Records that the target refuses are named and, once accepted, left out; all others arrive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def keyed(numbers: Iterable[int], keyless: Iterable[int] = ()) -> list[TrafficRe
 
 
 def prints(stage: Stage) -> tuple[list[int], list[int]]:
-    """Of the source and of the target, in order."""
+    """Returns the fingerprints of the source's and of the target's records, in order."""
     both = (dump(end, stage.topic, "read_uncommitted")[0] for end in (stage.source, stage.target))
     source, target = (each.prints.tolist() for each in both)
     return source, target
@@ -38,7 +38,7 @@ def assert_all_but(stage: Stage, refused: Iterable[int]) -> None:
 
 
 def accepted_in_turn(stage: Stage) -> list[str]:
-    """Accepts what parks the partition until all of it is carried: the losses, in order."""
+    """Accepts the losses that park the partition until all is carried; returns them in order."""
     carrying, losses = stage.carrying, []
 
     def is_parked_or_carried() -> bool:

@@ -1,4 +1,4 @@
-"""Claims about a source cluster that was restored together with its metadata."""
+"""A source cluster that was restored together with its metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def source(make_cluster) -> KafkaCluster:
 
 
 def begin_again(cluster: KafkaCluster) -> None:
-    """The broker is killed and started: its partitions get a newer leader epoch."""
+    """Kills and restarts the broker, which gives its partitions a newer leader epoch."""
     cluster.kill()
     cluster.restart()
     cluster.wait_ready()
@@ -51,7 +51,8 @@ def assert_parked(stage: Stage, begin: int, end: str) -> None:
 
 
 def assert_goes_on_at(stage: Stage, offset: int, end: int) -> None:
-    """Once accepted, up to the source's end. The carrier that parked it is fenced by that."""
+    """Accepts the loss and carries to the source's end with another carrier, since the acceptance
+    fences the one that parked it."""
     assert stage.carrying.accept(stage.place).source_offset == offset
     stage.hand(2).start().until_landed(stage.place, end)
     assert stage.entry.parked is None
@@ -67,7 +68,8 @@ def test_partitions_park_by_name_and_go_on_once_accepted(source, make_stage):
         stage.to_the_end(0)
         stage.send(SINCE)
         stage._hands[0].until_landed(stage.place, BEFORE + SINCE)
-    # The carrier of one goes on, the other one is taken by a carrier that knows the ledger alone.
+    # The first carrier keeps running; the second partition is acquired by a carrier that knows only
+    # its ledger entry.
     carried_on, taken_anew = stages
     taken_anew._hands[0].finish()
     carried_on._hands[0].freeze()
@@ -75,7 +77,7 @@ def test_partitions_park_by_name_and_go_on_once_accepted(source, make_stage):
     carried_on.send(GROWN)
     carried_on._hands[0].thaw()
     taken_anew.hand(1).start()
-    # One log has grown past all that was read, of the other one the end is missing.
+    # The first log has grown past everything that was read; the second one lacks its end.
     assert_parked(carried_on, BEFORE + SINCE, "?")
     assert_parked(taken_anew, BEFORE, f"{BEFORE + SINCE}")
     assert_goes_on_at(carried_on, BEFORE + SINCE, BEFORE + GROWN)

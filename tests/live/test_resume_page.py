@@ -1,4 +1,4 @@
-"""The examples of docs/resume.md do what the page says, as they stand there."""
+"""The examples of docs/resume.md, run as printed there, do what the page says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mirrored(regional, aggregate, redis, tmp_path, monkeypatch) -> Mirrored:
 
 
 def run(example: str, mirrored: Mirrored, count: int) -> list:
-    """What the example handles until it is broken off, at the last of so many messages."""
+    """Runs an example until `count` messages are handled; interrupts it at the next one."""
     handled = []
 
     def handle(message) -> None:
@@ -55,7 +55,7 @@ def test_the_example_handles_what_the_group_has_not_read_and_goes_on_where_it_wa
     ]
     assert len(SHORT.strip().splitlines()) <= 10
     assert run(SHORT, mirrored, 3) == unread[:3]
-    # What was handled when the error came is committed; the one that raised it is not.
+    # Messages that were handled before the error are committed; the one that raised it is not.
     assert run(SHORT, mirrored, 2) == unread[3:5]
 
 

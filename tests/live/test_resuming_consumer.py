@@ -1,4 +1,4 @@
-"""The helper on real servers: moves, late records and runs, stored vectors, Redis away."""
+"""`replicator.resume` on real servers: moves, late runs, stored vectors, outages of Redis."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_behind_a_real_carrier_it_skips_and_follows_what_arrives(
     assert read == list(range(300, 900))
 
 
-# What is not told
+# Missing runs
 
 
 def test_a_partition_that_waits_for_runs_holds_up_no_other(regional, aggregate, redis, opened):
@@ -207,7 +207,7 @@ def test_with_redis_away_records_wait_and_nothing_is_guessed(
 
 
 def test_a_stored_vector_ahead_of_the_commit_skips(mirrored, opened):
-    """The application had stored more than the last commit that was copied."""
+    """The application has stored more than the last commit that was copied."""
     mirrored.land("east", *west(0, 1, 2), *east(0))
     mirrored.tell("east")
     mirrored.commit("east", 0, {"west": 0})
@@ -220,7 +220,7 @@ def test_a_stored_vector_ahead_of_the_commit_skips(mirrored, opened):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_stored_vector_behind_the_commit_goes_back(mirrored, opened, protocol):
-    """The commit was made and the effects were not."""
+    """The offset was committed, but the effects were not stored."""
     mirrored.land("east", *west(0, 1, 2), *east(0, 1))
     mirrored.tell("east")
     mirrored.commit("east", 5, {"west": 3, "east": 2})
@@ -238,7 +238,7 @@ def test_a_stored_vector_behind_the_commit_goes_back(mirrored, opened, protocol)
 
 
 def test_an_unplanned_move_is_exact_for_who_stores_vectors(mirrored, opened):
-    """What was committed last in west is not known in east; what was stored is."""
+    """East does not know the last commit in west, but it has the stored vector."""
     database: dict[tuple[str, int], dict[str, int]] = {}
     effects: list[Record] = []
 
@@ -253,7 +253,7 @@ def test_an_unplanned_move_is_exact_for_who_stores_vectors(mirrored, opened):
     reader = Reader(mirrored, "west", opened, stored_vectors=lambda _: database)
     handle(reader, 3)
     assert database == {(mirrored.topic, 0): {"west": 2, "east": 1}}
-    # West is gone; its last copied commit was the one after the first record.
+    # West is lost; its last copied commit was the one after the first record.
     mirrored.commit("east", 0, {"west": 1})
     moved = Reader(mirrored, "east", opened, stored_vectors=lambda _: database)
     handle(moved, 1)

@@ -1,4 +1,4 @@
-"""The helper in a group: members come and go, and what is committed when handling ends early."""
+"""`replicator.resume` in a group: changing members, and commits when handling ends early."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_the_application_committed_of_a_batch_stays_committed(mirrored, ope
 
 
 def test_what_was_handled_is_committed_when_what_follows_is_not_told(mirrored, opened):
-    """RunsUntold says nothing about the message before."""
+    """RunsUntold concerns the next record, not the message before."""
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 60_000}
     mirrored.commit("east", 0, {"west": 1, "east": 9})
     mirrored.land("east", *west(1))
@@ -274,7 +274,7 @@ def test_partitions_that_could_not_be_begun_can_go_to_another_member(
 
 
 def test_an_applications_callback_that_fails_loses_no_message(mirrored, opened, monkeypatch):
-    """confluent_kafka throws away what it fetched in a call whose callback raised."""
+    """confluent_kafka drops the messages that it fetched in a call whose callback raised."""
     monkeypatch.setattr("replicator.resume.resuming_consumer.BATCH_RECORDS", 30)
     mirrored.land("east", *west(*range(1000)))
 
@@ -295,7 +295,8 @@ def test_an_applications_callback_that_fails_loses_no_message(mirrored, opened, 
 
 
 def test_what_an_earlier_assignment_was_told_is_not_taken_for_a_later_ones(mirrored, opened):
-    """The answer is what that one had not been told before: alone it may say less than nothing."""
+    """An answer holds only the runs that its own question had not received before. It would be
+    incomplete for a later assignment."""
     mirrored.commit("east", 0, {"west": 1})
     mirrored.land("east", *west(0, 1))
     reader = Reader(mirrored, "east", opened)

@@ -1,4 +1,4 @@
-"""Claims about rewinding: what was asked for is mirrored again, and nothing else."""
+"""Rewinding: the requested records are mirrored again, and no others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fill(regional, topic, origin):
 
 
 def asked(carrying, topic, what, numbers=(0,), to=0, hold: Callable[[Cluster], object] = id):
-    """`look` or `rewind`, as the command asks; `hold` gets the target before anything is asked."""
+    """Runs `look` or `rewind`, as the command does; `hold` receives the target cluster first."""
 
     async def ask():
         (route,) = carrying.routes.values()
@@ -151,7 +151,7 @@ def test_what_was_rewound_before_another_could_not_be_is_named(
     assert longer > shorter
 
     async def nothing_seen(*_):
-        """As if both could still be rewound."""
+        """Lets both partitions look rewindable."""
 
     monkeypatch.setattr(Rewind, "look", nothing_seen)
     with pytest.raises(PartlyRewound, match=f"rewound before: {topic}-0"):
@@ -205,7 +205,7 @@ def opened() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def carrier(carrying, opened: ExitStack):
-    """`carrier(number)`: a carrier that carries all there is, and goes on."""
+    """`carrier(number)`: a carrier that has carried everything and keeps running."""
 
     def begin(number: int) -> Hand:
         hand = Hand(carrying, number)
@@ -220,7 +220,7 @@ def carrier(carrying, opened: ExitStack):
 
 @pytest.fixture
 def held(carrying, topic, opened: ExitStack):
-    """`held()`: a rewind that stands where it has read an entry and opened nothing yet."""
+    """`held()`: a rewind that has read an entry and has opened no writer yet."""
     pool = opened.enter_context(ThreadPoolExecutor(1))
 
     def begin() -> Held:
@@ -243,7 +243,8 @@ def test_an_entry_that_another_carrier_released_meanwhile_is_replaced_under_the_
     released = carrying.entries()[place]
     rewind.gates[0].open()
     rewind.gates[1].wait()
-    # The carrier opens the id that the entry names: whoever else holds that id is cut off by it.
+    # The carrier opens the transactional id that the entry names, which fences every other holder
+    # of that id.
     holder = carrier(2)
     rewind.let_pass()
     with pytest.raises(Fenced):

@@ -1,4 +1,4 @@
-"""Carrying over TLS and SASL; a wrong password; a right that is missing, and then granted."""
+"""Carrying over TLS and SASL, with a wrong password, and with a right that is missing at first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.live.conftest import StageMaker
 
 GUARDED = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # Brokers among themselves, and the lab's own admin on the inner listener.
+    # Brokers among themselves, and the lab's own admin client on the internal listener.
     "super.users": "User:ANONYMOUS",
 }
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """TLS, SCRAM, and an authorizer; the lab's user may do everything until it is denied."""
+    """TLS, SCRAM and an authorizer; the lab's user has all rights until they are denied."""
     cluster = KafkaCluster(
         "guarded",
         tmp_path_factory.mktemp("guarded"),

@@ -1,7 +1,7 @@
-"""Every rule of the ledger: in force it keeps both ends the same; taken out, its loss is seen.
+"""Rules of the ledger: with a rule both ends stay the same; without it the loss or duplicate shows.
 
-Rules are taken out inside the test, by a mutation of the function that keeps them. Races are not
-left to chance: one carrier is held before a named request while another one acts.
+Each test disables its rule by replacing the function that keeps it. Races are deterministic: one
+carrier is held before a named request while another one acts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def takeover_of(hand):
 
 
 class ReadOnce(Ledger):
-    """Believes for ever what it read first."""
+    """A ledger that returns forever what it read first."""
 
     async def read(self, partitions):
         partitions = list(partitions)
@@ -74,7 +74,7 @@ def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_forc
 
 
 class OwnCommits(Ledger):
-    """Commits in the transactions of whom it likes."""
+    """A ledger that commits with the given writer instead of the holder of the entry's id."""
 
     writer: Writer
 
@@ -96,7 +96,7 @@ def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make
     other = stage.to_the_end(2)
     stage.send(500)
     other.until_carried(stage.place)
-    other.kill()  # it would write over what is not its own either
+    other.kill()  # without the rule it would overwrite foreign entries as well
     gate.open()
     late.until_carried(stage.place)
     if in_force:
@@ -132,7 +132,7 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
         monkeypatch.setattr(Lane, "acknowledge", believing)
     stage.send(500)
     hand.take_again(stage.place)
-    # A duplicate's answer tells the offset and the largest timestamp of what is in the log.
+    # The answer to a duplicate has the offset and the largest timestamp of the batch in the log.
     found_by = {"sequence": "target lost", "sequence and offset of the answer": "other timestamps"}
     if taken_out in found_by:
         hand.until(lambda: stage.place in stint._scribe.parked)
@@ -150,7 +150,7 @@ def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, monkeyp
     stage = make_stage()
     if not in_force:
         monkeypatch.setattr(Lane, "_is_covered", property(lambda _: True))
-    # Each transaction leaves a marker in the source, and each aborted one a whole gap.
+    # Each transaction leaves a marker in the source, and each aborted one a larger gap.
     stage.left_behind(0, 1000, Shape(transaction_records=50, abort_every=4))
     stage.to_the_end(1)
     if in_force:
@@ -260,7 +260,7 @@ def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, i
 def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     make_stage, monkeypatch, in_force
 ):
-    """An operator who accepts it gives up what is named, and nothing before."""
+    """An operator who accepts the loss gives up the named records, and none before them."""
     monkeypatch.setattr("replicator.carrier.stint.MAX_MESSAGE_BYTES", 20_000)
     if not in_force:
         settle = Lane.settle
@@ -280,7 +280,7 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     take = Lane.take
 
     def ending(lane):
-        """The epoch is over as soon as the first of what lies before the large one is sent."""
+        """Ends the epoch as soon as the first batch before the large record is sent."""
         if lane.stopping:
             hand.stint._over.set()
         return take(lane)
@@ -289,7 +289,7 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     release = scribe.release
 
     async def late(free):
-        """As when another lane takes longer: the ledger's loop, which parks, comes round before."""
+        """Delays the release until the ledger loop has parked, as a slower pipeline does."""
         while any(lane.stopping for lane in hand.lanes.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await release(free)

@@ -1,4 +1,4 @@
-"""Runs on a real cluster, copied into another region's Redis: there they are the same map."""
+"""Runs on a real cluster, copied into another region's Redis, give the same maps there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def content(url: str, route_key: str) -> dict[RunsKey, OffsetMap]:
 
 
 def original(cluster, redis: RedisServer, route_key: str) -> dict[RunsKey, OffsetMap]:
-    """As the region that the runs lead into has them."""
+    """Returns the maps of the region that the runs lead into."""
     with OffsetStore(redis.url, route_key) as store:
         assert store.rebuild(read(cluster.librdkafka_options(), route_key))
         return store.load_all()
@@ -62,11 +62,11 @@ def original(cluster, redis: RedisServer, route_key: str) -> dict[RunsKey, Offse
 
 @pytest.fixture
 def home(make_redis) -> RedisServer:
-    """The Redis that the runs are at home in."""
+    """The Redis of the region that the runs lead into."""
     return make_redis()
 
 
-# From a real runs topic
+# Copies of a real runs topic
 
 
 async def test_the_copied_maps_are_those_at_home_also_those_that_came_before_it_began(
@@ -148,7 +148,7 @@ async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
         assert until(lambda: name in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
         await tell(aggregate, route_key, {KEY: stretches(10, 12)})
         until_fresh(store)
-        # What was told before is as true as ever.
+        # Runs of the former topic stay valid.
         assert content(redis.url, route_key) == {KEY: learned(stretches(0, 12))}
         assert {position.era for position in store.position().values()} == {1}
         assert "log-read-anew" in events(caplog)
@@ -166,7 +166,7 @@ async def test_a_message_that_is_not_ours_is_named_by_its_place_and_stops_the_co
         assert f"{topic}-2 at 0: a runs key of format 9" in caplog.text
 
 
-# Whatever is put
+# Portions
 
 
 @pytest.fixture

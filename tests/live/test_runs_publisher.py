@@ -1,4 +1,4 @@
-"""Telling runs to a real cluster: written before flush returns, or said not to be."""
+"""Publishing runs to a real cluster: they are written when flush returns, or flush raises."""
 
 import asyncio
 import gc
@@ -64,7 +64,7 @@ async def test_runs_survive_a_broker_that_is_killed_meanwhile(make_cluster):
 
 @pytest.fixture
 def stderr_log() -> Iterator[Callable[[], list[str]]]:
-    """`stderr_log()`: the lines that a daemon's log would have so far."""
+    """`stderr_log()`: the lines that a daemon would have logged so far."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     root.handlers.clear()
@@ -88,7 +88,7 @@ async def test_a_flush_that_is_cancelled_while_the_broker_is_away_leaves_no_erro
     failing = telling._producer.client
     async with asyncio.timeout(30):
         failures = 0
-        while failures < 10:  # as a sender asks, ten times a second
+        while failures < 10:  # a sender asks ten times a second
             failures += not await failing.ready(1)
             await asyncio.sleep(0.02)
     flushing.cancel()
@@ -128,7 +128,7 @@ async def test_no_flush_returns_while_another_still_writes_what_was_published_be
         third = asyncio.create_task(telling.flush())
         done, _ = await asyncio.wait([first, second, third], timeout=1)
         assert not done
-        # Whoever gives up waiting does not take from the others what they wait for.
+        # A cancelled flush does not cancel the write that the others wait for.
         first.cancel()
     finally:
         cluster.resume()

@@ -1,4 +1,4 @@
-"""The runs topic on a real cluster: what is published is read back, whatever happens meanwhile."""
+"""The runs topic on a real cluster: published runs are read back; foreign content is named."""
 
 import pytest
 from confluent_kafka import Producer
@@ -21,7 +21,7 @@ from tests.live.runs import KEY, keys, learned, publisher, stretches
 async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(
     aggregate, route_key, monkeypatch
 ):
-    # Of a longer portion, what lies behind the end comes along.
+    # With larger portions, pieces after the end would be joined as well.
     monkeypatch.setattr("replicator.offsets.runs_topic.PIECES_PER_JOIN", 1)
     telling = await publisher(aggregate, route_key)
     await telling.publish((KEY, stretch) for stretch in stretches(0, 5))

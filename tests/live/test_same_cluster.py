@@ -1,4 +1,4 @@
-"""Claims about two clusters of the configuration that are one: every daemon and carrier refuses."""
+"""Two clusters of the configuration that are the same: every daemon and carrier refuses them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def by_another_name(cluster: KafkaCluster) -> str:
 
 
 def tables(redis: str, addresses: Mapping[str, tuple[str, str]]) -> dict[str, dict]:
-    """Regions by name, each with the addresses of its regional and its aggregate cluster."""
+    """Returns regions by name, each with the addresses of its two clusters."""
     return {
         name: {
             "redis": redis,
@@ -48,7 +48,7 @@ def tables(redis: str, addresses: Mapping[str, tuple[str, str]]) -> dict[str, di
 
 @pytest.fixture
 def config(tmp_path: Path, redis: RedisServer, aggregate: KafkaCluster) -> Path:
-    """A route that leads from a cluster onto itself, by another address."""
+    """A route from a cluster onto itself, under another address."""
     found = tables(
         redis.url,
         {"west": (by_another_name(aggregate), AWAY), "east": ("127.0.0.1:2", aggregate.bootstrap)},

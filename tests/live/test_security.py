@@ -1,4 +1,4 @@
-"""One security table lets both Kafka clients in: librdkafka's admin and the carriers' own."""
+"""Security settings for both Kafka clients, librdkafka's admin and the carriers' own."""
 
 import asyncio
 from pathlib import Path
@@ -17,14 +17,14 @@ from tests.live.conftest import ClusterMaker, TopicMaker
 
 
 async def opened(settings: KafkaCluster, topic: str) -> bool:
-    """Whether a carrier's client sees the topic."""
+    """Returns True when a carrier's client sees the topic."""
     cluster = Cluster("sealed", settings, request_timeout_ms=5000)
     try:
         await cluster.open([topic])
         return cluster.topic(topic) is not None
     finally:
         await cluster.close()
-        # TLS says goodbye in the background, and the loop ends with this test.
+        # TLS connections close in the background, and the loop ends with this test.
         await asyncio.sleep(0.2)
 
 
@@ -91,16 +91,16 @@ def test_a_password_that_was_changed_lets_in_who_had_connected_with_the_one_befo
 
     assert until(is_let_in, 30)
     set_password(lab, secret, "after")
-    lab.restart()  # which ends the connection that was let in
+    lab.restart()  # which closes the authenticated connection
     lab.wait_ready()
     assert until(is_let_in, 60)
 
 
 def set_password(lab: LabCluster, secret: Path, password: str) -> None:
-    """Of a user of its own: the lab's servers know each other by another."""
+    """Sets the password of a separate user; the lab's brokers authenticate with another one."""
     change = UserScramCredentialUpsertion(
         "rotated", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), password.encode()
     )
-    admin = lab.admin()  # held until it has answered
+    admin = lab.admin()  # referenced until it has answered
     admin.alter_user_scram_credentials([change])["rotated"].result(30)
     secret.write_text(password)

@@ -1,7 +1,6 @@
-"""Claims about replication as a Spark application: real Spark, real Kafka, processes killed.
+"""Replication as a Spark application: real Spark, real Kafka, killed processes.
 
-Each test runs `sluice replicate` the way operators do; every record is counted at both ends by
-another client.
+Each test runs `sluice replicate` as operators do. Another client counts the records at both ends.
 """
 
 import signal
@@ -21,7 +20,7 @@ ARRIVAL_SECONDS = 90.0
 
 
 class Traffic:
-    """A topic of the region with records in it, and more whenever the test wants."""
+    """A topic of the region with records in it; `more` adds further ones."""
 
     def __init__(self, where, regional, aggregate, make_topic, partitions=4):
         self.regional, self.aggregate = regional, aggregate
@@ -35,7 +34,7 @@ class Traffic:
         send(self.regional, self.topic, records(count, partitions=self.partitions, origin=origin))
 
     def has_arrived(self):
-        """All of it, once, in order, unchanged, for both kinds of readers."""
+        """Returns True once every record has arrived exactly, for both isolation levels."""
         return has_arrived(self.regional, self.aggregate, self.topic)
 
     def arrives(self, seconds=ARRIVAL_SECONDS):
@@ -101,7 +100,7 @@ def test_epochs_follow_each_other_and_lose_nothing(region, traffic):  # noqa: F8
         traffic.more()
         daemon.hear("event=epoch-over", times=number + 1)
     assert traffic.arrives()
-    # Their tasks find workers that run already.
+    # Tasks of later epochs reuse running workers.
     assert 1 <= len(daemon.worker_pids()) <= 2
     daemon.signal(signal.SIGINT)
     assert daemon.ended() == 0
@@ -162,7 +161,7 @@ def test_executors_may_be_other_processes_and_one_that_is_killed_is_replaced(reg
         p for p in daemon.family() if "CoarseGrainedExecutorBackend" in " ".join(p.cmdline())
     ]
     assert len(executors) == 2
-    # Anybody on a host can read command lines: Spark's secret stands on none of them.
+    # Any user on a host can read command lines, so none may hold Spark's secret.
     words = [word for each in daemon.family() for word in each.cmdline()]
     assert "spark.authenticate=true" in words
     assert not any("spark.authenticate.secret" in word for word in words)

@@ -1,4 +1,4 @@
-"""All that readers may see of a source's log arrives, whatever else lies in it."""
+"""Source logs with transactions, gaps and damage: every record visible to readers arrives."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _fields(shape: Shape) -> dict[str, Any]:
     return {name: getattr(shape, name) for name in shape.__slots__}
 
 
-# -- holes
+# -- gaps
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
@@ -156,7 +156,7 @@ def _log_of(cluster: KafkaCluster, topic: str, partition: int) -> Path:
 
 
 def _until_cleaned(cluster: KafkaCluster, topic: str) -> None:
-    """Until everything but the active segment was cleaned: then the log stays as it is."""
+    """Waits until everything but the active segment is cleaned; the log then stays unchanged."""
     directory = _log_of(cluster, topic, 0)
 
     def is_clean() -> bool:
@@ -204,7 +204,7 @@ def test_a_batch_broken_on_the_sources_disk_is_named_and_stops_only_its_partitio
 def test_a_source_that_answers_no_fetch_of_an_offset_is_read_on_where_the_operator_says(
     east: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer
 ) -> None:
-    """A broker that cannot find its way behind a batch names no end."""
+    """A broker that cannot skip a batch reports no end of the unreadable range."""
     topic = new_name("unreadable")
     place = TopicPartition(topic, 0)
     for cluster in (east, aggregate):
@@ -233,8 +233,10 @@ def test_a_source_that_answers_no_fetch_of_an_offset_is_read_on_where_the_operat
 
 
 def _shorten_batch(directory: Path, number: int) -> tuple[int, int]:
-    """Makes the log's nth batch too short for any batch: its first offset, and the first offset
-    that the log's index leads to from behind it."""
+    """Makes the log's nth batch too short to be valid.
+
+    Returns its first offset, and the first offset behind it that the log's index leads to.
+    """
     (log,) = directory.glob("*.log")
     data = bytearray(log.read_bytes())
     starts = [0]
@@ -251,7 +253,7 @@ def _shorten_batch(directory: Path, number: int) -> tuple[int, int]:
 
 
 def _break_batch(directory: Path, number: int) -> tuple[int, int]:
-    """Turns a bit in the payload of the log's nth batch: its first and last offset."""
+    """Flips a bit in the payload of the log's nth batch; returns its first and last offset."""
     (log,) = directory.glob("*.log")
     data = bytearray(log.read_bytes())
     at = 0

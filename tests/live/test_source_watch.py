@@ -1,4 +1,4 @@
-"""A source's traffic is measured whether or not its history is there."""
+"""Traffic measurement of a source, with and without its history server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def comes_true(condition):
 
 
 def watch_of(regional, aggregate, redis, history):
-    """One that looks twice a second."""
+    """Returns a source watch that samples twice a second."""
     regions = Regions({"west": regional}, aggregate, redis)
     appliance = regions.appliance("earliest", {})
     often = appliance.model_copy(update={"balance": BalanceSettings(sample_seconds=0.5)})

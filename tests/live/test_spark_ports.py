@@ -1,4 +1,4 @@
-"""Claims about the ports of Spark's JVM, which any process on the host can reach."""
+"""Ports of Spark's JVM are open to any process on the host, and refuse one without the secret."""
 
 import psutil
 import pytest
@@ -23,7 +23,7 @@ def test_no_port_of_sparks_jvm_serves_a_process_that_does_not_know_the_secret(
     assert not any(answer.startswith(PY4J_SERVES) for answer in called.values()), called
     refused = {port for port, answer in called.items() if answer.startswith(PY4J_REFUSES)}
     assert len(refused) == 1, called
-    # The driver's port and the block manager's: both are asked for what either of them does.
+    # The other two ports are the driver's and the block manager's. Each gets the requests of both.
     transport = ports - refused
     assert len(transport) == 2
     for port in transport:

@@ -1,5 +1,5 @@
-"""Claims about a standalone Spark: its executors follow the plans, and a host with twice the task
-slots carries twice the records."""
+"""A standalone Spark cluster: its executors follow the plans, and a host with twice the task slots
+carries twice the records."""
 
 import time
 
@@ -26,7 +26,7 @@ IDLE = "spark.dynamicAllocation.executorIdleTimeout=3s"
 
 
 class Placing:
-    """Placements by the test's own hand."""
+    """Placements that the test writes itself."""
 
     def __init__(self, where: Region) -> None:
         cluster = load(where.directory / "appliance.toml").region(where.name).aggregate
@@ -36,7 +36,7 @@ class Placing:
         self._route, self._generation = f"west.{where.name}", 0
 
     def place(self, topic: str, carriers: int) -> None:
-        """As many of the topic's partitions to each."""
+        """Places the topic's partitions evenly on the carriers."""
         self._generation += 1
         where = {TopicPartition(topic, number): number % carriers for number in range(PARTITIONS)}
         placed = Placed(
@@ -72,7 +72,7 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
         placing.place(topic, 3)
         assert until(lambda: list(spark.executors().values()) == list(WORKERS), 90, 0.5)
         assert until(lambda: list(map(len, spark.carriers())) == list(WORKERS), 90, 0.5)
-        # What is still under way when counting begins and ends is little beside what is counted.
+        # Records in flight at the start and the end of the count are few compared to the total.
         assert until(lambda: lag(regional, aggregate, topic) < PARTITIONS * 20, 60, 0.5)
         before = ends(aggregate, topic)
         assert until(lambda: sum(ends(aggregate, topic)) - sum(before) > 5000, 60, 0.5)

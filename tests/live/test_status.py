@@ -1,4 +1,4 @@
-"""sluice status and config check against real clusters and a real Redis."""
+"""`sluice status` and `sluice config check` against real clusters and a real Redis."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ LOSS = Loss(LossKind.TARGET_REFUSES, 4, 6)
 
 @pytest.fixture
 def topic(regional: KafkaCluster, aggregate: KafkaCluster, make_topic: TopicMaker) -> str:
-    """Ten records in partition 0, none in 1; on the target as well."""
+    """A topic on both clusters; at the source, partition 0 has ten records and partition 1 none."""
     name = make_topic(regional, aggregate, partitions=2)
     producer = Producer(regional.librdkafka_options())
     for number in range(10):
@@ -55,7 +55,7 @@ def configuration(directory: Path, bootstraps: tuple[str, str], redis_url: str, 
 
 
 def committed(cluster: KafkaCluster, place: Place, offset: int, metadata: str) -> None:
-    """As the ledger commits it; confluent_kafka would add a byte 0 to the metadata."""
+    """Commits as the ledger does; confluent_kafka would append a zero byte to the metadata."""
 
     async def commit() -> None:
         group = group_of(ROUTE, place)

@@ -1,4 +1,4 @@
-"""What is known of a move, asked of real servers, and plans made of it."""
+"""Surveys of real servers before a failover, and plans made from them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from tests.live.hand_carried import HandCarried
 
 @pytest.fixture
 def regions(regional: LabCluster, aggregate: LabCluster, redis) -> HandCarried:
-    """Both answer; a third one has routes and nothing else."""
+    """Two regions, both of which answer."""
     return HandCarried({"west": regional, "east": aggregate}, redis.url)
 
 
 @pytest.fixture
 def lost(aggregate: LabCluster, redis) -> HandCarried:
-    """West, whose groups are to move, is away."""
+    """Two regions, of which west, the source of the move, is down."""
     return HandCarried({"east": aggregate}, redis.url, away=["west"])
 
 
@@ -77,7 +77,7 @@ def vector(regions: HandCarried, move: Move) -> dict[str, int]:
 
 
 def interleaved(regions: HandCarried, place: TopicPartition, *wheres: str) -> None:
-    """West's records first in west, last in east; all told everywhere."""
+    """Lands west's records first in west and last in east; their runs are published everywhere."""
     blocks = {
         "west": [("west", 10), ("east", 5), ("west", 3)],
         "east": [("east", 5), ("west", 13)],
@@ -136,7 +136,7 @@ def test_three_regions_stand_in_a_plan_also_one_that_never_sent_a_record(
     assert vector(regions, move) == {"west": 4, "north": 3, "east": 0, "south": 0}
     assert (move.resume, move.basis, move.read_again) == (0, "exact", Count(7))
     assert not move.notes
-    # South's clusters are away, its Redis is not.
+    # South's clusters are down, but its Redis is not.
     for where in ("west", "east"):
         regions.copied("south", where)
     to_south = planned(regions, request(regions, group, target="west", source="east"))
@@ -148,7 +148,8 @@ def test_a_group_that_comes_back_is_not_taken_behind_what_it_had_read_before(
 ):
     place = TopicPartition(make_topic(regional, aggregate), 0)
     interleaved(regions, place, "west", "east")
-    # Moved from west, where it had read ten of west and four of east; two more in east since.
+    # The group came from west, where it had read ten of west and four of east; in east it read two
+    # more.
     regions.commit("east", group, {place: 7}, vector={"west": 10, "east": 4})
     back = request(regions, group, source="east", target="west")
     move = moves(planned(regions, back))[place]
@@ -249,7 +250,7 @@ def test_choices_go_by_the_target_logs(regions, make_topic: TopicMaker, regional
     regions.land("east", place, ("east", 3))
     regions.tell("west")
     regions.entry("west", "east", place, source_offset=4, target_offset=4)
-    # Of east's records nothing is known in east, but that they were adopted.
+    # East knows nothing of east's own records, except that they were adopted.
     regions.entry("east", "west", place, custody=Custody.VIRGIN, target_offset=0)
     regions.witness("east", "east", place.topic)
     regions.commit("west", group, {place: 2})
@@ -270,7 +271,7 @@ def test_before_anything_came_by_a_route_it_holds_nothing_up(
     place = TopicPartition(make_topic(regional, aggregate), 0)
     regions.land("west", place, ("west", 9))
     regions.land("east", place, ("west", 9))
-    # West's records alone; east has none of the topic, or none yet.
+    # Only west's records are known; east has no such topic, or no records in it.
     for where in ("west", "east"):
         regions.tell(where)
     regions.commit("west", group, {place: 6})
@@ -314,7 +315,7 @@ def test_an_entry_that_cannot_be_read_or_is_gone_leaves_the_runs_of_the_only_top
     move = moves(planned(regions, request(regions, group)))[place]
     assert any("cannot be read" in note for note in move.notes)
     assert (move.resume, move.basis) == (2, "exact")
-    # Runs under other ids: whose they are is not known any more.
+    # The same runs under other topic ids can no longer be attributed.
     key = regions.key("east", "east", place)
     with OffsetStore(regions.url("east"), regions.route("east", "east").key) as store:
         (piece,) = store.pieces([key])[key]
@@ -336,7 +337,7 @@ def test_after_a_flush_of_the_targets_redis_nothing_is_claimed(
     assert made.groups[0].moves == ()
     assert made.age_ms is None
     assert "age" in [check.name for check in made.blocks]
-    # Commits come first, and runs later.
+    # Commits are copied first, and runs later.
     regions._positions.clear()
     regions.copied_only("east", "west", [(group, place, 12, "")])
     move = moves(planned(regions, asked))[place]

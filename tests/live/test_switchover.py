@@ -1,4 +1,4 @@
-"""sluice switchover: groups move while both regions live, once all they need has arrived."""
+"""`sluice switchover`: groups move while both regions run, once all they need has arrived."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE = WEST_RECORDS + EAST_RECORDS
 def copied(
     regional: KafkaCluster, aggregate: KafkaCluster, redis: RedisServer, tmp_path: Path
 ) -> Iterator[Relocating]:
-    """A group that has read all of west, and copies that are fresh."""
+    """A group that has read all of west, and up-to-date copies."""
     made = Relocating(regional, aggregate, redis, tmp_path)
     for cluster in (regional, aggregate):
         make_topic(cluster, made.topic)
@@ -38,7 +38,7 @@ def copied(
 
 
 class Sluice:
-    """`sluice switchover` for one scene."""
+    """Runs `sluice switchover` for two regions."""
 
     def __init__(self, regions: Relocating, capsys: pytest.CaptureFixture[str]) -> None:
         self._regions = regions
@@ -78,7 +78,7 @@ def arrival(plan: dict[str, Any]) -> dict[str, Any]:
 def test_a_group_that_has_stopped_goes_on_where_it_was_and_reads_nothing_again(
     copied: Relocating, sluice: Sluice
 ) -> None:
-    # Right before the plan: its copy has to be waited for.
+    # The commit comes right before the plan, which has to wait for its copy.
     copied.commit(copied.west, {0: 33})
     code, plan, _ = sluice.plan()
     assert (code, plan["is_planned"]) == (ExitCode.DONE, True)
@@ -168,6 +168,6 @@ def test_what_is_on_its_way_is_waited_for_and_what_is_missing_is_shown(
 
 def test_without_time_to_wait_one_look_is_taken(copied: Relocating, sluice: Sluice) -> None:
     code, plan, _ = sluice.plan("--wait-seconds", "0")
-    # The copies may or may not be of after the question whether the group has stopped.
+    # The copies may be older or newer than the check that the group has stopped.
     assert code in (ExitCode.DONE, ExitCode.REFUSED)
     assert arrival(plan)["level"] in ("PASS", "BLOCK")

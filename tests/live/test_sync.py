@@ -1,4 +1,4 @@
-"""Groups that live in the west are kept in step in the east, where a consumer simply starts."""
+"""Offset sync: groups of west are kept in step in east, where a consumer can simply start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.live.hand_carried import HandCarried, Record
 
 
 class Scene:
-    """A group that lives in the west, and the east's sync, pass by pass."""
+    """A group that lives in west, and east's offset sync, run pass by pass."""
 
     def __init__(self, regions: HandCarried, place: TopicPartition) -> None:
         self.regions, self.place = regions, place
@@ -52,7 +52,7 @@ class Scene:
         self.regions.commit(where, self.group, {self.place: offset}, vector)
 
     def once(self, later_ms: int = 1) -> None:
-        """A pass; work of the one before has been rested from."""
+        """Runs a pass; the pause that follows the pass before is skipped."""
         for region in self.sync._regions.values():
             region.rests_until = 0.0
         self._now_ms += later_ms
@@ -60,7 +60,7 @@ class Scene:
         self.sync.once(self._now_ms)
 
     def hear_own_decisions(self, caught_up_ms: int) -> None:
-        """As the east's daemon does for its own Redis all the time."""
+        """Marks east's own decisions as caught up in its Redis, as its daemon always does."""
         heard = Portion(BEGIN, BEGIN, (), caught_up_ms)
         with PrimaryCopies(self.regions.url("east"), self.regions.name["east"]) as copies:
             copies.put(opening(0))
@@ -75,7 +75,7 @@ class Scene:
         return Progress(found.offset, vector)
 
     def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
-        """The groups of each look that is taken from now on."""
+        """Records the groups of each survey from now on."""
         found = []
         for region in self.sync._regions.values():
             look = region.survey.knowledge
@@ -164,7 +164,7 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
         scene.commit(14)
         scene.once()
         assert scene.held() == Progress(15)
-        # Said by this region's daemon, it is not even looked at.
+        # Once this region's daemon reports the members, the group is not even surveyed.
         with ActivityStore(scene.regions.url("east")) as store:
             store.say(scene.regions.name["east"], [scene.group], scene._now_ms)
             scene.once()
@@ -196,7 +196,7 @@ def test_a_pass_looks_only_at_groups_of_which_something_may_have_changed(scene, 
     scene.once()
     scene.once()
     assert looks == []
-    scene.commit(15)  # at the end: what comes next may matter
+    scene.commit(15)  # at the end, so that new records matter
     scene.once()
     assert looks == [{scene.group}]
     scene.once(LATE_MS + 1)
@@ -223,7 +223,7 @@ def test_of_what_nothing_is_known_nothing_is_written_and_copies_of_unknown_age_a
 
 
 def test_while_its_own_decisions_are_not_surely_in_redis_nothing_is_written(scene):
-    """The group moved here, which the flushed Redis has not heard yet; only what the west said."""
+    """The group has moved here. The flushed Redis knows only west's older decision."""
     scene.commit(12)
     scene.sync.once(scene._now_ms)
     assert (scene.held(), scene.sync.counts.groups) == (None, 0)
@@ -262,7 +262,7 @@ def test_an_aggregate_that_is_away_is_named(scene, redis):
         sync.once(time.time_ns() // 1_000_000)
 
 
-# With a real copier, and a consumer that starts in the east
+# With a real copier, and a consumer that starts in east
 
 
 def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
@@ -291,12 +291,12 @@ def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
     met = _consumed(aggregate, scene.group, place, 45)
     everything = set(regions.log("east", place))
     assert set(read) | set(met) == everything
-    # What stands in the east behind the first unread record, and nothing else.
+    # Only records that east holds after the first unread one are repeated.
     assert set(read) & set(met) == {("west", at) for at in range(30)}
 
 
 def _consumed(cluster: LabCluster, group: str, place: TopicPartition, count: int) -> list[Record]:
-    """An application's next records, committed."""
+    """Reads and commits the application's next records."""
     consumer = Consumer(
         {
             **cluster.librdkafka_options(),

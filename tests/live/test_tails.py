@@ -1,4 +1,4 @@
-"""The fence, and the tail behind it: what a dead writer landed is found, all of it, or it stops."""
+"""Fence and tail: a takeover finds all that a dead writer landed, or it stops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tests.live.hand import Gate, names_topic
 from tests.live.stage import COMPACTED, SELDOM
 
 SESSION_MS = 6000
-"""A stopped follower stays in sync for so long, and a leader that is gone leads for so long."""
+"""Broker session timeout: for this long a stopped follower stays in sync, and a dead leader keeps
+its leadership."""
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +31,14 @@ def three(tmp_path_factory):
 
 @pytest.fixture
 def stage(request, make_stage):
-    """On "one broker", or on "three brokers" that all have a replica."""
+    """A stage on "one broker", or on "three brokers" that all have a replica."""
     if request.param == "one broker":
         return make_stage()
     return make_stage(target=request.getfixturevalue("three"), own_copies=3)
 
 
 def with_the_rule_and_without(*mutations):
-    """The rule on one broker and on three, and on one broker what stands in its place."""
+    """Parametrizes a test: the rule on one and on three brokers, each mutation on one broker."""
     without = [("one broker", mutation) for mutation in mutations]
     cases = [("one broker", Takeover), ("three brokers", Takeover), *without]
     return pytest.mark.parametrize(("stage", "rule"), cases, indirect=["stage"])
@@ -57,7 +58,7 @@ async def tail_to_the_watermark(cluster, partition, entry, begin, end):
 
 
 class ToTheWatermark(Takeover):
-    """Reads up to the end that the log had when it was looked at."""
+    """Mutation: reads up to the log end of the inspection, not to the marker."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         return await tail_to_the_watermark(
@@ -66,7 +67,7 @@ class ToTheWatermark(Takeover):
 
 
 class OnlyWhatIsRemembered(Takeover):
-    """Trusts the leader's memory of before the fence alone."""
+    """Mutation: trusts only the leader's memory from before the fence."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         tail = await super()._read_tail(partition, entry, found, memory, marker)
@@ -82,7 +83,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch,
     taker = stage.hand(1, **SELDOM)
     gate = Gate(taker.target, "AddPartitionsToTxn")
     taker.start()
-    gate.wait()  # it has looked at the log and asked the leader; the fence is not there yet
+    gate.wait()  # it has inspected the log and asked the leader; no fence yet
     zombie.thaw()
     zombie.until_landed(stage.place, stage.send(500))
     gate.open()
@@ -95,7 +96,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch,
 
 @pytest.fixture(scope="module")
 def cleans(tmp_path_factory):
-    """A broker that cleans at once, and forgets who wrote what: only its log can tell."""
+    """A broker that compacts at once and expires producers: only its log shows what landed."""
     directory = tmp_path_factory.mktemp("cleans")
     properties = {**FORGETS_PRODUCERS, "log.cleaner.backoff.ms": 100}
     with KafkaCluster("cleans", directory, properties=properties) as cluster:
@@ -103,7 +104,7 @@ def cleans(tmp_path_factory):
 
 
 class CountsRecords(Takeover):
-    """Takes as many for landed as it finds."""
+    """Mutation: counts the records found instead of using the last sequence."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         tail = await super()._read_tail(partition, entry, found, memory, marker)
@@ -129,7 +130,7 @@ def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, mo
     assert stage.entry.source_offset == 1000 - again
     stage.send(500, keys=70)
     taker.until_carried(stage.place)
-    # Offsets tell how often something was written, whatever the cleaner took of it.
+    # Offsets count every append, also of records that the cleaner removed.
     closing, fence = 1, 1
     assert taker.call(taker.target.log_end(*stage.place)) == 1000 + closing + fence + again + 500
     seen = stage.seen()
@@ -144,7 +145,7 @@ class AsksAfterTheFence(Takeover):
     async def _read_tails(self, entries, found, holder):
         for topic, number in entries:
             await holder.fence(topic, [number])
-            # EndTxn answers before its marker is written.
+            # EndTxn is answered before its marker is written.
             epoch = None
             while epoch != holder.epoch:
                 states = await self._target.producer_states(topic, number)
@@ -153,7 +154,7 @@ class AsksAfterTheFence(Takeover):
 
 
 class ReadsOnly(Takeover):
-    """Counts what it reads, and forgets what the leader remembers."""
+    """Mutation: counts the records read and ignores the leader's memory."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         return await read_tail(self._target, partition, entry, found.start, marker)
@@ -175,7 +176,7 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkey
 
 
 class OnlyWhereAllIsForgotten(Takeover):
-    """Takes a memory that another taker's marker has reset for one of nothing landed."""
+    """Mutation: takes a memory reset by another carrier's marker for proof that nothing landed."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         tail = await super()._read_tail(partition, entry, found, memory, marker)
@@ -195,7 +196,7 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
     first = stage.hand(1, **SELDOM)
     gate = Gate(first.target, "TxnOffsetCommit", lambda r: names_topic(r, stage.topic))
     first.start()
-    gate.wait()  # it has fenced, and so reset what the leader remembers
+    gate.wait()  # it has fenced, and so reset the leader's memory
     first.kill()
     gate.open()
     monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
@@ -209,7 +210,7 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
 
 
 class TakesItForNothing(Takeover):
-    """Where nothing is found, nothing was landed."""
+    """Mutation: concludes from an empty tail that nothing landed."""
 
     async def _read_tails(self, entries, found, holder):
         tails = await super()._read_tails(entries, found, holder)
@@ -223,7 +224,7 @@ class TakesItForNothing(Takeover):
 
 @pytest.mark.parametrize("rule", [Takeover, TakesItForNothing])
 def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatch, rule):
-    """Others have written all of its keys since, and nobody remembers its writer."""
+    """Other producers have rewritten all of its keys, and no broker remembers its writer."""
     stage = make_stage(target=cleans, target_config=COMPACTED)
     old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
     stage.foreign(70, keys=70)
@@ -246,7 +247,7 @@ LED_BY_ONE = {
 
 
 class TheLargerAnswer(Takeover):
-    """Counts what a former leader remembers, whatever the log says."""
+    """Mutation: counts what a former leader remembers, whatever the log shows."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
         tail = await super()._read_tail(partition, entry, found, memory, marker)
@@ -291,7 +292,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(
         taker.until_carried(stage.place)
         seen = stage.seen()
         assert seen.duplicated == 0
-        # A batch that the follower's last fetch still brought is not lost.
+        # A batch that the follower's last fetch still received is not lost.
         assert seen.lost == 0 if rule is Takeover else 0 < seen.lost <= 500
 
 

@@ -1,6 +1,6 @@
-"""A target that lost acknowledged records: noticed, named, stopped; never copied over in silence.
+"""A target that lost acknowledged records: the loss is noticed, named and stops the partition.
 
-Brokers die once for many cases: each case has a topic of its own.
+Broker restarts are shared by many cases, each of which has a topic of its own.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ BATCHES = Shape(batch_records=100)
 
 @pytest.fixture(scope="module")
 def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A target whose broker is killed, and whose logs are cut."""
+    """A target whose broker tests kill and whose logs they cut."""
     with KafkaCluster("fragile", tmp_path_factory.mktemp("fragile")) as cluster:
         yield cluster
 
 
 def lose(cluster: KafkaCluster, kept: Mapping[Stage, int]) -> None:
-    """The broker dies, and comes back with so many records of each."""
+    """Kills the broker and restarts it with only `count` records of each stage."""
     cluster.kill()
     for stage, count in kept.items():
         cut_log(cluster, stage.topic, count)
@@ -42,7 +42,7 @@ def lose(cluster: KafkaCluster, kept: Mapping[Stage, int]) -> None:
 
 
 def parked(stage: Stage) -> str:
-    """The reason, once the ledger has it."""
+    """Waits until the ledger holds the partition as parked; returns the reason."""
 
     def is_parked() -> bool:
         entry = stage.carrying.entries().get(stage.place)
@@ -53,13 +53,13 @@ def parked(stage: Stage) -> str:
 
 
 def gone(stage: Stage) -> int:
-    """Records that no reader of the target finds: foreign ones may stand in their place."""
+    """Returns how many records no reader of the target finds, whether lost or replaced."""
     seen = stage.seen()
     return seen.lost + seen.changed
 
 
 def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, monkeypatch):
-    """Cut short, and cut and grown again by others; both also with nobody looking."""
+    """Covers a log that was cut, and one that grew again, each with and without the check."""
     cut, grown, cut_unseen, grown_unseen = stages = [make_stage(target=fragile) for _ in range(4)]
     for stage in stages:
         hand = stage.hand(0).start()
@@ -81,12 +81,13 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
         stage.to_the_end(1)
         assert gone(stage) == 700
 
-    # What is parked is the operator's: a taker that goes on by itself hides the loss.
+    # Only the operator may release a parked partition: a carrier that continued by itself would
+    # hide the loss.
     entry = cut.entry
     second = cut.hand(2).start()
     assert second.reason_of(cut.place) == str(entry.parked)
     assert cut.entry == entry
-    # Both would go on with it, once somebody has let it go on.
+    # Both carriers would carry on with the partition as soon as it is no longer parked.
     first.kill()
     second.kill()
     by_itself = partialmethod(Takeover.__init__, accept={cut.place: entry.parked})
@@ -96,8 +97,8 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
 
 
 def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile, monkeypatch):
-    """Three lines of defence: it looks at the log of every leader and connection; the broker
-    remembers fewer records; a batch lands below what was acknowledged."""
+    """Covers three checks. The carrier inspects the log after every change of leader or connection,
+    the broker remembers fewer records, or a batch lands below the acknowledged end."""
     seen, remembered, low, unseen = stages = [make_stage(target=fragile) for _ in range(4)]
     hands: dict[Stage, Hand] = {}
     for stage in stages:
@@ -133,7 +134,7 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile,
 
 @IN_FORCE
 def test_a_topic_created_again_is_not_taken_for_the_old_one(make_stage, monkeypatch, in_force):
-    """Grown past what was acknowledged before the carrier sends again."""
+    """The new topic grows past the acknowledged offset before the carrier sends again."""
     stage = make_stage()
     hand = stage.hand(0, **SELDOM).start()
     hand.until_landed(stage.place, stage.send(1000, BATCHES))

@@ -1,4 +1,4 @@
-"""Maps in any region's Redis follow the log starts of the region that their runs lead into."""
+"""Maps in every Redis are trimmed to the log starts of the region that their runs lead into."""
 
 from __future__ import annotations
 

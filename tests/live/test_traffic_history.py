@@ -1,5 +1,5 @@
-"""What any history of traffic promises, in Redis and in ClickHouse: read by another process,
-summed up, written twice, away, lost."""
+"""Properties of every traffic history, in Redis and in ClickHouse: reads from another process,
+sums, repeated writes, outages and loss."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def test_whoever_writes_next_sums_up_what_was_left_when_a_writer_died(kept):
 
 
 def test_two_writers_at_once_do_not_disturb_each_other(kept):
-    """As when one takes over from another, which still writes what it saw."""
+    """Two writers overlap when one takes over from another that still writes its samples."""
     others = [place._replace(topic="another") for place in PLACES[:2]]
     errors = []
 
     def write(minutes, places):
         try:
             written(kept.of(), minutes, places=places)
-        except Exception as error:  # said by the test below, not by a thread that ends
+        except Exception as error:  # asserted below, as a failing thread would only end
             errors.append(error)
 
     writers = [

@@ -1,4 +1,4 @@
-"""Committed offsets restored from a copy while the topics were not: nothing is mirrored twice."""
+"""Committed offsets restored from a backup, but not the topics: nothing is mirrored twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.live.stage import Stage
 
 
 def restore(stage: Stage, entry: Entry) -> None:
-    """The partition's entry is again what it was, and Redis holds nothing."""
+    """Restores a former ledger entry and flushes Redis."""
     group, row = group_of(stage.route, stage.place), (stage.place.partition, *encode(entry))
     request = OffsetCommitRequest(group, -1, "", -1, [(stage.topic, [row])])
     cluster = stage.carrying._cluster
@@ -27,7 +27,7 @@ def restore(stage: Stage, entry: Entry) -> None:
 
 
 class BelievesTheEntry(Takeover):
-    """Does not look into the runs topic."""
+    """Mutation: does not read the runs topic."""
 
     def __init__(self, **collaborators):
         super().__init__(**{**collaborators, "runs": None})

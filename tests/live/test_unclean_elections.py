@@ -1,4 +1,4 @@
-"""A leader elected without what was acknowledged: what is gone is named, and nothing else stops."""
+"""Unclean elections that lose acknowledged records, which are named; other partitions continue."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ REPLICAS = [[1, 2], [3, 2]]
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers, whole again at the end of each test."""
+    """Three brokers, all of which run again at the end of each test."""
     with KafkaCluster("three", tmp_path_factory.mktemp("three"), brokers=3) as cluster:
         yield cluster
 
 
 class Loser:
-    """Makes partition 0 of a topic lose what is written while broker 2 is away.
+    """Makes partition 0 of a topic lose the records that are written while broker 2 is down.
 
-    In the end all brokers are back.
+    All brokers run again at the end of the `with` block.
     """
 
     def __init__(self, cluster: KafkaCluster, topic: str) -> None:
@@ -57,7 +57,7 @@ class Loser:
         assert until(lambda: self._shown().leader == 2, 60)
 
     def _shown(self) -> PartitionMetadata:
-        """Partition 0 in the metadata; empty while no broker tells."""
+        """Returns the metadata of partition 0; empty while no broker answers."""
         try:
             told = self._admin.list_topics(self._topic, timeout=2)
         except KafkaException:

@@ -1,4 +1,4 @@
-"""Topics of new names, made and deleted."""
+"""Topics under unique names: creation, deletion and configuration."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def create(
     config: Mapping[str, str] | None = None,
     replicas: Sequence[Sequence[int]] | None = None,
 ) -> None:
-    """A topic of this name; both ends may have it with other configs."""
+    """Creates a topic of this name; its configs may differ between the two ends."""
     count = len(replicas) if replicas else partitions
     placed: Any = {"replica_assignment": replicas} if replicas else {}
     cluster.create_topics(NewTopic(topic, count, config=dict(config or {}), **placed))
 
 
 def delete(cluster: KafkaCluster, topic: str) -> None:
-    """Returns once the cluster no longer knows it."""
+    """Deletes a topic; returns once the cluster no longer knows it."""
     admin = cluster.admin()
     admin.delete_topics([topic])[topic].result(30)
     assert until(lambda: topic not in admin.list_topics(timeout=30).topics, 30)
 
 
 def alter(cluster: KafkaCluster, topic: str, config: Mapping[str, str]) -> None:
-    """Sets configs of a topic; returns once its leader follows them."""
+    """Sets configs of a topic; returns once a broker reports them."""
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in config.items()
