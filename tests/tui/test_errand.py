@@ -63,7 +63,7 @@ def sent(on, arguments):
     @reason_options
     @answer_options
     def command(errand, **own):
-        """Of a test."""
+        """Does nothing but test."""
         found.append((errand, own))
         return ExitCode.REFUSED
 
@@ -86,7 +86,7 @@ def test_a_command_is_given_its_errand_and_what_only_it_takes(config):
     assert (errand.timeout_seconds, errand.output) == (4, "yaml")
     names = ["config", "region", "route", "carrier", "reason", "for", "timeout", "output"]
     places = [help_text.index(f"--{name} ") for name in names]
-    assert places == sorted(places) and "Of a test." in help_text
+    assert places == sorted(places) and "Does nothing but test." in help_text
 
 
 def test_without_a_route_it_is_about_all_of_its_region(config):
