@@ -37,13 +37,13 @@ from deploy.lab.lab import Lab
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from replicator.config.topology import load
-from replicator.kafka.cluster import Cluster
-from replicator.placements.balance_log import BalanceLog
-from replicator.placements.board import Board
-from replicator.placements.in_force import InForce
-from replicator.placements.records import Pin, Placed, key_of
-from replicator.traffic.log_sampler import LogSampler
-from replicator.traffic.look import Look
+from replicator.kafka.client.cluster import Cluster
+from replicator.orders.active_plan import InForce
+from replicator.orders.balance_log import BalanceLog
+from replicator.orders.order_records import Pin, Placed, key_of
+from replicator.orders.status_board import Board
+from replicator.placement.traffic.log_sampler import LogSampler
+from replicator.placement.traffic.log_snapshot import Look
 
 DIRECTORY = CHECKOUT / ".lab" / "bench-balancing"
 TOPICS, PARTITIONS, CARRIERS = 4, 6, 4

@@ -37,14 +37,14 @@ from deploy.lab.kafka import CHECKOUT, KafkaCluster
 from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.carrier.receipts import to_arrow
 from replicator.config.topology import KafkaCluster as Settings
-from replicator.kafka.cluster import Cluster
-from replicator.kafka.wire.produce import ProduceRequest
-from replicator.ledger.entry import Custody
-from replicator.offsets.offset_feed import PENDING_BYTES_MAX, OffsetFeed
-from replicator.offsets.runs_topic import RunsKey
-from replicator.offsets.stretch import Run, Stretch
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.protocol.produce import ProduceRequest
+from replicator.mirror.carrier.receipts import to_arrow
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.offset_map.offset_feed import PENDING_BYTES_MAX, OffsetFeed
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.spark.source import Bin, carried
 from tests.live.both_ends import stable_ends
 from tests.live.carrying import Carrying

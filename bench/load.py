@@ -20,9 +20,9 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from bench.ground import PARTITIONS, Ground, make_topic, say
 from deploy.lab.kafka import KafkaCluster
 from replicator.config import topology
-from replicator.kafka.cluster import Cluster
-from replicator.kafka.connection import Connection
-from replicator.kafka.wire.produce import ProduceRequest
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.connection import Connection
+from replicator.kafka.protocol.produce import ProduceRequest
 
 LZ4 = 3
 # Enough different batches that lz4's window (64 KiB) never holds two equal ones.

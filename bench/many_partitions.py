@@ -27,16 +27,16 @@ from deploy.lab.kafka import CHECKOUT, KafkaCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route
-from replicator.driver.own_topics import make_own_topics
-from replicator.kafka.cluster import Cluster
-from replicator.ledger.acquired import Acquired
-from replicator.ledger.entry import Custody, Entry
-from replicator.ledger.ledger import Ledger, virgin
-from replicator.ledger.takeover import Takeover
-from replicator.ledger.word import Driver
-from replicator.ledger.writer import Writer
-from replicator.offsets.stretch import Stretch
-from replicator.topics.admin import Admin
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.fenced_committer import Writer
+from replicator.mirror.driver.own_topics import make_own_topics
+from replicator.mirror.ledger.acquired import Acquired
+from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger import Ledger, virgin
+from replicator.mirror.ledger.takeover import Takeover
+from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.spark.driver_command import Driver
 
 FILE = CHECKOUT / "bench" / "results" / "partitions.json"
 COUNTS = (1000, 4000)

@@ -7,8 +7,8 @@ from typing import Any
 
 from redis import Redis
 
-from replicator.offsets.offset_store import OffsetStore, runs_name
-from replicator.offsets.packed_map import pack
+from replicator.mirror.offset_map.offset_store import OffsetStore, runs_name
+from replicator.mirror.offset_map.packed_map import pack
 
 
 @dataclass(frozen=True, slots=True)

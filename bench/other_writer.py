@@ -4,7 +4,7 @@ changed."""
 from __future__ import annotations
 
 from replicator.batches.batch import scan
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.client.cluster import Cluster
 
 READ_BYTES = 1 << 20
 

@@ -1,4 +1,4 @@
-"""Cost of replicator.resume for a consumer, compared with confluent_kafka's own.
+"""Cost of replicator.groups.resume for a consumer, compared with confluent_kafka's own.
 
 python -m bench.resuming [--records 400000] [--run 10] [--rounds 5]
 
@@ -27,14 +27,14 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config.topology import Appliance
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import RUNS_PER_PIECE, OffsetStore
-from replicator.offsets.packed_map import pack
-from replicator.offsets.runs_topic import RunsKey
-from replicator.offsets.stretch import Run, Stretch
-from replicator.progress.vector_metadata import encode
-from replicator.resume import ResumingConsumer
-from replicator.resume.runs_reader import AggregateLogs
+from replicator.groups.progress.vector_metadata import encode
+from replicator.groups.resume import ResumingConsumer
+from replicator.groups.resume.runs_reader import AggregateLogs
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import RUNS_PER_PIECE, OffsetStore
+from replicator.mirror.offset_map.packed_map import pack
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey
 
 TOPIC = "flights"
 REGIONS = ("west", "east")

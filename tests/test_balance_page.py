@@ -9,7 +9,7 @@ import pytest
 
 from balancer.decision.alerts import AlertName
 from balancer.decision.triggers import ANSWERS
-from replicator.balancing.metrics import BalanceCollector
+from replicator.placement.rounds.metrics import BalanceCollector
 from tests.tui.balance_records import status
 from tui.program import program
 

@@ -8,15 +8,15 @@ from contextlib import closing
 from typing import TypeVar
 
 from replicator.config.topology import Appliance, Route
-from replicator.copies.log_follower import LogUnreadable
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.placements.balance_log import BalanceLog
-from replicator.placements.board import Board
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import AnyRecord
-from replicator.placements.round_status import RoundStatus
-from replicator.topics.admin_error import AdminError
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.orders.active_plan import InForce
+from replicator.orders.balance_log import BalanceLog
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import AnyRecord
+from replicator.orders.round_status import RoundStatus
+from replicator.orders.status_board import Board
+from replicator.runtime.store_errors import StoreUnreachable
 from tui.balance_options import warn
 from tui.balance_sight import BalanceSight
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replicator.config.topology import Route
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Lease, Order, Stream
-from replicator.placements.round_status import RoundStatus
+from replicator.orders.active_plan import InForce
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Lease, Order, Stream
+from replicator.orders.round_status import RoundStatus
 
 ACTS_MS = 30_000
 """Maximum age of the lease of an acting balancer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from replicator.placements.round_status import RoundStatus
+from replicator.orders.round_status import RoundStatus
 from tui.balance_sight import BalanceSight, CarrierSight, StreamSight, acts
 from tui.order_times import instant
 from tui.order_view import SCHEMA_VERSION, order_values, orders_text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 
-from replicator.placements.book import Book
-from replicator.placements.following import Following
-from replicator.placements.records import ByHand
+from replicator.orders.order_follower import Following
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import ByHand
 from tui.balance_desk import Desk
 from tui.by_hand_view import Applied
 

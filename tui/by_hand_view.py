@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from replicator.placements.records import Answer, ByHand, Lease, Placed
+from replicator.orders.order_records import Answer, ByHand, Lease, Placed
 from tui.balance_sight import acts
 from tui.balance_view import stream_label
 from tui.exit_codes import ExitCode

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from replicator.config.topology import ROLES, Appliance
-from replicator.topics.admin import Admin
-from replicator.topics.admin_error import AdminError
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError
 from tui.exit_codes import ExitCode
 from tui.output import table
 

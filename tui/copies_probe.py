@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from replicator.config.topology import Appliance, Route
-from replicator.copies.commit_store import CommitStore
-from replicator.copies.runs_copies import RunsCopies
-from replicator.groups.primary_store import PrimaryCopies
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.run_columns import RunsContradict
+from replicator.groups.copies.commit_store import CommitStore
+from replicator.groups.copies.runs_copies import RunsCopies
+from replicator.groups.membership.primary_store import PrimaryCopies
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.run_columns import RunsContradict
 from tui.output import table
 
 

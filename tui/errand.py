@@ -20,8 +20,8 @@ from tui.output import config_option, emit
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route
-    from replicator.placements.book import Book
-    from replicator.placements.records import AnyRecord, Order
+    from replicator.orders.order_log import Book
+    from replicator.orders.order_records import AnyRecord, Order
     from tui.balance_desk import Desk
 
 Kind = TypeVar("Kind", bound="Order")
@@ -136,7 +136,7 @@ class Errand:
             taken_back: records to remove.
             nothing: text for people when no order was written or removed.
         """
-        from replicator.placements.records import Order, key_of
+        from replicator.orders.order_records import Order, key_of
         from tui.order_view import changes_text, changes_values
 
         new, old = list(orders), list(taken_back)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from replicator.groups.out_of_place import OutOfPlace, out_of_place
-from replicator.groups.primary_region import PrimaryRegion
+from replicator.groups.membership.out_of_place import OutOfPlace, out_of_place
+from replicator.groups.membership.primary_region import PrimaryRegion
 from tui.output import joined, table
 
 SCHEMA_VERSION = 1

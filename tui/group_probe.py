@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from replicator.config.topology import Appliance
-from replicator.copies.log_follower import LogUnreadable
-from replicator.groups.activity import ActivityStore
-from replicator.groups.groups import Groups
-from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_region import PrimaryRegion, joined
-from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.topics.admin_error import AdminError
+from replicator.groups.membership.activity import ActivityStore
+from replicator.groups.membership.groups import Groups
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_region import PrimaryRegion, joined
+from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.runtime.store_errors import StoreUnreachable
 from tui.group_places import GroupPlaces
 
 Answer = TypeVar("Answer")

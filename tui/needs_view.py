@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from balancer.demand.demand import Basis
-from replicator.balancing.partition_need import PartitionNeed
-from replicator.balancing.preview import Preview
+from replicator.placement.rounds.partition_need import PartitionNeed
+from replicator.placement.rounds.preview import Preview
 from tui.balance_view import decimals, stream_label
 from tui.order_view import SCHEMA_VERSION
 from tui.output import table

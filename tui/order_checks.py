@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from balancer.plan import TopicPartition
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import CARRIERS_MAX, DEFAULT_STREAM, Pin, Stream
+from replicator.orders.active_plan import InForce
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Pin, Stream
 
 
 class UnknownStream(Exception):

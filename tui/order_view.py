@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from replicator.placements.records import (
+from replicator.orders.order_records import (
     ByHand,
     Exclusion,
     Hold,

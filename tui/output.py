@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from replicator.daemon.plain_text import one_line, several_lines
+from replicator.runtime.plain_text import one_line, several_lines
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 COMMAND_LINE = click.core.ParameterSource.COMMANDLINE

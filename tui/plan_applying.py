@@ -16,9 +16,9 @@ from tui.plan_listing import files_of
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
-    from replicator.failover.application import Application
-    from replicator.failover.outcome import Outcome
-    from replicator.planning.plan import Plan
+    from replicator.groups.failover.application import Application
+    from replicator.groups.failover.outcome import Outcome
+    from replicator.groups.planning.plan import Plan
 
 Returned = TypeVar("Returned")
 
@@ -28,7 +28,7 @@ def apply_plan(
 ) -> int:
     """Applies a saved plan once the operator has confirmed source and target region."""
     from replicator.config.topology import load
-    from replicator.failover.fresh_plans import FreshPlans
+    from replicator.groups.failover.fresh_plans import FreshPlans
 
     appliance = load(config)
     plan = loaded(appliance, name)
@@ -77,7 +77,7 @@ def verify_plan(config: str, name: str, timeout: float, partitions: bool, output
 
 
 def loaded(appliance: Appliance, name: str) -> Plan:
-    from replicator.failover.fresh_plans import checked
+    from replicator.groups.failover.fresh_plans import checked
 
     plan = files_of(appliance).load(name)
     checked(appliance, plan.source, plan.target)
@@ -106,11 +106,11 @@ def confirmed(plan: Plan, confirm: str | None) -> None:
 
 def application(appliance: Appliance, plan: Plan, timeout: float) -> Application:
     """Builds the application with its clients of the target region; Redis connects on first use."""
-    from replicator.failover.application import Application, Target
-    from replicator.groups.groups import Groups
-    from replicator.groups.primary_log import PrimaryLog
-    from replicator.groups.primary_store import PrimaryStore
-    from replicator.topics.admin import Admin
+    from replicator.groups.failover.application import Application, Target
+    from replicator.groups.membership.groups import Groups
+    from replicator.groups.membership.primary_log import PrimaryLog
+    from replicator.groups.membership.primary_store import PrimaryStore
+    from replicator.kafka.admin.admin import Admin
 
     region = appliance.region(plan.target)
     name = f"{plan.target} aggregate"

@@ -11,14 +11,14 @@ from tui.output import emit, table
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
-    from replicator.failover.plan_files import PlanFiles
-    from replicator.planning.plan import Plan
+    from replicator.groups.failover.plan_files import PlanFiles
+    from replicator.groups.planning.plan import Plan
 
 
 def list_plans(config: str, output: str) -> int:
     """Prints all saved plans, oldest first."""
     from replicator.config.topology import load
-    from replicator.planning.plan import Plan
+    from replicator.groups.planning.plan import Plan
 
     now_ms = time.time_ns() // 1_000_000
     plans = list(files_of(load(config)).all())
@@ -74,6 +74,6 @@ def row(plan: Plan, now_ms: int) -> tuple[object, ...]:
 
 
 def files_of(appliance: Appliance) -> PlanFiles:
-    from replicator.failover.plan_files import PlanFiles
+    from replicator.groups.failover.plan_files import PlanFiles
 
     return PlanFiles(appliance.replicator.state_dir / "plans")

@@ -17,16 +17,16 @@ from tui.plan_request import Asked, request_of
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance
-    from replicator.failover.fresh_plans import FreshPlans
-    from replicator.planning.knowledge import Request
-    from replicator.planning.plan import Check, Plan
+    from replicator.groups.failover.fresh_plans import FreshPlans
+    from replicator.groups.planning.knowledge import Request
+    from replicator.groups.planning.plan import Check, Plan
 
 
 def make_plan(asked: Asked) -> int:
     """Makes, saves and prints a plan; the exit code says whether the plan can be applied."""
     from replicator.config.topology import load
-    from replicator.failover.fresh_plans import FreshPlans, checked
-    from replicator.failover.plan_files import PlanNotKept, new_id
+    from replicator.groups.failover.fresh_plans import FreshPlans, checked
+    from replicator.groups.failover.plan_files import PlanNotKept, new_id
 
     appliance = load(asked.config)
     checked(appliance, asked.source, asked.target)
@@ -58,7 +58,7 @@ def make_plan(asked: Asked) -> int:
 
 def moved_by(appliance: Appliance, asked: Asked) -> frozenset[str]:
     """Returns the groups that live in --from since plan --of-plan, as the target's Redis has it."""
-    from replicator.groups.primary_store import PrimaryStore
+    from replicator.groups.membership.primary_store import PrimaryStore
 
     url = appliance.region(asked.target).redis_url()
     with PrimaryStore(url, timeout_seconds=asked.timeout) as store:
@@ -75,7 +75,7 @@ def waited(appliance: Appliance, plans: FreshPlans, request: Request, asked: Ask
 
     Returns the result of the wait as a check of the plan; None for a failover, which does not wait.
     """
-    from replicator.failover.arrival import Arrival
+    from replicator.groups.failover.arrival import Arrival
     from tui.waiting import Waiting
 
     if asked.wait_seconds is None:
@@ -117,7 +117,7 @@ def show_plan(
         config: --config option for the command that is suggested next; may be empty.
         is_saved: False when the plan could not be saved; such a plan cannot be applied.
     """
-    from replicator.planning.plan import encode
+    from replicator.groups.planning.plan import encode
     from tui.plan_table import plan_text
 
     now_ms = time.time_ns() // 1_000_000

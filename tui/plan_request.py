@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from replicator.planning.knowledge import Choice, Request
+    from replicator.groups.planning.knowledge import Choice, Request
 
 NAMES_MAX = 5
 
@@ -58,7 +58,7 @@ def request_of(
         UsageError: options contradict each other, or name unknown groups.
         NothingKnown: no group at all is known.
     """
-    from replicator.planning.knowledge import Request
+    from replicator.groups.planning.knowledge import Request
 
     groups = groups_of(asked, known, moved)
     choices = choices_of(asked.earliest, asked.from_timestamp)
@@ -119,7 +119,7 @@ def groups_of(
 
 
 def choices_of(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:
-    from replicator.planning.knowledge import Choice
+    from replicator.groups.planning.knowledge import Choice
 
     choices = {group: Choice() for group in earliest}
     for text in timestamps:

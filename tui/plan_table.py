@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tui.output import joined, table
 
 if TYPE_CHECKING:
-    from replicator.failover.outcome import GroupOutcome, Outcome
-    from replicator.planning.plan import Check, Count, GroupPlan, Move, Plan
+    from replicator.groups.failover.outcome import GroupOutcome, Outcome
+    from replicator.groups.planning.plan import Check, Count, GroupPlan, Move, Plan
 
 ROWS_MAX = 40
 """Maximum number of positions to list by default; a plan with more is shown by group."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from balancer.decision.placing import Scope
-from replicator.balancing.preview import Preview
-from replicator.placements.records import DEFAULT_STREAM
-from replicator.placements.round_status import MoveStatus
+from replicator.orders.order_records import DEFAULT_STREAM
+from replicator.orders.round_status import MoveStatus
+from replicator.placement.rounds.preview import Preview
 from tui.balance_view import decimals, stream_label
 from tui.order_view import SCHEMA_VERSION
 from tui.output import joined, table

@@ -7,15 +7,15 @@ from typing import TypeVar
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import Answered
-from replicator.ledger.entries import Entries, entries_of
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.reports import PartitionReport
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.topics.admin import Admin
-from replicator.topics.admin_error import AdminError
-from replicator.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered
+from replicator.mirror.ledger.entries import Entries, entries_of
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.mirror.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan
+from replicator.runtime.store_errors import StoreUnreachable
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 
 Found = TypeVar("Found")

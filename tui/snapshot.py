@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from replicator.config.topology import Route
-from replicator.ledger.entry import Custody, Entry
-from replicator.ledger.sightings import lag_at_most, stable_ends
-from replicator.offsets.reports import PartitionReport
-from replicator.topics.topic_plan import State, TopicPlan
+from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.sightings import lag_at_most, stable_ends
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.mirror.topics.topic_plan import State, TopicPlan
 
 Number = TypeVar("Number", int, float)
 

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
 from replicator.config.mistakes import found, worded
-from replicator.placements.book import Book
-from replicator.placements.flaws import name_flaw, pattern_flaw
-from replicator.placements.records import (
+from replicator.orders.flaws import name_flaw, pattern_flaw
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import (
     Answer,
     AnyRecord,
     ByHand,

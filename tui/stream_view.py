@@ -8,9 +8,9 @@ from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import DEFAULT_STREAM, Stream
+from replicator.orders.active_plan import InForce
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import DEFAULT_STREAM, Stream
 from tui.order_checks import carried_on, carriers_of
 from tui.order_times import instant
 from tui.order_view import SCHEMA_VERSION

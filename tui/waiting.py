@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from replicator.daemon.plain_text import one_line
+from replicator.runtime.plain_text import one_line
 
 LINE_SECONDS = 5.0
 BAR_CHARACTERS = 30

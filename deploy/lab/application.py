@@ -24,7 +24,7 @@ from deploy.lab.lab import LabRegion
 from deploy.lab.numbered_load import Numbered
 from deploy.lab.process import Process
 from deploy.lab.wait import until
-from replicator.resume import ResumingConsumer
+from replicator.groups.resume import ResumingConsumer
 
 Means = Literal["plain", "helper", "stored"]
 """How the application continues in another region: with a plain consumer, with Sluice's helper, or

@@ -24,13 +24,13 @@ from replicator.audit.verdict import Row
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets, window_offsets
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import Answered
-from replicator.kafka.together import together
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.topics.admin import Admin
-from replicator.topics.admin_error import AdminError
-from replicator.topics.topic_plan import Topic
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered
+from replicator.mirror.topics.topic_plan import Topic
+from replicator.runtime.gather import together
+from replicator.runtime.store_errors import StoreUnreachable
 
 T = TypeVar("T")
 THREADS = 16

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.spans import Offsets, Span, Spans
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.spans import Offsets, Span, Spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,10 +13,10 @@ from replicator.audit.window_offsets import Stamp
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.codec import UnfoldsTooFar
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import EARLIEST, LATEST, Answered, Cluster, Fetched
-from replicator.kafka.verdict import Code
-from replicator.offsets.spans import Span
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import EARLIEST, LATEST, Answered, Cluster, Fetched
+from replicator.kafka.protocol.error_codes import Code
+from replicator.mirror.offset_map.spans import Span
 
 FETCH_BYTES = 2 << 20
 SMALL_FETCH_BYTES = 64 << 10

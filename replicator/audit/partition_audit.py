@@ -15,8 +15,8 @@ from replicator.audit.seen import Prints, Seen
 from replicator.audit.tally import GONE, UNORDERED, Grounds, Tally, tally
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
-from replicator.kafka.together import together
-from replicator.offsets.spans import Span, Spans
+from replicator.mirror.offset_map.spans import Span, Spans
+from replicator.runtime.gather import together
 
 PIECE_OFFSETS = 1 << 19
 """Target offsets that are held at once: 24 bytes for each record of either end, 25 MB."""

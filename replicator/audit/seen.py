@@ -17,7 +17,7 @@ from replicator.batches.batch import CONTROL, BrokenBatch, Header, OldFormat, he
 from replicator.batches.committed import Committed
 from replicator.batches.old_format import modernised
 from replicator.batches.records import Records, headers_at, opened
-from replicator.offsets.spans import Spans
+from replicator.mirror.offset_map.spans import Spans
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
-from replicator.topics.topic_plan import STOPPING, Topic, by_name, plan
+from replicator.mirror.topics.topic_plan import STOPPING, Topic, by_name, plan
 
 KNOWN_MAX = 10
 

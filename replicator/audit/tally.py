@@ -14,7 +14,7 @@ import numpy as np
 
 from replicator.audit.claims import Claims, size
 from replicator.audit.seen import Ints, Prints, Seen
-from replicator.offsets.spans import Span, Spans
+from replicator.mirror.offset_map.spans import Span, Spans
 
 EXAMPLES_MAX = 5
 

@@ -18,10 +18,10 @@ from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.batches.batch import BrokenBatch
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.together import together
-from replicator.ledger.entries import Entries, entries_of
-from replicator.survey.route_word import RouteWord, word
-from replicator.survey.told_runs import ToldRuns, read_runs
+from replicator.groups.failover.known_runs import ToldRuns, read_runs
+from replicator.groups.failover.ledger_view import RouteWord, word
+from replicator.mirror.ledger.entries import Entries, entries_of
+from replicator.runtime.gather import together
 
 T = TypeVar("T")
 AT_ONCE = 4

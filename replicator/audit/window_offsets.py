@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from replicator.audit.window import iso
-from replicator.offsets.spans import Span
+from replicator.mirror.offset_map.spans import Span
 
 AHEAD_MS = 10 * 60_000
 """Time by which producers' clocks may be ahead of ours."""

@@ -23,7 +23,7 @@ from replicator.batches.batch import (
 from replicator.batches.codec import UnfoldsTooFar
 from replicator.batches.committed import Committed
 from replicator.batches.old_format import modernised
-from replicator.batches.parcel import Parcel, Reason, RecordTooLarge
+from replicator.batches.outgoing_batch import Parcel, Reason, RecordTooLarge
 from replicator.batches.records import headers_at, opened, rebatch, why_open
 
 

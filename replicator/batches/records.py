@@ -32,7 +32,7 @@ from replicator.batches.batch import (
     sealed,
 )
 from replicator.batches.codec import BrokenPayload, compressed, decompressed
-from replicator.batches.parcel import SPANS_MAX, Parcel, Reason, RecordTooLarge
+from replicator.batches.outgoing_batch import SPANS_MAX, Parcel, Reason, RecordTooLarge
 
 Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from replicator.batches.batch import BrokenBatch
-from replicator.batches.parcel import Parcel
+from replicator.batches.outgoing_batch import Parcel
 from replicator.batches.records import Records, opened, rebatch
 
 NO_LIMIT_BYTES = 1 << 30

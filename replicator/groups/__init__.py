@@ -1,1 +1,1 @@
-"""Consumer groups: where each lives, where it is active, and its offsets in a cluster."""
+"""Consumer groups in several regions: copies of commits, plans, failover, offset sync, resume."""

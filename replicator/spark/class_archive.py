@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from replicator.daemon.logs import log_to_stderr
+from replicator.runtime.logs import log_to_stderr
 
 EXIT_SECONDS = 300.0
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from balancer.plan import Plan, bins
 from replicator.config.topology import Appliance
-from replicator.daemon.private_files import write_private
-from replicator.ledger.word import Term
+from replicator.runtime.private_files import write_private
+from replicator.spark.driver_command import Term
 
 
 @dataclass(frozen=True, slots=True)

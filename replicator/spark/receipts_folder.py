@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from replicator.carrier.receipts import Receipt, to_arrow
-from replicator.daemon.private_files import private_file, private_folder
+from replicator.mirror.carrier.receipts import Receipt, to_arrow
+from replicator.runtime.private_files import private_file, private_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from typing_extensions import override
 
 from balancer.plan import CarrierId, bins
-from replicator.carrier.receipts import Receipt, spark_schema, to_arrow
 from replicator.config.topology import Appliance
-from replicator.daemon.logs import log_to_stderr
-from replicator.ledger.word import OtherTerm
+from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
+from replicator.runtime.logs import log_to_stderr
+from replicator.spark.driver_command import OtherTerm
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry. The modules of
@@ -32,7 +32,7 @@ from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from replicator.carrier.assignment import Assignment
+    from replicator.mirror.carrier.assignment import Assignment
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class EpochReader(DataSourceStreamReader):
         log_to_stderr()
         each: Bin | None = partition.value
         if each is None:
-            import_module("replicator.carrier.carrier")
+            import_module("replicator.mirror.carrier.carrier")
             time.sleep(WARM_SECONDS)
             return
         late = time.time() - each.deadline
@@ -164,7 +164,7 @@ def assigned(
     appliance: Appliance, posting: Posting, carrier: CarrierId, deadline: float
 ) -> Assignment:
     """Returns the assignment of one carrier for the epoch."""
-    from replicator.carrier.assignment import Assignment
+    from replicator.mirror.carrier.assignment import Assignment
 
     partitions = posting.plan.loads[carrier]
     topics = {partition.topic for partition in partitions} & posting.limits.keys()
@@ -193,7 +193,7 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
     A carrier that fails is started again within the epoch. A failed task would take down its whole
     bin, and every other carrier in it.
     """
-    from replicator.carrier.carrier import carry
+    from replicator.mirror.carrier.carrier import carry
 
     who = f"route={assignment.route} carrier={assignment.number}"
     log.info(

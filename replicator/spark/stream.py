@@ -11,7 +11,7 @@ from threading import Event
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from replicator.carrier.receipts import STATES, Receipt, from_arrow
+from replicator.mirror.carrier.receipts import STATES, Receipt, from_arrow
 from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.source import SluiceSource
 

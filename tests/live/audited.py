@@ -15,15 +15,15 @@ from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster as Settings
-from replicator.ledger.entry import Custody
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.packed_map import pack_stretch
-from replicator.offsets.runs_topic import RunsKey
-from replicator.offsets.stretch import Run, Stretch
-from replicator.topics.admin import Admin
+from replicator.kafka.admin.admin import Admin
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.carrying import Carrying
 from tests.live.failover_command import Sluice
-from tests.replicator.ledger.held import held
+from tests.replicator.mirror.ledger.held import held
 
 DEPTHS = ("offsets", "count", "bytes")
 BY = tuple(("--by", depth) for depth in DEPTHS)

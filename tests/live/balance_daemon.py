@@ -15,12 +15,12 @@ import pytest
 from deploy.lab.process import Process
 from deploy.lab.wait import until
 from replicator.config.topology import Appliance, load
-from replicator.placements.balance_log import BalanceLog
-from replicator.placements.board import Board
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import DEFAULT_STREAM, Placed
-from replicator.placements.round_status import RoundStatus
+from replicator.orders.active_plan import InForce
+from replicator.orders.balance_log import BalanceLog
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import DEFAULT_STREAM, Placed
+from replicator.orders.round_status import RoundStatus
+from replicator.orders.status_board import Board
 from tests.live.replicate_daemon import Region
 
 SLUICE = Path(sys.executable).with_name("sluice")

@@ -13,10 +13,10 @@ from balancer.plan import TopicPartition
 from deploy.lab.dump import BOTH, PartitionDump, compare_dumps, dump
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.runs_topic import read, rebuild
-from replicator.topics.admin_error import OUTDATED, kafka_error
+from replicator.kafka.admin.admin_error import OUTDATED, kafka_error
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.runs_topic import read, rebuild
 from tests.live.regions import Regions
 
 

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from deploy.lab.process import Process
-from replicator.carrier.assignment import Assignment
-from replicator.carrier.carrier import carry
 from replicator.config.topology import Appliance
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier import carry
 
 CHECKOUT = Path(__file__).parents[2]
 

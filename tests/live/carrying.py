@@ -16,13 +16,13 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.carrier.accept_loss import Acceptance, Accepted
-from replicator.carrier.assignment import Assignment
-from replicator.carrier.carrier import carry
-from replicator.carrier.receipts import Receipt
-from replicator.ledger.entry import Custody
-from replicator.ledger.writer import Writer
-from replicator.offsets.offset_map import OffsetMap
+from replicator.kafka.client.fenced_committer import Writer
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier import carry
+from replicator.mirror.carrier.receipts import Receipt
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.repair.accept_loss import Acceptance, Accepted
 from tests.live.both_ends import assert_same, maps, stable_ends
 from tests.live.carrier_process import begin_as_told
 from tests.live.office import PATIENCE_SECONDS, Office

@@ -12,9 +12,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
-from replicator.copies.copier import Copier, Store
-from replicator.copies.followed import Portion, Position
-from replicator.copies.log_follower import LogFollower
+from replicator.groups.copies.copier import Copier, Store
+from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.topic_tailer import LogFollower
 
 PATIENCE_SECONDS = 60.0
 BEGIN = Position("topic", 0)

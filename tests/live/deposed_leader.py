@@ -20,8 +20,8 @@ from confluent_kafka import KafkaException, Producer
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
-from replicator.kafka.verdict import Code
-from replicator.kafka.wire.leader_epoch import LeaderEpochRequest
+from replicator.kafka.protocol.error_codes import Code
+from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
 from tests.live.stage import Stage
 
 LEADER, FOLLOWER = 1, 2

@@ -16,7 +16,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from replicator.kafka.connection import Connection
+from replicator.kafka.client.connection import Connection
 from tests.live.carrier_process import carry_as_told
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from replicator.failover.plan_files import PlanFiles
+from replicator.groups.failover.plan_files import PlanFiles
 from tests.live.relocating import Relocating
 
 TIMEOUT = ("--timeout", "10")

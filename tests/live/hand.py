@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.carrier.assignment import Assignment
-from replicator.carrier.lane import Lane
-from replicator.carrier.receipt_book import ReceiptBook
-from replicator.carrier.receipts import Receipt
-from replicator.carrier.stint import Stint
-from replicator.kafka.cluster import Cluster
-from replicator.ledger.word import read_word
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_session import Stint
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.carrier.receipts import Receipt
+from replicator.spark.driver_command import read_word
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")

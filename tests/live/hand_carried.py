@@ -21,23 +21,23 @@ from confluent_kafka import TopicPartition as Place
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from replicator.config.topology import Appliance, KafkaCluster, Route
-from replicator.copies.commit_follower import CommitTold
-from replicator.copies.commit_record import Commit, Committed
-from replicator.copies.commit_store import CommitStore
-from replicator.copies.followed import Portion, Position, Told, Version
-from replicator.copies.runs_copies import RunsCopies
-from replicator.kafka.cluster import GROUP, Cluster
-from replicator.ledger.entry import encode
-from replicator.ledger.ledger import group_of, runs_topic, witness_group
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.packed_map import pack_stretch
-from replicator.offsets.runs_topic import RunsKey
-from replicator.offsets.stretch import Gathering
-from replicator.progress.vector_metadata import encode as vector_metadata
-from replicator.topics.admin import Admin
+from replicator.groups.copies.commit_store import CommitStore
+from replicator.groups.copies.runs_copies import RunsCopies
+from replicator.groups.progress.vector_metadata import encode as vector_metadata
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.client.cluster import GROUP, Cluster
+from replicator.kafka.protocol.commit_record import Commit, Committed
+from replicator.kafka.tail.consumer_offsets import CommitTold
+from replicator.kafka.tail.tail_position import Portion, Position, Told, Version
+from replicator.mirror.ledger.entry import encode
+from replicator.mirror.ledger.ledger import group_of, runs_topic, witness_group
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.copying import opening
 from tests.live.runs import create_runs_topic
-from tests.replicator.ledger.held import held
+from tests.replicator.mirror.ledger.held import held
 
 Record = tuple[str, int]
 """Source region and source offset of a record."""

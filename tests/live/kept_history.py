@@ -11,8 +11,8 @@ from redis import Redis
 from deploy.lab.clickhouse import PASSWORD, ClickHouseServer
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import Appliance, Route
-from replicator.traffic.chosen_history import chosen_history
-from replicator.traffic.traffic_history import TrafficHistory
+from replicator.placement.traffic.chosen_history import chosen_history
+from replicator.placement.traffic.traffic_history import TrafficHistory
 
 TABLES = "sluice_traffic_fine", "sluice_traffic_coarse"
 

@@ -12,12 +12,12 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config.topology import Appliance
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.packed_map import pack_stretch
-from replicator.offsets.runs_topic import RunsKey
-from replicator.offsets.stretch import Gathering, Stretch
-from replicator.progress.vector_metadata import decode, encode
-from replicator.resume.runs_reader import AggregateLogs
+from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.groups.resume.runs_reader import AggregateLogs
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.run_segment import Gathering, Stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.topics import create, new_name
 
 REGIONS = ("west", "east")

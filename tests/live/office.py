@@ -9,16 +9,16 @@ from types import TracebackType
 from typing import Self
 
 from balancer.plan import TopicPartition
-from replicator.carrier.assignment import Assignment
 from replicator.config.topology import Appliance
-from replicator.driver.adoption import merged
-from replicator.driver.own_topics import make_own_topics
-from replicator.kafka.cluster import Cluster
-from replicator.ledger.course import Course
-from replicator.ledger.entry import Entry
-from replicator.ledger.ledger import Ledger, virgin
-from replicator.ledger.word import Driver
-from replicator.topics.admin import Admin
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.driver.adoption import merged
+from replicator.mirror.driver.own_topics import make_own_topics
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.ledger import Ledger, virgin
+from replicator.spark.driver_command import Driver
+from replicator.spark.reassignment_delta import Course
 from tests.live.loop_thread import LoopThread
 from tests.live.regions import Regions
 

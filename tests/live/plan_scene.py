@@ -12,14 +12,14 @@ from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import KafkaCluster
-from replicator.failover.application import Application, Target
-from replicator.failover.outcome import Outcome
-from replicator.groups.groups import Groups
-from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_store import PrimaryStore
-from replicator.planning.knowledge import LogRange
-from replicator.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
-from replicator.topics.admin import Admin
+from replicator.groups.failover.application import Application, Target
+from replicator.groups.failover.outcome import Outcome
+from replicator.groups.membership.groups import Groups
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.knowledge import LogRange
+from replicator.groups.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move, Plan
+from replicator.kafka.admin.admin import Admin
 
 NOW_MS = 1_000_000
 GROUPS = 2

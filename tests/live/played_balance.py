@@ -16,12 +16,12 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
-from replicator.placements.balance_log import BalanceLog, Publisher
-from replicator.placements.board import Board
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import Lease, Placed, by_carrier
-from replicator.placements.round_status import RoundStatus
+from replicator.orders.active_plan import InForce
+from replicator.orders.balance_log import BalanceLog, Publisher
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import Lease, Placed, by_carrier
+from replicator.orders.round_status import RoundStatus
+from replicator.orders.status_board import Board
 from tests.live.failover_command import Sluice
 
 PATIENCE_SECONDS = 60.0

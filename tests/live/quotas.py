@@ -11,7 +11,7 @@ from aiokafka.protocol.types import Array, Boolean, Float64, Int16, Int32, Schem
 
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.topology import KafkaCluster as Settings
-from replicator.kafka.cluster import Cluster
+from replicator.kafka.client.cluster import Cluster
 
 _ENTITY = Array(("type", String("utf-8")), ("name", String("utf-8")))
 

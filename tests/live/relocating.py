@@ -26,18 +26,18 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.config.topology import Route
-from replicator.copies.commit_follower import commit_follower
-from replicator.copies.commit_store import CommitStore
-from replicator.copies.runs_copies import RunsCopies
-from replicator.copies.runs_follower import runs_follower
-from replicator.ledger.entry import encode
-from replicator.ledger.ledger import group_of
-from replicator.offsets.runs_topic import RunsKey, runs_topic
-from replicator.offsets.stretch import Run, Stretch
-from replicator.topics.admin import Admin
+from replicator.groups.copies.commit_store import CommitStore
+from replicator.groups.copies.runs_copies import RunsCopies
+from replicator.groups.copies.runs_follower import runs_follower
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.mirror.ledger.entry import encode
+from replicator.mirror.ledger.ledger import group_of
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey, runs_topic
 from tests.live.copying import PATIENCE_SECONDS, copying, until_fresh
 from tests.live.runs import create_runs_topic, fed, publisher
-from tests.replicator.ledger.held import held
+from tests.replicator.mirror.ledger.held import held
 
 PARTITIONS = 2
 WEST_RECORDS = 40

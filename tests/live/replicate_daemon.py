@@ -17,7 +17,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.carrier.receipts import Receipt, from_arrow
+from replicator.mirror.carrier.receipts import Receipt, from_arrow
 from tests.live.arrived import has_arrived
 
 CHECKOUT = Path(__file__).parents[2]

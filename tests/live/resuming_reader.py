@@ -1,4 +1,4 @@
-"""An application that reads through `replicator.resume` and keeps its messages."""
+"""An application that reads through `replicator.groups.resume` and keeps its messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 
 from deploy.lab.wait import until
-from replicator.resume import ResumingConsumer
+from replicator.groups.resume import ResumingConsumer
 from tests.live.mirrored import Mirrored, Record, record
 
 PATIENCE_SECONDS = 60.0

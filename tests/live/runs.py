@@ -9,12 +9,12 @@ from confluent_kafka.admin import NewTopic
 
 from deploy.lab.kafka import KafkaCluster
 from replicator.config.security import Security
-from replicator.offsets.offset_feed import OffsetFeed
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.packed_map import Piece, pack_stretch, unpack
-from replicator.offsets.runs_publisher import RunsPublisher
-from replicator.offsets.runs_topic import RunsKey, runs_topic
-from replicator.offsets.stretch import Run, Stretch
+from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_publisher import RunsPublisher
+from replicator.mirror.offset_map.runs_topic import RunsKey, runs_topic
 
 ROUTE = "west.east"
 

@@ -28,8 +28,8 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
 from replicator.config.topology import Route
-from replicator.kafka.cluster import TRANSACTION
-from replicator.ledger.entry import Entry
+from replicator.kafka.client.cluster import TRANSACTION
+from replicator.mirror.ledger.entry import Entry
 from tests.live.carrying import Carrying
 from tests.live.hand import Hand
 

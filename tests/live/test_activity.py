@@ -16,13 +16,13 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.groups.activity import FRESH_SECONDS, ActivityStore
-from replicator.groups.groups import Groups
-from replicator.groups.primary_region import decided
-from replicator.groups.primary_store import PrimaryStore
-from replicator.offset_sync.activity_pass import ActivityPass
-from replicator.offset_sync.passes import PassFailed
-from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.groups.membership.activity import FRESH_SECONDS, ActivityStore
+from replicator.groups.membership.groups import Groups
+from replicator.groups.membership.primary_region import decided
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.offset_sync.activity_pass import ActivityPass
+from replicator.groups.offset_sync.passes import PassFailed
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.offsets_daemon import offsets_region
 from tests.live.runs import create_runs_topic
 

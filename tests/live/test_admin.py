@@ -13,9 +13,9 @@ from deploy.lab.wait import until
 from replicator.config.security import Security
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import KafkaCluster, Route
-from replicator.topics.admin import Admin
-from replicator.topics.admin_error import NotLetIn, Refused, Unreachable
-from replicator.topics.topic_plan import Alter, Create, Grow, plan
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import NotLetIn, Refused, Unreachable
+from replicator.mirror.topics.topic_plan import Alter, Create, Grow, plan
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 ROUTE = Route("west", "east")

@@ -7,14 +7,14 @@ import uuid
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route
-from replicator.driver.adoption import Adoption
-from replicator.driver.own_topics import make_own_topics
-from replicator.kafka.cluster import Cluster
-from replicator.ledger.entry import Custody, Entry
-from replicator.ledger.ledger import Ledger
-from replicator.ledger.word import Driver
-from replicator.topics.admin import Admin
-from replicator.topics.topic_plan import Carried
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.driver.adoption import Adoption
+from replicator.mirror.driver.own_topics import make_own_topics
+from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.topics.topic_plan import Carried
+from replicator.spark.driver_command import Driver
 
 LOOK_SECONDS = 2.0
 FORGOTTEN_SECONDS_MAX = 180.0
@@ -49,7 +49,7 @@ async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention
 ):
     """Adopts two entries, of which only one has a driver that renews it; the broker keeps offsets
     for a minute."""
-    monkeypatch.setattr("replicator.driver.adoption.RENEW_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.mirror.driver.adoption.RENEW_SECONDS", 1.0)
     topic = make_topic(forgetful)
     settings = Settings(bootstrap=(forgetful.bootstrap,))
     cluster, admin = Cluster("east aggregate", settings), Admin("east aggregate", settings)

@@ -17,12 +17,12 @@ from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.failover.outcome import MoveState, Outcome
-from replicator.groups.primary_store import KEY
-from replicator.planning.plan import Check, GroupPlan, Level
-from replicator.planning.recheck import PlanStale, Refused
-from replicator.progress.vector_metadata import decode, encode
-from replicator.topics.admin_error import Unreachable
+from replicator.groups.failover.outcome import MoveState, Outcome
+from replicator.groups.membership.primary_store import KEY
+from replicator.groups.planning.plan import Check, GroupPlan, Level
+from replicator.groups.planning.recheck import PlanStale, Refused
+from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.kafka.admin.admin_error import Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 from tests.live.plan_scene import (
     GROUPS,

@@ -11,7 +11,7 @@ import pytest
 from balancer.plan import TopicPartition
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
-from replicator.placements.records import Answer, ByHand, key_of
+from replicator.orders.order_records import Answer, ByHand, key_of
 from tests.live.played_balance import (  # noqa: F401
     ORDERS,
     PATIENCE_SECONDS,

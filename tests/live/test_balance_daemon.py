@@ -11,8 +11,8 @@ from redis import Redis
 from balancer.plan import TopicPartition
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
-from replicator.placements.balance_log import Publisher, Superseded
-from replicator.placements.records import Exclusion, Pause, Pin, key_of
+from replicator.orders.balance_log import Publisher, Superseded
+from replicator.orders.order_records import Exclusion, Pause, Pin, key_of
 from tests.live.arrived import has_arrived
 from tests.live.balance_daemon import QUICK, Balancers, balancers  # noqa: F401
 from tests.live.replicate_daemon import Region, region  # noqa: F401

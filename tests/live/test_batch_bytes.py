@@ -15,8 +15,8 @@ from aiokafka.structs import TopicPartition as AioPartition
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from deploy.lab.kafka import KafkaCluster
+from replicator.batches.outgoing_batch import Reason
 from replicator.batches.packer import Packed, PackingRule, pack
-from replicator.batches.parcel import Reason
 
 MIB = 1 << 20
 READ_COMMITTED = 1

@@ -15,8 +15,8 @@ from balancer.plan import TopicPartition
 from deploy.lab.clickhouse import PASSWORD, READER, ClickHouseServer
 from deploy.lab.credentials import Credentials
 from replicator.config.clickhouse_address import ClickHouseAddress
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.traffic.clickhouse_history import COARSE, DAY_MS, FINE, ClickHouseHistory
+from replicator.placement.traffic.clickhouse_history import COARSE, DAY_MS, FINE, ClickHouseHistory
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, PLACES, coarse, fine, look, written
 
 

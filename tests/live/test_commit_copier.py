@@ -16,11 +16,11 @@ from redis import Redis
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.copies import standstill
-from replicator.copies.commit_follower import TOPIC, CommitTold, commit_follower
-from replicator.copies.commit_store import CommitStore
-from replicator.copies.followed import Portion
-from replicator.copies.log_follower import LogFollower
+from replicator.groups.copies.commit_store import CommitStore
+from replicator.kafka.tail import stall
+from replicator.kafka.tail.consumer_offsets import TOPIC, CommitTold, commit_follower
+from replicator.kafka.tail.tail_position import Portion
+from replicator.kafka.tail.topic_tailer import LogFollower
 from tests.live.copying import PATIENCE_SECONDS, commit, events, until_fresh
 from tests.live.copying import copying as copying_to
 
@@ -92,7 +92,7 @@ def test_the_ledgers_own_entries_arrive_with_their_metadata(aggregate, redis, ma
 def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
     aggregate, redis, make_topic, group, ending, monkeypatch, caplog
 ):
-    monkeypatch.setattr(standstill, "STILL_SECONDS", 1.0)
+    monkeypatch.setattr(stall, "STILL_SECONDS", 1.0)
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 1)
     producer = Producer({**aggregate.librdkafka_options(), "transactional.id": group})
@@ -268,7 +268,7 @@ def test_a_log_made_anew_is_read_from_its_beginning(
     """Changes only the topic id that the tailer gets: the broker's topic cannot be recreated."""
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 5)
-    monkeypatch.setattr("replicator.copies.log_follower.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
     with copying(aggregate, redis.url) as store:
         until_copied(store, group, topic, 5)
         until_fresh(store)

@@ -13,12 +13,12 @@ from redis import Redis
 
 from balancer.plan import TopicPartition
 from deploy.lab.redis import RedisServer
-from replicator.copies.commit_follower import CommitTold
-from replicator.copies.commit_record import Commit, Committed
-from replicator.copies.commit_store import CommitStore, newest
-from replicator.copies.followed import Portion, Position, Reading, Told, Version
-from replicator.copies.positions import StoreBehind
-from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.groups.copies.commit_store import CommitStore, newest
+from replicator.kafka.protocol.commit_record import Commit, Committed
+from replicator.kafka.tail.consumer_offsets import CommitTold
+from replicator.kafka.tail.stored_positions import StoreBehind
+from replicator.kafka.tail.tail_position import Portion, Position, Reading, Told, Version
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)

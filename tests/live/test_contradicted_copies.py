@@ -12,12 +12,12 @@ import logging
 import pytest
 from redis import Redis
 
-from replicator.offset_sync.due import LATE_MS
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.packed_map import pack_stretch
-from replicator.offsets.stretch import Gathering
-from replicator.planning.knowledge import Progress
-from replicator.progress.vector_metadata import encode as vector_metadata
+from replicator.groups.offset_sync.due import LATE_MS
+from replicator.groups.planning.knowledge import Progress
+from replicator.groups.progress.vector_metadata import encode as vector_metadata
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.run_segment import Gathering
 from tests.live.test_sync import Scene, scene  # noqa: F401
 
 # ruff: noqa: F811

@@ -9,11 +9,11 @@ from redis import Redis
 
 from deploy.lab.redis import RedisServer
 from replicator.config import topology
-from replicator.groups.decisions import RegionDecisions
-from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_region import PrimaryRegion, decided
-from replicator.groups.primary_store import PrimaryStore
-from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.groups.membership.decisions import RegionDecisions
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_region import PrimaryRegion, decided
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.runtime.store_errors import StoreUnreachable
 
 
 @pytest.fixture

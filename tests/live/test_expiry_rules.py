@@ -10,13 +10,13 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from deploy.lab.traffic import Shape
-from replicator.carrier.lane import Lane
-from replicator.kafka.cluster import Fenced, StartOver
-from replicator.kafka.verdict import Code
-from replicator.kafka.wire.produce import ProduceRequest
-from replicator.ledger import inspection
-from replicator.ledger.entry import Custody
-from replicator.ledger.takeover import Takeover
+from replicator.kafka.client.cluster import Fenced, StartOver
+from replicator.kafka.protocol.error_codes import Code
+from replicator.kafka.protocol.produce import ProduceRequest
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.ledger import inspection
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM
 
@@ -71,7 +71,7 @@ def test_the_first_batch_travels_alone(
         stage.send(200, Shape(batch_records=100))
         hand.start()
     else:
-        monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.2)
+        monkeypatch.setattr("replicator.mirror.carrier.sender.SILENCE_SECONDS_MAX", 0.2)
         hand.start().until_landed(stage.place, stage.send(100))
         stage.until_forgotten(hand)
         hand.freeze()
@@ -105,7 +105,9 @@ def test_a_writer_that_was_silent_must_prove_itself(
     make_stage, forgets_producers, monkeypatch, in_force
 ):
     stage = make_stage(target=forgets_producers)
-    monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
+    monkeypatch.setattr(
+        "replicator.mirror.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9
+    )
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     frozen_and_fenced(stage, zombie)
@@ -124,7 +126,9 @@ def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
 ):
     """The answer waits in the socket. Read after the silence, it proves nothing any more."""
     stage = make_stage(target=forgets_producers)
-    monkeypatch.setattr("replicator.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9)
+    monkeypatch.setattr(
+        "replicator.mirror.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9
+    )
     zombie = stage.hand(0, **SELDOM)
 
     def sending(send, request):
@@ -158,7 +162,7 @@ def test_a_new_connection_is_preceded_by_a_proof(
         async def prove(*_):
             return True
 
-        monkeypatch.setattr("replicator.carrier.stint.Stint._prove", prove)
+        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Stint._prove", prove)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     ((sender, _),) = zombie.stint._senders.running.values()
@@ -185,7 +189,7 @@ def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
         source_config={"retention.ms": "-1"},
     )
     if not in_force:
-        monkeypatch.setattr("replicator.carrier.sender.REMEMBERED_SECONDS", 1e12)
+        monkeypatch.setattr("replicator.mirror.carrier.sender.REMEMBERED_SECONDS", 1e12)
     hand = stage.hand(0, **SELDOM)
     is_lost = []
 
@@ -272,7 +276,7 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
     zombie.freeze()
     stage.until_id_forgotten(zombie)
     if not in_force:
-        monkeypatch.setattr("replicator.carrier.stint.Takeover", AnyProducer)
+        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", AnyProducer)
     taker = stage.hand(1).start()
     if in_force:
         taker.until(lambda: stage.place in taker.stint._taking.stopped)
@@ -311,7 +315,7 @@ def test_an_idle_partitions_entry_outlives_the_brokers_retention(
     make_stage, forgetful, monkeypatch
 ):
     """Compares two idle partitions, one without the rule; offsets are kept for a minute."""
-    monkeypatch.setattr("replicator.carrier.stint.MOVE_UP_SECONDS", 1.0)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.MOVE_UP_SECONDS", 1.0)
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
     idle = kept.hand(0, ledger_seconds=0.5).start()
     idle.until_landed(kept.place, kept.send(100))

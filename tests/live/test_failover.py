@@ -9,16 +9,16 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from replicator.groups.progress import vector_metadata
 
 from balancer.plan import TopicPartition as Place
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
-from replicator.groups.groups import Groups
-from replicator.groups.primary_store import PrimaryStore
-from replicator.planning.plan import decode, encode
-from replicator.progress import vector_metadata
+from replicator.groups.membership.groups import Groups
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.plan import decode, encode
 from tests.live.both_ends import stable_ends
 from tests.live.failover_command import (
     TIMEOUT,
@@ -318,7 +318,7 @@ def test_a_group_that_started_meanwhile_is_left_and_the_others_are_moved(sluice,
 
 def begun(regions: Relocating, plan_id: str) -> None:
     """Applies a plan up to the records of its groups' primary region, then stops."""
-    from replicator.failover.fresh_plans import FreshPlans
+    from replicator.groups.failover.fresh_plans import FreshPlans
 
     appliance = load(regions.config)
     steps = application(appliance, plans(regions).load(plan_id), 10.0).steps(

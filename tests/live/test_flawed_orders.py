@@ -11,11 +11,11 @@ from confluent_kafka import Producer
 
 from balancer.plan import Plan
 from deploy.lab.kafka import KafkaCluster
-from replicator.driver.planner import Planner
-from replicator.placements.balance_log import TOPIC, FlawedRecord
-from replicator.placements.book import Book
-from replicator.placements.following import Following
-from replicator.placements.records import Pin, Placed, Stream, encode, key_of
+from replicator.mirror.driver.planner import Planner
+from replicator.orders.balance_log import TOPIC, FlawedRecord
+from replicator.orders.order_follower import Following
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import Pin, Placed, Stream, encode, key_of
 from tests.live.played_balance import (  # noqa: F401
     ORDERS,
     PATIENCE_SECONDS,

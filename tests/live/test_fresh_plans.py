@@ -7,11 +7,11 @@ import uuid
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
-from replicator.failover.fresh_plans import FreshPlans
-from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_region import decided
-from replicator.groups.primary_store import PrimaryStore
-from replicator.planning.knowledge import Request
+from replicator.groups.failover.fresh_plans import FreshPlans
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_region import decided
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.knowledge import Request
 from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried
 

@@ -20,10 +20,10 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.groups.activity import ActivityStore
-from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_region import PrimaryRegion, decided
-from replicator.groups.primary_store import PrimaryStore
+from replicator.groups.membership.activity import ActivityStore
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_region import PrimaryRegion, decided
+from replicator.groups.membership.primary_store import PrimaryStore
 from tui.exit_codes import ExitCode
 from tui.program import run
 

@@ -16,9 +16,9 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.groups.groups import GroupActive, GroupOffset, Groups
-from replicator.progress.vector_metadata import decode, encode
-from replicator.topics.admin_error import AdminError, Unreachable
+from replicator.groups.membership.groups import GroupActive, GroupOffset, Groups
+from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.kafka.admin.admin_error import AdminError, Unreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 PATIENCE_SECONDS = 60.0

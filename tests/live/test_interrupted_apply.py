@@ -15,8 +15,8 @@ from balancer.plan import TopicPartition as Place
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
-from replicator.planning.knowledge import LogRange
-from replicator.planning.plan import Case, Completeness, GroupPlan, Move, Plan
+from replicator.groups.planning.knowledge import LogRange
+from replicator.groups.planning.plan import Case, Completeness, GroupPlan, Move, Plan
 from tests.live.conftest import ClusterMaker
 from tests.live.failover_command import applied, plans, verified
 from tests.live.relocating import PARTITIONS, Relocating, make_topic

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Producer
 
 from deploy.lab.dump import dump
-from replicator.driver.metrics import TotalsCollector, totals_into
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.reports import PartitionReport
+from replicator.mirror.driver.metrics import TotalsCollector, totals_into
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.reports import PartitionReport
 from tests.live.hand import Gate, Hand
 from tests.live.stage import Stage
 

@@ -17,9 +17,9 @@ from confluent_kafka.admin import NewTopic
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.copies.log_ends import LogEnds
-from replicator.topics.admin import Admin
-from replicator.topics.topic_plan import Grow
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.tail.log_ends import LogEnds
+from replicator.mirror.topics.topic_plan import Grow
 
 HELD_BY = 1
 """The only broker with the topic: while it is stopped, no follower takes over."""

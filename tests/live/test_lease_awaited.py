@@ -12,11 +12,11 @@ from confluent_kafka.admin import NewTopic
 
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
-from replicator.balancing.tenure import Tenure
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.cluster import TRANSACTION, Cluster
-from replicator.placements.balance_log import TOPIC
-from replicator.placements.records import Lease
+from replicator.kafka.client.cluster import TRANSACTION, Cluster
+from replicator.orders.balance_log import TOPIC
+from replicator.orders.order_records import Lease
+from replicator.placement.rounds.balancer_leadership import Tenure
 
 COORDINATOR, HOLDER = 1, 2
 PATIENCE_SECONDS = 60.0

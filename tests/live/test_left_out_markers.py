@@ -13,10 +13,10 @@ import pytest
 from deploy.lab.compare import RouteVerdict
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
-from replicator.kafka.cluster import GROUP
-from replicator.ledger.entry import Custody
-from replicator.ledger.ledger import group_of
-from replicator.ledger.writer import Writer
+from replicator.kafka.client.cluster import GROUP
+from replicator.kafka.client.fenced_committer import Writer
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.ledger import group_of
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM
 

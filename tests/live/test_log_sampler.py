@@ -23,10 +23,10 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape, TrafficRecord, send
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.kafka.brokers import Unreachable
-from replicator.kafka.cluster import Cluster
-from replicator.traffic.growth import DENSITY_DEFAULT, windows
-from replicator.traffic.log_sampler import LogSampler
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Cluster
+from replicator.placement.traffic.growth import DENSITY_DEFAULT, windows
+from replicator.placement.traffic.log_sampler import LogSampler
 from tests.live.topics import create, delete, new_name
 
 pytestmark = pytest.mark.timeout(180)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import Producer
 
-from replicator.ledger import tail, takeover
+from replicator.mirror.ledger import tail, takeover
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM, Stage
 

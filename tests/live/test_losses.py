@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as Place
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
-from replicator.carrier.scribe import Scribe
+from replicator.mirror.carrier.progress_committer import Scribe
 from tests.live.conftest import Carry
 from tests.live.pair import both, ends, fill, prints
 from tests.live.sending import Sending
@@ -21,8 +21,8 @@ from tests.live.topics import create, delete
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes missing topics for deleted after one second instead of ten."""
-    monkeypatch.setattr("replicator.carrier.reader.MISSING_SECONDS_MAX", 1.0)
-    monkeypatch.setattr("replicator.carrier.target_watch.MISSING_SECONDS_MAX", 1.0)
+    monkeypatch.setattr("replicator.mirror.carrier.reader.MISSING_SECONDS_MAX", 1.0)
+    monkeypatch.setattr("replicator.mirror.carrier.target_watch.MISSING_SECONDS_MAX", 1.0)
 
 
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
@@ -83,7 +83,7 @@ def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
     scribe: type[Scribe],
 ) -> None:
-    monkeypatch.setattr("replicator.carrier.accept_loss.Scribe", scribe)
+    monkeypatch.setattr("replicator.mirror.repair.accept_loss.Scribe", scribe)
     topic = both(regional, aggregate)
     place = TopicPartition(topic, 0)
     fill(regional, topic, "carried")

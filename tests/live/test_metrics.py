@@ -9,9 +9,9 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.settings import MetricsSettings
 from replicator.config.topology import Appliance, KafkaCluster, Region
-from replicator.driver.metrics import reports_into, serve
-from replicator.offsets.offset_store import reports_name
-from replicator.offsets.reports import PartitionReport, packed
+from replicator.mirror.driver.metrics import reports_into, serve
+from replicator.mirror.offset_map.offset_store import reports_name
+from replicator.mirror.offset_map.reports import PartitionReport, packed
 
 
 def test_what_carriers_report_is_served_until_redis_is_away(redis: RedisServer) -> None:

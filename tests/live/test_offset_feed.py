@@ -5,9 +5,9 @@ import logging
 import time
 
 from deploy.lab.redis import RedisServer
-from replicator.offsets.offset_feed import OffsetFeed
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.reports import PartitionReport
+from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.reports import PartitionReport
 from tests.live.runs import KEY, ROUTE, fed, learned, stretches, told
 
 
@@ -34,7 +34,7 @@ async def test_what_carriers_append_is_the_map_whatever_is_repeated(redis):
 
 
 async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("replicator.offsets.offset_feed.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("replicator.mirror.offset_map.offset_feed.RETRY_SECONDS", 0.05)
     server = RedisServer(tmp_path)
     feed = OffsetFeed(server.url, ROUTE, 0)
     await feed.start()
@@ -60,7 +60,7 @@ async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, mon
 async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_told(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("replicator.offsets.offset_feed.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("replicator.mirror.offset_map.offset_feed.RETRY_SECONDS", 0.05)
     server = RedisServer(tmp_path)
     server.start()
     server.wait_ready()

@@ -9,12 +9,12 @@ from confluent_kafka import Producer, TopicPartition
 from redis import Redis
 
 from replicator.config.topology import KafkaCluster, Region, Route
-from replicator.offsets.offset_keeper import OffsetKeeper
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.runs_topic import RunsKey
-from replicator.offsets.spans import Span, Spans
-from replicator.offsets.stretch import Run, Stretch
-from replicator.topics.admin import Admin
+from replicator.kafka.admin.admin import Admin
+from replicator.mirror.offset_map.offset_keeper import OffsetKeeper
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey
+from replicator.mirror.offset_map.spans import Span, Spans
 from tests.live.runs import create_runs_topic, fed, learned, publisher, stretches
 
 STRETCH = Stretch(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))

@@ -6,12 +6,12 @@ import pytest
 from redis import Redis
 
 from deploy.lab.redis import RedisServer
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import LOOSE_PIECES_MAX, OffsetStore
-from replicator.offsets.packed_map import pack, unpack
-from replicator.offsets.spans import Span, Spans
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.offsets.stretch import Run, Stretch
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import LOOSE_PIECES_MAX, OffsetStore
+from replicator.mirror.offset_map.packed_map import pack, unpack
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.spans import Span, Spans
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.runs import KEY, ROUTE, fed, keys, learned, stretches, told
 
 
@@ -60,7 +60,7 @@ async def test_tending_joins_trims_and_thins_and_carriers_append_meanwhile(redis
 
 
 async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis, monkeypatch):
-    monkeypatch.setattr("replicator.offsets.offset_store.RUNS_PER_PIECE", 7)
+    monkeypatch.setattr("replicator.mirror.offset_map.offset_store.RUNS_PER_PIECE", 7)
     await fed(redis.url, stretches(0, 100))
     with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
         store.tend(KEY, 31)

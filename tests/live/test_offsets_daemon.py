@@ -11,14 +11,14 @@ from redis import Redis
 
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.copies.commit_store import CommitStore
-from replicator.groups.primary_log import PrimaryLog
-from replicator.groups.primary_region import PrimaryRegion
-from replicator.groups.primary_store import PrimaryStore
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.runs_topic import RunsKey, read
-from replicator.topics.admin import Admin
+from replicator.groups.copies.commit_store import CommitStore
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_region import PrimaryRegion
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.kafka.admin.admin import Admin
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.runs_topic import RunsKey, read
 from tests.live.copying import PATIENCE_SECONDS, commit
 from tests.live.offsets_daemon import OffsetsRegion, offsets_region
 from tests.live.runs import KEY, create_runs_topic, fed, learned, publisher, stretches

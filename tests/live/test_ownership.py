@@ -9,7 +9,7 @@ import pytest
 from deploy.lab.arrivals import Arrivals
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
-from replicator.placements.records import Pin
+from replicator.orders.order_records import Pin
 from tests.live.arrived import has_arrived
 from tests.live.balance_daemon import balancers  # noqa: F401
 from tests.live.replicate_daemon import region  # noqa: F401

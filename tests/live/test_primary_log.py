@@ -25,12 +25,12 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.copies.copier import Copier
-from replicator.copies.kept_topic import KeptTopic, WriteUnknown
-from replicator.groups.primary_log import TOPIC, PrimaryFollower, PrimaryLog
-from replicator.groups.primary_region import PrimaryRegion, decided, encode, joined
-from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
-from replicator.topics.admin_error import Unreachable
+from replicator.groups.copies.copier import Copier
+from replicator.groups.membership.primary_log import TOPIC, PrimaryFollower, PrimaryLog
+from replicator.groups.membership.primary_region import PrimaryRegion, decided, encode, joined
+from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.tail.compacted_topic import KeptTopic, WriteUnknown
 
 PATIENCE_SECONDS = 60.0
 
@@ -282,7 +282,7 @@ def test_a_copier_makes_the_topic_where_none_is_and_says_nothing(without_topic, 
 def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
     without_topic, redis, monkeypatch
 ):
-    monkeypatch.setattr("replicator.copies.log_follower.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
     before, after = first(), first()
     with copying(without_topic, "west", redis.url), PrimaryStore(redis.url) as store:
         log_of(without_topic).write([before])

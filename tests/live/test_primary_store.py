@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from deploy.lab.redis import RedisServer
-from replicator.copies.followed import Portion, Position, Reading
-from replicator.copies.positions import StoreBehind
-from replicator.groups.primary_region import PrimaryRegion, encode, joined
-from replicator.groups.primary_store import KEY, PrimaryCopies, PrimaryStore
-from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.groups.membership.primary_region import PrimaryRegion, encode, joined
+from replicator.groups.membership.primary_store import KEY, PrimaryCopies, PrimaryStore
+from replicator.kafka.tail.stored_positions import StoreBehind
+from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
 BEGIN = Position("topic", 0)

@@ -11,9 +11,9 @@ from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.offsets.store_unreachable import StoreUnreachable
-from replicator.traffic import redis_history
-from replicator.traffic.redis_history import RedisHistory
+from replicator.placement.traffic import redis_history
+from replicator.placement.traffic.redis_history import RedisHistory
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written
 
 

@@ -1,4 +1,4 @@
-"""`replicator.resume` on real servers: moves, late runs, stored vectors, outages of Redis."""
+"""`replicator.groups.resume` on real servers: moves, late runs, stored vectors, outages of Redis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.resume import ResumingConsumer, RunsUntold
+from replicator.groups.resume import ResumingConsumer, RunsUntold
 from tests.live.mirrored import Mirrored, Record
 from tests.live.resuming_reader import (
     CLASSIC,
@@ -142,7 +142,7 @@ def test_a_partition_that_waits_for_runs_holds_up_no_other(regional, aggregate, 
 def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(
     mirrored, opened, monkeypatch
 ):
-    monkeypatch.setattr("replicator.resume.assigned.HELD_MAX", 700)
+    monkeypatch.setattr("replicator.groups.resume.assigned.HELD_MAX", 700)
     mirrored.commit("east", 0, {"west": 1000})
     mirrored.land("east", *west(*range(3000)))
     reader = Reader(mirrored, "east", opened)

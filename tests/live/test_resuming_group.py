@@ -1,4 +1,4 @@
-"""`replicator.resume` in a group: changing members, and commits when handling ends early."""
+"""`replicator.groups.resume` in a group: changing members, and commits when handling ends early."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import KafkaException
 
 from deploy.lab.wait import until
-from replicator.resume import ResumingConsumer, RunsUntold
-from replicator.resume.runs_reader import Question
+from replicator.groups.resume import ResumingConsumer, RunsUntold
+from replicator.groups.resume.runs_reader import Question
 from tests.live.mirrored import Mirrored, Record, record
 from tests.live.resuming_reader import (
     CLASSIC,
@@ -178,7 +178,7 @@ def test_what_was_handled_is_committed_when_what_follows_is_not_told(mirrored, o
 def test_a_partition_that_was_full_when_it_went_away_is_read_when_it_comes_back(
     regional, aggregate, redis, opened, monkeypatch, protocol
 ):
-    monkeypatch.setattr("replicator.resume.assigned.HELD_MAX", 50)
+    monkeypatch.setattr("replicator.groups.resume.assigned.HELD_MAX", 50)
     mirrored = Mirrored({"west": regional, "east": aggregate}, redis.url, partitions=2)
     for partition in (0, 1):
         mirrored.commit("east", 0, {"west": 100}, partition)
@@ -275,7 +275,7 @@ def test_partitions_that_could_not_be_begun_can_go_to_another_member(
 
 def test_an_applications_callback_that_fails_loses_no_message(mirrored, opened, monkeypatch):
     """confluent_kafka drops the messages that it fetched in a call whose callback raised."""
-    monkeypatch.setattr("replicator.resume.resuming_consumer.BATCH_RECORDS", 30)
+    monkeypatch.setattr("replicator.groups.resume.resuming_consumer.BATCH_RECORDS", 30)
     mirrored.land("east", *west(*range(1000)))
 
     def told(*_) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from balancer.plan import TopicPartition
 from deploy.lab.traffic import PLAIN, records, send
-from replicator.carrier.rewind import EARLIEST, CannotRewind, PartlyRewound, Rewind
-from replicator.kafka.cluster import Cluster, Fenced
+from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.mirror.repair.rewind import EARLIEST, CannotRewind, PartlyRewound, Rewind
 from tests.live.audited import BY, auditor
 from tests.live.hand import Gate, Hand, names_topic
 from tests.live.stage import make_on_both

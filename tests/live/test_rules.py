@@ -24,14 +24,14 @@ from confluent_kafka import Producer
 
 from deploy.lab.traffic import Shape
 from replicator.batches import records
-from replicator.batches.parcel import Reason
-from replicator.carrier.lane import Lane
-from replicator.carrier.stint import Stint
-from replicator.kafka.cluster import Answered, Fenced
-from replicator.ledger.entry import Custody
-from replicator.ledger.ledger import Ledger
-from replicator.ledger.word import OtherTerm
-from replicator.ledger.writer import Writer
+from replicator.batches.outgoing_batch import Reason
+from replicator.kafka.client.cluster import Answered, Fenced
+from replicator.kafka.client.fenced_committer import Writer
+from replicator.mirror.carrier.carrier_session import Stint
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.ledger import Ledger
+from replicator.spark.driver_command import OtherTerm
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import SELDOM
 
@@ -122,7 +122,7 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     if taken_out:
         monkeypatch.setattr(Writer, "next_sequence", lambda *_: 0)
     if taken_out == "all of the answer":
-        monkeypatch.setattr("replicator.carrier.sender.stamped_times", lambda *_: None)
+        monkeypatch.setattr("replicator.mirror.carrier.sender.stamped_times", lambda *_: None)
     if taken_out in ("sequence and offset of the answer", "all of the answer"):
         acknowledge = Lane.acknowledge
 
@@ -163,7 +163,9 @@ def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, monkeyp
 def test_however_many_gaps_an_entry_fits_into_its_metadata(make_stage, monkeypatch, in_force):
     stage = make_stage()
     if not in_force:
-        monkeypatch.setattr("replicator.carrier.lane.METADATA_BYTES_MAX", 1 << 20)
+        monkeypatch.setattr(
+            "replicator.mirror.carrier.partition_pipeline.METADATA_BYTES_MAX", 1 << 20
+        )
     stage.send(1200, Shape(transaction_records=1, linger_ms=0))
     hand = stage.hand(0, **SELDOM).start()
     if in_force:
@@ -242,7 +244,9 @@ def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, i
     hand = stage.hand(0, ledger_seconds=0.1).start()
     hand.until(lambda: stage.place in hand.lanes)
     if not in_force:
-        monkeypatch.setattr("replicator.ledger.writer.EndTxnRequest", EndTxnV5Request)
+        monkeypatch.setattr(
+            "replicator.kafka.client.fenced_committer.EndTxnRequest", EndTxnV5Request
+        )
     if in_force:
         for _ in range(3):
             hand.until_landed(stage.place, end := stage.send(100))
@@ -261,7 +265,7 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     make_stage, monkeypatch, in_force
 ):
     """An operator who accepts the loss gives up the named records, and none before them."""
-    monkeypatch.setattr("replicator.carrier.stint.MAX_MESSAGE_BYTES", 20_000)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.MAX_MESSAGE_BYTES", 20_000)
     if not in_force:
         settle = Lane.settle
 

@@ -14,16 +14,16 @@ from redis import Redis
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
-from replicator.copies.followed import Portion, Position, Reading
-from replicator.copies.log_follower import LogFollower
-from replicator.copies.positions import StoreBehind
-from replicator.copies.runs_copies import JOINED_FROM, RunsCopies
-from replicator.copies.runs_follower import RunsTold, runs_follower
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.packed_map import pack_stretch
-from replicator.offsets.runs_topic import RunsKey, read, runs_topic
-from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.groups.copies.runs_copies import JOINED_FROM, RunsCopies
+from replicator.groups.copies.runs_follower import RunsTold, runs_follower
+from replicator.kafka.tail.stored_positions import StoreBehind
+from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.runs_topic import RunsKey, read, runs_topic
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import PATIENCE_SECONDS, copying, events, opening, until_fresh
 from tests.live.runs import KEY, ROUTE, create_runs_topic, keys, learned, publisher, stretches
 
@@ -136,7 +136,7 @@ async def test_a_destination_that_is_away_catches_up(aggregate, make_redis, rout
 async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
     aggregate, redis, route_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr("replicator.copies.log_follower.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
     await tell(aggregate, route_key, {KEY: stretches(0, 10)})
     with caplog.at_level(logging.INFO), copied(aggregate, redis.url, route_key) as store:
         until_fresh(store)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from replicator.daemon.logs import log_to_stderr
-from replicator.offsets.runs_publisher import RunsNotWritten
-from replicator.offsets.runs_topic import rebuild
-from replicator.offsets.stretch import Gathering
+from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.runs_publisher import RunsNotWritten
+from replicator.mirror.offset_map.runs_topic import rebuild
+from replicator.runtime.logs import log_to_stderr
 from tests.live.runs import KEY, create_runs_topic, keys, learned, publisher, stretches
 
 

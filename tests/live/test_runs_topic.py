@@ -4,10 +4,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.offset_store import OffsetStore
-from replicator.offsets.packed_map import UnknownVersion
-from replicator.offsets.runs_topic import (
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.packed_map import UnknownVersion
+from replicator.mirror.offset_map.runs_topic import (
     RunsTopicMissing,
     RunsTopicUnreadable,
     encode_key,
@@ -22,7 +22,7 @@ async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(
     aggregate, route_key, monkeypatch
 ):
     # With larger portions, pieces after the end would be joined as well.
-    monkeypatch.setattr("replicator.offsets.runs_topic.PIECES_PER_JOIN", 1)
+    monkeypatch.setattr("replicator.mirror.offset_map.runs_topic.PIECES_PER_JOIN", 1)
     telling = await publisher(aggregate, route_key)
     await telling.publish((KEY, stretch) for stretch in stretches(0, 5))
     await telling.flush()

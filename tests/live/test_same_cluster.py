@@ -20,7 +20,7 @@ from deploy.lab.process import Process, free_port
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import PLAIN, records, send
 from replicator.config.topology import Appliance
-from replicator.kafka.cluster_ids import ClusterIds, SameCluster
+from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 from tests.live.hand import Hand
 from tests.live.proxy import Proxy
 

@@ -9,10 +9,10 @@ from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScram
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.brokers import Unreachable as CarrierUnreachable
-from replicator.kafka.cluster import Cluster
-from replicator.topics.admin import Admin
-from replicator.topics.admin_error import AdminError, Unreachable
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.client.brokers import Unreachable as CarrierUnreachable
+from replicator.kafka.client.cluster import Cluster
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, suppress
 
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.balancing.source_watch import SourceWatch
 from replicator.config.balance_settings import BalanceSettings
+from replicator.placement.rounds.source_watch import SourceWatch
 from tests.live.regions import Regions
 
 
@@ -50,7 +50,7 @@ async def test_traffic_is_measured_while_its_history_is_away_which_is_said_once(
     await asyncio.to_thread(server.stop)
     watch = watch_of(regional, aggregate, redis, history)
     watch.want([place])
-    with caplog.at_level(logging.INFO, logger="replicator.balancing.source_watch"):
+    with caplog.at_level(logging.INFO, logger="replicator.placement.rounds.source_watch"):
         async with keeping(watch):
             assert await comes_true(lambda: watch.degraded(now_ms()) is None)
             assert place in watch.rates(now_ms())

@@ -12,8 +12,8 @@ from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.spark_cluster import SparkCluster
 from deploy.lab.wait import until
 from replicator.config.topology import load
-from replicator.placements.balance_log import BalanceLog, Publisher
-from replicator.placements.records import Placed, by_carrier
+from replicator.orders.balance_log import BalanceLog, Publisher
+from replicator.orders.order_records import Placed, by_carrier
 from tests.live.arrived import has_arrived
 from tests.live.replicate_daemon import Region, region  # noqa: F401
 

@@ -18,13 +18,13 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import Route
-from replicator.ledger.entry import encode
-from replicator.ledger.ledger import group_of
-from replicator.ledger.loss import Loss, LossKind
-from replicator.offsets.offset_store import reports_name
-from replicator.offsets.reports import PartitionReport, packed
+from replicator.mirror.ledger.entry import encode
+from replicator.mirror.ledger.ledger import group_of
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.offset_map.offset_store import reports_name
+from replicator.mirror.offset_map.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker
-from tests.replicator.ledger.held import held
+from tests.replicator.mirror.ledger.held import held
 from tui.exit_codes import ExitCode
 from tui.program import run
 

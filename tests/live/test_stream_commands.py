@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deploy.lab.process import free_port
-from replicator.placements.records import Placed
+from replicator.orders.order_records import Placed
 from tests.live.played_balance import (  # noqa: F401
     ORDERS,
     PATIENCE_SECONDS,

@@ -14,16 +14,16 @@ from redis import Redis
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
-from replicator.groups.primary_region import decided
-from replicator.groups.primary_store import PrimaryStore
-from replicator.ledger.entry import Custody
-from replicator.ledger.loss import Loss, LossKind
-from replicator.offsets.offset_store import OffsetStore
-from replicator.planning.knowledge import Choice, Knowledge, Request
-from replicator.planning.plan import Case, Count, Move, Plan
-from replicator.planning.planner import plan
-from replicator.survey.survey import SOURCE_SECONDS_MAX, Survey
-from replicator.topics.admin_error import Unreachable
+from replicator.groups.failover.survey import SOURCE_SECONDS_MAX, Survey
+from replicator.groups.membership.primary_region import decided
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.knowledge import Choice, Knowledge, Request
+from replicator.groups.planning.plan import Case, Count, Move, Plan
+from replicator.groups.planning.planner import plan
+from replicator.kafka.admin.admin_error import Unreachable
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.offset_map.offset_store import OffsetStore
 from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried
 

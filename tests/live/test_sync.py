@@ -14,18 +14,18 @@ from redis import Redis
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
-from replicator.copies.commit_follower import commit_follower
-from replicator.copies.commit_store import CommitStore
-from replicator.copies.followed import Portion
-from replicator.groups.activity import ActivityStore
-from replicator.groups.groups import Groups
-from replicator.groups.primary_region import PrimaryRegion
-from replicator.groups.primary_store import PrimaryCopies, PrimaryStore
-from replicator.offset_sync.due import AGAIN_MS, LATE_MS
-from replicator.offset_sync.passes import PassFailed
-from replicator.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync
-from replicator.planning.knowledge import Progress
-from replicator.progress.vector_metadata import decode
+from replicator.groups.copies.commit_store import CommitStore
+from replicator.groups.membership.activity import ActivityStore
+from replicator.groups.membership.groups import Groups
+from replicator.groups.membership.primary_region import PrimaryRegion
+from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
+from replicator.groups.offset_sync.due import AGAIN_MS, LATE_MS
+from replicator.groups.offset_sync.passes import PassFailed
+from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync
+from replicator.groups.planning.knowledge import Progress
+from replicator.groups.progress.vector_metadata import decode
+from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.kafka.tail.tail_position import Portion
 from tests.live.conftest import TopicMaker
 from tests.live.copying import BEGIN, PATIENCE_SECONDS, copying, opening
 from tests.live.hand_carried import HandCarried, Record
@@ -236,7 +236,7 @@ def test_while_its_own_decisions_are_not_surely_in_redis_nothing_is_written(scen
 
 
 def test_a_vector_too_large_for_a_broker_is_left_out_and_said_once(scene, monkeypatch, caplog):
-    monkeypatch.setattr("replicator.progress.vector_metadata.BYTES_MAX", 30)
+    monkeypatch.setattr("replicator.groups.progress.vector_metadata.BYTES_MAX", 30)
     with caplog.at_level(logging.WARNING):
         for offset in (12, 14):
             scene.commit(offset)

@@ -9,8 +9,8 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
-from replicator.ledger.tail import Tail, read_tail
-from replicator.ledger.takeover import Takeover
+from replicator.mirror.ledger.tail import Tail, read_tail
+from replicator.mirror.ledger.takeover import Takeover
 from tests.live.conftest import FORGETS_PRODUCERS
 from tests.live.deposed_leader import REPLICATED_BY_TWO, DeposedLeader
 from tests.live.hand import Gate, names_topic
@@ -79,7 +79,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch,
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
-    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     taker = stage.hand(1, **SELDOM)
     gate = Gate(taker.target, "AddPartitionsToTxn")
     taker.start()
@@ -123,7 +123,7 @@ def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, mo
     old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     taker = stage.hand(1, **SELDOM).start()
     taker.until(lambda: stage.place in taker.lanes)
     again = 0 if rule is Takeover else 930
@@ -164,7 +164,7 @@ class ReadsOnly(Takeover):
 def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkeypatch, rule):
     stage.left_behind(0)
     stage.delete_target_records(1000)
-    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     stage.send(500)
     hand = stage.hand(1).start()
     if rule is AsksAfterTheFence:
@@ -199,7 +199,7 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
     gate.wait()  # it has fenced, and so reset the leader's memory
     first.kill()
     gate.open()
-    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     second = stage.hand(2, **SELDOM).start()
     if rule is Takeover:
         assert "target deleted the tail" in second.reason_of(stage.place)
@@ -230,7 +230,7 @@ def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatc
     stage.foreign(70, keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     taker = stage.hand(1, **SELDOM).start()
     if rule is Takeover:
         assert "compaction left nothing" in taker.reason_of(stage.place)
@@ -274,7 +274,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(
         old = stage.hand(0, **SELDOM).start()
         old.until_landed(stage.place, stage.send(1000))
         old.freeze()
-        monkeypatch.setattr("replicator.carrier.stint.Takeover", rule)
+        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
         taker = stage.hand(1, **SELDOM)
         asks = Gate(taker.target, "DescribeProducers")
         fences = Gate(taker.target, "AddPartitionsToTxn")

@@ -13,10 +13,10 @@ import pytest
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
-from replicator.carrier.lane import Lane
-from replicator.kafka.wire.produce import ProduceByNameStruct, ProduceRequest
-from replicator.ledger import inspection
-from replicator.ledger.takeover import Takeover
+from replicator.kafka.protocol.produce import ProduceByNameStruct, ProduceRequest
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.ledger import inspection
+from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM, Stage
 from tests.live.surgery import cut_log
@@ -76,7 +76,7 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     assert parked(cut) == "target lost acknowledged records: target offsets [300, 1000)"
     assert "truncated and regrown" in parked(grown)
 
-    monkeypatch.setattr("replicator.ledger.inspection.target_loss", lambda *_: None)
+    monkeypatch.setattr("replicator.mirror.ledger.inspection.target_loss", lambda *_: None)
     for stage in (cut_unseen, grown_unseen):
         stage.to_the_end(1)
         assert gone(stage) == 700
@@ -120,7 +120,7 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile,
             base_offset = max(base_offset, lane.entry.target_offset)
         return acknowledge(lane, unit, base_offset)
 
-    monkeypatch.setattr("replicator.carrier.sender.inspect_target", inspect_target)
+    monkeypatch.setattr("replicator.mirror.carrier.sender.inspect_target", inspect_target)
     monkeypatch.setattr(Lane, "acknowledge", believe)
     for stage in stages:
         stage.send(500, BATCHES)
@@ -145,7 +145,7 @@ def test_a_topic_created_again_is_not_taken_for_the_old_one(make_stage, monkeypa
         async def inspect_target(cluster, partition, entry):
             return replace(await looks(cluster, partition, entry), loss=None)
 
-        monkeypatch.setattr("replicator.carrier.sender.inspect_target", inspect_target)
+        monkeypatch.setattr("replicator.mirror.carrier.sender.inspect_target", inspect_target)
         monkeypatch.setattr(ProduceRequest, "_CLASSES", (ProduceByNameStruct,))
     stage.create_again()
     stage.foreign(2000)

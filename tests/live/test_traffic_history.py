@@ -12,13 +12,13 @@ import pytest
 
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Window
-from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import DAY_LATER, HOUR, MINUTE, NOON, PLACES, coarse, fine, look, written
 
 READER = """
 import pickle, sys
 from replicator.config.topology import Route
-from replicator.traffic.chosen_history import chosen_history
+from replicator.placement.traffic.chosen_history import chosen_history
 history = chosen_history(pickle.load(sys.stdin.buffer), Route("west", "east"))
 looks = [look.windows() for look in history.fine(int(sys.argv[1]), int(sys.argv[2]))]
 print(len(looks), sum(w.bytes for look in looks for w in look.values()))

@@ -2,10 +2,10 @@
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Route
-from replicator.placements.book import Book
-from replicator.placements.in_force import InForce
-from replicator.placements.records import AnyRecord, Lease, Placed, Stream, by_carrier, key_of
-from replicator.placements.round_status import AlertStatus, CostStatus, MoveStatus, RoundStatus
+from replicator.orders.active_plan import InForce
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import AnyRecord, Lease, Placed, Stream, by_carrier, key_of
+from replicator.orders.round_status import AlertStatus, CostStatus, MoveStatus, RoundStatus
 
 ROUTE = Route("west", "east")
 NOW_MS = 1_800_000_000_000

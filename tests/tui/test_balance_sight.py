@@ -1,6 +1,6 @@
 """Status from order log, Redis and driver, some of which may be unavailable."""
 
-from replicator.placements.records import Hold
+from replicator.orders.order_records import Hold
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
 from tests.tui.balance_records import stream as stream_of
 from tui.balance_sight import BalanceSight, CarrierSight, acts

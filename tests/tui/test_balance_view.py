@@ -1,6 +1,6 @@
 """Output of `sluice balance show`; test_balance_commands.py has the tests with real servers."""
 
-from replicator.placements.records import Pin
+from replicator.orders.order_records import Pin
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
 from tui.balance_sight import BalanceSight
 from tui.balance_view import as_text, as_values, remarks_on

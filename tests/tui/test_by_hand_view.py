@@ -3,7 +3,7 @@
 import pytest
 
 from balancer.decision.placing import Scope
-from replicator.placements.records import Answer, ByHand
+from replicator.orders.order_records import Answer, ByHand
 from tests.tui.balance_records import NOW_MS, SAID, lease, placed
 from tui.by_hand_view import Applied, as_text, as_values
 from tui.exit_codes import ExitCode

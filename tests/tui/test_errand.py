@@ -5,7 +5,7 @@ import json
 import click
 import pytest
 
-from replicator.placements.records import Hold, Pin, key_of
+from replicator.orders.order_records import Hold, Pin, key_of
 from tests.tui.balance_records import NOW_MS, SAID, book_of, placed
 from tests.tui.commands.test_replicate import CONFIG
 from tui.balance_options import answer_options, reason_options

@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 
 from replicator.config.mistakes import ConfigMistakes, Mistake
-from replicator.daemon.endings import Exit
-from replicator.topics.admin_error import NotLetIn, Refused, Unreachable
+from replicator.kafka.admin.admin_error import NotLetIn, Refused, Unreachable
+from replicator.runtime.exit_codes import Exit
 from tui.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
 
 PAGE = Path(__file__).parents[2] / "docs" / "exit-codes.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replicator.groups.primary_region import PrimaryRegion, decided
+from replicator.groups.membership.primary_region import PrimaryRegion, decided
 from tui.group_places import (
     Decision,
     Decisions,

@@ -3,9 +3,9 @@
 from balancer.demand.demand import Basis
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
-from replicator.balancing.partition_need import PartitionNeed
-from replicator.balancing.preview import Preview
-from replicator.balancing.stream_round import Outcome
+from replicator.placement.rounds.partition_need import PartitionNeed
+from replicator.placement.rounds.preview import Preview
+from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import ROUTE, status
 from tui.needs_view import SHOWN_MAX, Needs, as_text, as_values
 

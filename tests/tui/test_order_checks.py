@@ -2,7 +2,7 @@
 
 import pytest
 
-from replicator.placements.records import Exclusion, Pin
+from replicator.orders.order_records import Exclusion, Pin
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, partitions, placed
 from tests.tui.balance_records import stream as stream_of
 from tui.order_checks import (

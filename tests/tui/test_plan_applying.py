@@ -7,9 +7,9 @@ from dataclasses import replace
 import click
 import pytest
 
-from replicator.failover.outcome import GroupOutcome, MoveState, Outcome
-from replicator.planning.plan import Completeness, GroupPlan
-from tests.replicator.planning.empty_plan import EMPTY
+from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome
+from replicator.groups.planning.plan import Completeness, GroupPlan
+from tests.replicator.groups.planning.empty_plan import EMPTY
 from tui.plan_applying import advice, confirmed, followed
 
 PLAN = replace(

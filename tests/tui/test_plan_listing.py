@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replicator.failover.plan_files import PlanFiles
+from replicator.groups.failover.plan_files import PlanFiles
 from tests.tui.test_plan_making import PLAN, config
 from tui.exit_codes import ExitCode
 from tui.program import run

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from replicator.groups.failover import arrival
 
-from replicator.failover import arrival
-from replicator.failover.arrival import Awaited
-from replicator.failover.plan_files import PlanFiles
-from replicator.planning.plan import Check, Completeness, GroupPlan, Level
-from tests.replicator.planning.empty_plan import EMPTY
+from replicator.groups.failover.arrival import Awaited
+from replicator.groups.failover.plan_files import PlanFiles
+from replicator.groups.planning.plan import Check, Completeness, GroupPlan, Level
+from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.test_plan_request import KNOWN, asked
 from tui.exit_codes import ExitCode
 from tui.plan_making import waited

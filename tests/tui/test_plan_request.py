@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from replicator.planning.knowledge import Choice
+from replicator.groups.planning.knowledge import Choice
 from tui.plan_request import Asked, NothingKnown, request_of
 
 KNOWN = {"orders": "west", "billing": None, "audit": None, "moved": "east"}

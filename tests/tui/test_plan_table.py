@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from replicator.failover.outcome import GroupOutcome, MoveState, Outcome, Position
-from replicator.planning.plan import (
+from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, Position
+from replicator.groups.planning.plan import (
     Case,
     Check,
     Count,
@@ -11,7 +11,7 @@ from replicator.planning.plan import (
     Level,
     Move,
 )
-from tests.replicator.planning.empty_plan import EMPTY
+from tests.replicator.groups.planning.empty_plan import EMPTY
 from tui.plan_table import ROWS_MAX, outcome_text, plan_text, total
 
 MOVE = Move(

@@ -5,10 +5,10 @@ from dataclasses import replace
 from balancer.decision.placement import Move, Placement, Reason
 from balancer.decision.placing import Scope
 from balancer.plan import TopicPartition
-from replicator.balancing.preview import Preview
-from replicator.balancing.shares import Known
-from replicator.balancing.stream_round import Outcome
-from replicator.placements.round_status import MoveStatus
+from replicator.orders.round_status import MoveStatus
+from replicator.placement.rounds.preview import Preview
+from replicator.placement.rounds.shares import Known
+from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import ROUTE, status
 from tui.preview_view import Planned, apply_command, as_text, as_values
 

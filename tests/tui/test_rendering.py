@@ -3,8 +3,8 @@
 import json
 
 from replicator.config.topology import Route
-from replicator.ledger.entry import Entry
-from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
 from tests.tui.test_snapshot import ENTRY, FACTS, LOSS, NOW, PLACE, ROUTE
 from tui.rendering import as_text, as_values
 from tui.snapshot import RouteFacts, Snapshot, snapshot

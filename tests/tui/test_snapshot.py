@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.config.topology import Route
-from replicator.ledger.entry import Custody
-from replicator.ledger.loss import Loss, LossKind
-from replicator.ledger.sightings import Sighting
-from replicator.offsets.reports import PartitionReport
-from replicator.topics.topic_plan import Note, State, TopicPlan, TopicStatus
-from tests.replicator.ledger.held import held
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.ledger.sightings import Sighting
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
+from tests.replicator.mirror.ledger.held import held
 from tui.snapshot import (
     REPORT_FRESH_SECONDS,
     RouteFacts,

@@ -3,7 +3,7 @@
 import pytest
 
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
-from replicator.placements.records import Hold, Stream
+from replicator.orders.order_records import Hold, Stream
 from tests.tui.balance_records import ROUTE, SAID, book_of, placed, stream
 from tui.stream_terms import (
     LIMITS,

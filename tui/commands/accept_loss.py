@@ -11,7 +11,7 @@ from tui.output import config_option, emit, output_option, table
 
 if TYPE_CHECKING:
     from balancer.plan import TopicPartition
-    from replicator.carrier.accept_loss import Acceptance, Accepted, Parked
+    from replicator.mirror.repair.accept_loss import Acceptance, Accepted, Parked
 
 
 @click.command("accept-loss")
@@ -51,9 +51,9 @@ def accept_loss(
     those partitions go on behind the loss; a running `sluice replicate` takes them up by itself.
     Ends with 3 when a cluster does not answer in time: the target, and with --yes the source too.
     """
-    from replicator.carrier.accept_loss import Acceptance
     from replicator.config.topology import load
-    from replicator.topics.admin import Admin
+    from replicator.kafka.admin.admin import Admin
+    from replicator.mirror.repair.accept_loss import Acceptance
 
     appliance = load(config)
     route = appliance.route(route_name)
@@ -68,7 +68,7 @@ def accept_loss(
 
 
 async def _within(seconds: float, acceptance: "Acceptance", *what: Any) -> int:
-    from replicator.kafka.brokers import Unreachable
+    from replicator.kafka.client.brokers import Unreachable
 
     running = asyncio.create_task(_run(acceptance, *what))
     read = -1

@@ -15,8 +15,8 @@ from tui.exit_codes import ExitCode
 from tui.output import COMMAND_LINE, config_words, emit, output_option
 
 if TYPE_CHECKING:
-    from replicator.balancing.preview import Preview
     from replicator.config.topology import Route
+    from replicator.placement.rounds.preview import Preview
 
 full_option = click.option(
     "--full", is_flag=True, help="Place everything anew, instead of moving as little as possible."
@@ -50,7 +50,7 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
     for name, value in (("config", config), ("region", region)):
         if value is None:
             raise click.MissingParameter(ctx=ctx, param_type="option", param_hint=f"'--{name}'")
-    from replicator.balancing import daemon
+    from replicator.placement.rounds import daemon
 
     return daemon.run(str(config), str(region))
 
@@ -87,7 +87,7 @@ def partitions(errand: Errand, stream: str | None, topic: str | None, all_partit
     carries.
     """
     from balancer.decision.placing import Scope
-    from replicator.balancing.preview import previews
+    from replicator.placement.rounds.preview import previews
     from tui.needs_view import Needs, as_text, as_values, unknown_topic
     from tui.order_checks import NotCarried
 
@@ -115,7 +115,7 @@ def plan(errand: Errand, stream: str | None, full: bool, moves: bool) -> int:
     carries.
     """
     from balancer.decision.placing import Scope
-    from replicator.balancing.preview import previews
+    from replicator.placement.rounds.preview import previews
     from tui.preview_view import Planned, as_text, as_values
 
     scope = Scope.FULL if full else Scope.STICKY
@@ -153,7 +153,7 @@ def apply(errand: Errand, stream: str, full: bool, generation: int, answer_secon
     the order stays.
     """
     from balancer.decision.placing import Scope
-    from replicator.placements.records import ByHand
+    from replicator.orders.order_records import ByHand
     from tui.balance_sight import acts
     from tui.by_hand import ordered
     from tui.by_hand_view import as_text, as_values

@@ -26,7 +26,7 @@ def pause(errand: Errand, stream: str | None) -> int:
 
     Records flow on, and what is new gets a carrier. What is ordered by hand moves all the same.
     """
-    from replicator.placements.records import Hold
+    from replicator.orders.order_records import Hold
 
     found = _streams(errand, stream)
     return errand.give([Hold(**errand.said(route), stream=name) for route, name in found])
@@ -38,7 +38,7 @@ def pause(errand: Errand, stream: str | None) -> int:
 @answer_options
 def resume(errand: Errand, stream: str | None) -> int:
     """Take `pause` back: of all streams of all routes, unless one is named."""
-    from replicator.placements.records import Hold
+    from replicator.orders.order_records import Hold
 
     if stream is not None:
         _streams(errand, stream)
@@ -59,7 +59,7 @@ def pin(errand: Errand, topic: str, partition: int, carrier: int) -> int:
     Ends with 4 when the driver does not carry that partition, or when its stream cannot have a
     carrier of that number. A carrier that is not there now makes it wait, which is an alert.
     """
-    from replicator.placements.records import Pin
+    from replicator.orders.order_records import Pin
     from tui.order_checks import check_pin
 
     book = errand.book
@@ -76,7 +76,7 @@ def pin(errand: Errand, topic: str, partition: int, carrier: int) -> int:
 @answer_options
 def unpin(errand: Errand, topic: str, partition: int) -> int:
     """Take `pin` back. The partition stays where it is until something moves it."""
-    from replicator.placements.records import Pin
+    from replicator.orders.order_records import Pin
 
     pins = [it for it in errand.standing(Pin) if (it.topic, it.partition) == (topic, partition)]
     nothing = f"{topic}-{partition} was not pinned: nothing was changed"
@@ -90,7 +90,7 @@ def unpin(errand: Errand, topic: str, partition: int) -> int:
 @answer_options
 def exclude(errand: Errand, carrier: int) -> int:
     """Have nothing on CARRIER: what it has moves to others."""
-    from replicator.placements.records import Exclusion
+    from replicator.orders.order_records import Exclusion
     from tui.order_checks import remarks_on_exclusion
 
     book = errand.book
@@ -107,7 +107,7 @@ def exclude(errand: Errand, carrier: int) -> int:
 @answer_options
 def include(errand: Errand, carrier: int) -> int:
     """Take `exclude` back."""
-    from replicator.placements.records import Exclusion
+    from replicator.orders.order_records import Exclusion
 
     orders = [each for each in errand.standing(Exclusion) if each.carrier == carrier]
     nothing = f"carrier {carrier} was not excluded: nothing was changed"
@@ -119,7 +119,7 @@ def _streams(errand: Errand, stream: str | None) -> list[tuple[Route, str]]:
 
     Raises UnknownStream when no route has the named stream.
     """
-    from replicator.placements.records import DEFAULT_STREAM
+    from replicator.orders.order_records import DEFAULT_STREAM
     from tui.order_checks import UnknownStream
 
     book = errand.book

@@ -129,12 +129,12 @@ def decide(
     Raises Unreachable when earlier records are not known, and AdminError or WriteUnknown when the
     log cannot be written.
     """
-    from replicator.groups.decisions import RegionDecisions
-    from replicator.groups.primary_log import PrimaryLog
-    from replicator.groups.primary_region import decided
-    from replicator.groups.primary_store import PrimaryStore
-    from replicator.offsets.store_unreachable import StoreUnreachable
-    from replicator.topics.admin_error import Unreachable
+    from replicator.groups.membership.decisions import RegionDecisions
+    from replicator.groups.membership.primary_log import PrimaryLog
+    from replicator.groups.membership.primary_region import decided
+    from replicator.groups.membership.primary_store import PrimaryStore
+    from replicator.kafka.admin.admin_error import Unreachable
+    from replicator.runtime.store_errors import StoreUnreachable
     from tui.group_places import Decision, Decisions
     from tui.operator import operator
 

@@ -15,7 +15,7 @@ from tui.waiting import Waiting
 
 if TYPE_CHECKING:
     from replicator.config.topology import Region, Route
-    from replicator.offsets.read_back import ReadBack
+    from replicator.mirror.offset_map.read_back import ReadBack
 
 region_option = click.option("--region", required=True, help="The region where this runs.")
 
@@ -45,7 +45,7 @@ def offsets(ctx: click.Context, config: str | None, region: str | None) -> int:
     for name, value in (("config", config), ("region", region)):
         if value is None:
             raise click.MissingParameter(ctx=ctx, param_type="option", param_hint=f"'--{name}'")
-    from replicator.offset_sync import daemon
+    from replicator.groups.offset_sync import daemon
 
     return daemon.run(str(config), str(region))
 
@@ -113,8 +113,8 @@ def show(config: str, region: str, output: str) -> int:
 
 
 def _read_back(region: Region, route: Route, timeout_seconds: float) -> ReadBack:
-    from replicator.offsets.read_back import ReadBack, read_back
-    from replicator.offsets.runs_topic import RunsTopicMissing
+    from replicator.mirror.offset_map.read_back import ReadBack, read_back
+    from replicator.mirror.offset_map.runs_topic import RunsTopicMissing
 
     waiting = Waiting(str(route), sys.stderr)
 

@@ -48,6 +48,6 @@ def replicate(
 
     # pyspark takes a second to import, so configuration mistakes are reported before that.
     load(config).region(region)
-    from replicator.driver import daemon
+    from replicator.mirror.driver import daemon
 
     return daemon.run(config, region, master=master, conf=conf, adopt=adopt)

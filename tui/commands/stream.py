@@ -16,7 +16,7 @@ from tui.output import emit
 from tui.stream_options import LIMITS, limit_options
 
 if TYPE_CHECKING:
-    from replicator.placements.records import AnyRecord, Stream
+    from replicator.orders.order_records import AnyRecord, Stream
 
 
 @click.group()
@@ -39,8 +39,8 @@ def stream() -> None:
 @answer_options
 def create(errand: Errand, name: str, topics: Sequence[str], **limits: float | int | None) -> int:
     """Make stream NAME. Its topics move to carriers of its own."""
-    from replicator.placements.book import first_carrier
-    from replicator.placements.records import Stream
+    from replicator.orders.order_log import first_carrier
+    from replicator.orders.order_records import Stream
     from tui.stream_terms import StreamExists, check_name, check_together, leftovers
 
     _checked(check_name, name)
@@ -102,7 +102,7 @@ def change(
 @answer_options
 def delete(errand: Errand, name: str) -> int:
     """Delete stream NAME. Its topics move to the streams that match them else, or to "default"."""
-    from replicator.placements.records import key_of
+    from replicator.orders.order_records import key_of
     from tui.order_checks import stranded_pins
     from tui.stream_terms import leftovers
 
@@ -173,7 +173,7 @@ def _replace(errand: Errand, order: Stream, gone: Iterable[AnyRecord] = ()) -> i
     Args:
         gone: records to remove along with the write.
     """
-    from replicator.placements.records import key_of
+    from replicator.orders.order_records import key_of
     from tui.order_checks import carried_on, stranded_pins
 
     after = errand.book.after([(key_of(order), order)])

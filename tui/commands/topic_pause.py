@@ -24,7 +24,7 @@ def pause_topic(errand: Errand, topic: str, partition: int | None) -> int:
     But no longer than offsets.retention.minutes of the target, a week unless set: then only
     accept-loss --restart-at lets it go on.
     """
-    from replicator.placements.records import Pause
+    from replicator.orders.order_records import Pause
     from tui.order_checks import topics_without
 
     route = errand.route
@@ -44,7 +44,7 @@ def resume_topic(errand: Errand, topic: str, partition: int | None) -> int:
 
     Ends with 4 when a single partition is asked for and the whole topic is paused.
     """
-    from replicator.placements.records import Pause
+    from replicator.orders.order_records import Pause
     from tui.order_checks import OrderRefused
 
     of_topic = [each for each in errand.standing(Pause) if each.topic == topic]

@@ -14,7 +14,7 @@ from tui.exit_codes import ExitCode
 from tui.output import emit, output_option, table
 
 if TYPE_CHECKING:
-    from replicator.carrier.rewind import Rewind, Rewound, Start
+    from replicator.mirror.repair.rewind import Rewind, Rewound, Start
 
 
 SCHEMA_VERSION = 1
@@ -52,7 +52,7 @@ def rewind_topic(
     rewound, and says why.
     """
     from replicator.audit.window import BadWindow
-    from replicator.carrier.rewind import Rewind
+    from replicator.mirror.repair.rewind import Rewind
 
     try:
         start = started(to)
@@ -72,7 +72,7 @@ def rewind_topic(
 def started(to: str) -> Start:
     """Parses --to: an offset, `earliest`, an instant or how long ago. Raises BadWindow."""
     from replicator.audit.window import instant
-    from replicator.carrier.rewind import EARLIEST
+    from replicator.mirror.repair.rewind import EARLIEST
 
     if to.isdigit():
         return int(to)
@@ -82,7 +82,7 @@ def started(to: str) -> Start:
 async def _within(
     seconds: float, rewind: Rewind, topic: str, numbers: frozenset[int], to: Start, yes: bool
 ) -> list[Rewound]:
-    from replicator.kafka.brokers import Unreachable
+    from replicator.kafka.client.brokers import Unreachable
 
     try:
         async with asyncio.timeout(seconds):

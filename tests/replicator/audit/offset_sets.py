@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from replicator.audit.claims import spans_of
-from replicator.offsets.spans import Spans
+from replicator.mirror.offset_map.spans import Spans
 
 
 def offsets(spans: Spans) -> set[int]:

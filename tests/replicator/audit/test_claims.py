@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.audit.claims import Claims, Piece, pieces, size, spans_of
-from replicator.offsets.offset_map import OffsetMap
-from replicator.offsets.spans import Span
-from replicator.offsets.stretch import Run
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.run_segment import Run
+from replicator.mirror.offset_map.spans import Span
 from tests.replicator.audit.offset_sets import offsets
 
 RUNS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 5)), max_size=8)

@@ -6,8 +6,8 @@ from replicator.audit.log_reading import LogReading
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.codec import UNFOLDED_BYTES_MAX, Codec
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.cluster import Fetched
-from replicator.offsets.spans import Span
+from replicator.kafka.client.cluster import Fetched
+from replicator.mirror.offset_map.spans import Span
 from tests.replicator.batches.source_batches import encoded, one_record
 
 

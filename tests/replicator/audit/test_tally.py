@@ -19,7 +19,7 @@ from replicator.audit.tally import (
     Tally,
     tally,
 )
-from replicator.offsets.spans import Span, Spans
+from replicator.mirror.offset_map.spans import Span, Spans
 from tests.replicator.audit.offset_sets import spans
 
 AHEAD = 100

@@ -1,7 +1,7 @@
 """The offsets of a window are those that readers can see, and every doubt is reported."""
 
 from replicator.audit.window_offsets import AHEAD_MS, Stamp, WindowOffsets, window_offsets
-from replicator.offsets.spans import Span
+from replicator.mirror.offset_map.spans import Span
 
 NOW_MS = 1_700_000_000_000
 

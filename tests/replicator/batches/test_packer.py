@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.codec import UNFOLDED_BYTES_MAX, Codec
+from replicator.batches.outgoing_batch import Reason, RecordTooLarge
 from replicator.batches.packer import PackingRule, pack
-from replicator.batches.parcel import Reason, RecordTooLarge
 from tests.replicator.batches.source_batches import (
     at_offsets,
     batches,

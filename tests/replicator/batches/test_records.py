@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch, header_at
-from replicator.batches.parcel import SPANS_MAX, Reason
+from replicator.batches.outgoing_batch import SPANS_MAX, Reason
 from replicator.batches.records import opened, rebatch, why_open
 from tests.replicator.batches.source_batches import (
     CODECS,

@@ -13,7 +13,7 @@ from replicator.config.settings import (
     ReplicatorSettings,
     TopicSettings,
 )
-from replicator.topics.topic_configs import LARGEST
+from replicator.mirror.topics.topic_configs import LARGEST
 
 
 @pytest.mark.parametrize(

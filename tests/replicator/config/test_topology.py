@@ -17,7 +17,7 @@ from replicator.config.topology import (
     UnknownRegion,
     load,
 )
-from replicator.offsets.runs_topic import runs_topic
+from replicator.mirror.offset_map.runs_topic import runs_topic
 
 SOUND = """
 [regions.west]

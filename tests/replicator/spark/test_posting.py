@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from balancer.plan import CarrierId, Plan, TopicPartition
-from replicator.ledger.word import Term
+from replicator.spark.driver_command import Term
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile, takes_new_epoch
 
 TERM = Term(4000, 1)

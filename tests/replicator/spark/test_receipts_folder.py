@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow.dataset as dataset
 import pytest
 
-from replicator.carrier.receipts import Receipt
+from replicator.mirror.carrier.receipts import Receipt
 from replicator.spark.receipts_folder import ReceiptsFolder
 
 RECEIPT = Receipt(

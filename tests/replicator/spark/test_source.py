@@ -8,7 +8,7 @@ from pyspark.sql.datasource import InputPartition
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
-from replicator.ledger.word import Term
+from replicator.spark.driver_command import Term
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 from replicator.spark.source import Bin, EpochReader, SluiceSource, binned
 

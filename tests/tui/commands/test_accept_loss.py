@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.carrier.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
 from replicator.config.topology import load
-from replicator.kafka.cluster import Cluster, Fenced, Forbidden, StartOver
+from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, StartOver
+from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
 from tests.tui.commands.test_replicate import CONFIG
 from tui.exit_codes import ExitCode, answer
 from tui.program import run
@@ -61,7 +61,7 @@ class PretendAcceptance:
 
 @pytest.fixture
 def pretend(monkeypatch) -> None:
-    monkeypatch.setattr("replicator.carrier.accept_loss.Acceptance", PretendAcceptance)
+    monkeypatch.setattr("replicator.mirror.repair.accept_loss.Acceptance", PretendAcceptance)
 
 
 def said(config: str, *more: str) -> int:
@@ -127,8 +127,8 @@ def test_the_source_is_asked_only_when_something_is_accepted(config, monkeypatch
         return 0
 
     monkeypatch.setattr(Cluster, "open", note)
-    monkeypatch.setattr("replicator.ledger.ledger.Ledger.witnessed", none_adopted)
-    monkeypatch.setattr("replicator.kafka.brokers.Brokers.topic", lambda *_: "known")
+    monkeypatch.setattr("replicator.mirror.ledger.ledger.Ledger.witnessed", none_adopted)
+    monkeypatch.setattr("replicator.kafka.client.brokers.Brokers.topic", lambda *_: "known")
     assert said(config, "--topic", "flights") == ExitCode.DONE
     assert opened == ["east aggregate"]
     assert "nothing is parked" in capsys.readouterr().out

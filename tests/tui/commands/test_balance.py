@@ -2,9 +2,9 @@
 
 import pytest
 
-from replicator.balancing import daemon
-from replicator.balancing.preview import NoDriver
-from replicator.daemon.endings import Exit
+from replicator.placement.rounds import daemon
+from replicator.placement.rounds.preview import NoDriver
+from replicator.runtime.exit_codes import Exit
 from tests.tui.commands.test_replicate import CONFIG
 from tui.exit_codes import ExitCode, answer
 from tui.output import config_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replicator.copies.kept_topic import WriteUnknown
+from replicator.kafka.tail.compacted_topic import WriteUnknown
 from tests.tui.commands.test_replicate import CONFIG
 from tui.exit_codes import ExitCode, answer
 from tui.program import run

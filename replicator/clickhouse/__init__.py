@@ -1,0 +1,1 @@
+"""ClickHouse as a store: what its errors mean for the caller."""

@@ -1,0 +1,46 @@
+"""Tailer of a route's runs topic: the runs of one route, as its carriers publish them.
+
+A piece stays packed: it goes into another Redis as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.tail.topic_tailer import LogFollower, LogUnreadable
+from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
+from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
+
+
+class RunsTold(NamedTuple):
+    """Packed piece of a partition's map; its key has the losses under which it was published."""
+
+    key: RunsKey
+    piece: bytes
+
+
+def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> LogFollower[RunsTold]:
+    """Returns a tailer of a route's runs.
+
+    Args:
+        name: for people: "west aggregate".
+        cluster: the route's target.
+    """
+    group = f"sluice.{route_key}.runs"
+    return LogFollower(name, cluster, runs_topic(route_key).name, group, _read)
+
+
+def _read(message: Message) -> RunsTold:
+    try:
+        return RunsTold(decode_key(_bytes(message.key())), _bytes(message.value()))
+    except (BrokenPiece, UnknownVersion) as error:
+        # Nothing is skipped: a map with an unnoticed hole would claim too much.
+        place = f"{message.topic()}-{message.partition()} at {message.offset()}"
+        raise LogUnreadable(f"{place}: {error}") from error
+
+
+def _bytes(part: str | bytes | None) -> bytes:
+    return part.encode() if isinstance(part, str) else part or b""

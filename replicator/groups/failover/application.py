@@ -1,0 +1,317 @@
+"""Application of a failover plan: its groups move to the target, at the planned offsets.
+
+Each step is on disk before the next begins, and repeating a step does no harm. Applying an
+interrupted plan again therefore finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from balancer.plan import TopicPartition
+from replicator.groups.failover.outcome import (
+    Commits,
+    GroupOutcome,
+    Held,
+    MoveState,
+    Outcome,
+    is_of,
+    outcome_of,
+    planned,
+    standing_of,
+)
+from replicator.groups.membership.decisions import RegionDecisions
+from replicator.groups.membership.groups import GroupActive, Groups
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_region import PrimaryRegion, decided, joined
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.knowledge import LogRange, Request
+from replicator.groups.planning.plan import GroupPlan, Plan
+from replicator.groups.planning.recheck import PlanStale, Refused, recheck, request_of
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.tail.compacted_topic import WriteUnknown
+from replicator.runtime.store_errors import StoreUnreachable
+
+Records = Mapping[str, PrimaryRegion]
+Logs = Mapping[TopicPartition, LogRange | None]
+
+
+class Look(Protocol):
+    """Source of fresh plans (fresh_plans.py)."""
+
+    def plan(self, request: Request, *, plan_id: str, now_ms: int) -> tuple[Plan, Logs]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Stores, topics and clients of the target region that an application reads and writes."""
+
+    store: PrimaryStore
+    log: PrimaryLog
+    groups: Groups
+    admin: Admin
+
+
+class Application:
+    """Application of one plan in its target region. Every attempt makes a new one."""
+
+    def __init__(self, plan: Plan, target: Target) -> None:
+        self._plan = plan
+        self._target = target
+        self._groups = {each.group: each for each in plan.groups}
+        self._records: dict[str, PrimaryRegion] = {}
+        self._noted: dict[str, tuple[MoveState, str]] = {}
+        """Reasons why groups were not moved."""
+        self._remarks: dict[str, str] = {}
+        """Remarks for the operator about groups that were moved."""
+        self._asked: set[str] = set()
+        """Groups whose offsets were sent to a broker."""
+
+    def steps(self, look: Look, *, who: str, now_ms: int) -> Generator[str, None, Outcome]:
+        """Applies the plan; yields a line after each step, and returns the outcome.
+
+        1. Reads from the target's log and Redis which groups this plan has begun to move. These are
+           judged by the target alone: the record proves that step 2 passed once. A group with a
+           position past its log's end is not written. A position that retention took is raised to
+           the log's start.
+        2. Plans all other groups afresh. An error found now ends the application, with nothing
+           changed. If groups were begun, it only leaves the others out.
+        3. Records in the target's log that the groups live there. This log is on disk and outlasts
+           Redis. The record goes before the offsets: from then on no offset sync writes these
+           groups in the target, and another plan sees that it was overtaken.
+        4. Records the same in the target's Redis, where all readers look. Groups that were begun
+           are recorded again, because a crash or a flush may have kept their records from Redis.
+        5. Writes offsets where they differ, group by group, if the record is still this plan's. A
+           concurrent application of the same plan writes the same offsets.
+        6. Reads everything back, and reports what was read.
+
+        Raises:
+            PlanStale, Refused: at step 2, when none of its groups was begun.
+            AdminError, LogUnreadable, StoreUnreachable: up to step 3; nothing was changed.
+        """
+        self._records |= self._decisions()
+        begun = {name for name in self._groups if self._is_ours(name)}
+        fresh = set(self._groups) - begun
+        if trouble := self._against(look, fresh, now_ms):
+            if not begun:
+                raise trouble
+            self._note(fresh, MoveState.OPEN, str(trouble))
+            fresh = set()
+        before = self._commits()
+        wanted = {
+            name: _missing(self._groups[name], before[name], is_begun=name in begun)
+            for name in begun | fresh
+        }
+        logs = self._logs({place for name in begun for place in wanted[name]})
+        self._target.log.make_topic()
+        self._target.store.write(self._records[name] for name in begun)
+        yield "looked again"
+        if fresh:
+            fresh = yield from self._record(sorted(fresh), who, now_ms)
+        for name in sorted(begun | fresh):
+            it = wanted[name]
+            if self._write(name, self._still_held(name, it, logs) if name in begun else it):
+                yield f"wrote the offsets of {name}"
+        return self._read_back(before)
+
+    def verified(self) -> Outcome:
+        """Returns the outcome as the target shows it now.
+
+        Raises the same errors as steps() where the target does not answer.
+        """
+        records, commits = self._decisions(), self._commits()
+        return self._told(
+            outcome_of(self._plan, each, records.get(name), None, commits[name])
+            for name, each in self._groups.items()
+        )
+
+    # -- reading
+
+    def _decisions(self) -> dict[str, PrimaryRegion]:
+        return RegionDecisions(self._target.store, self._target.log).all()
+
+    def _against(self, look: Look, names: set[str], now_ms: int) -> PlanStale | Refused | None:
+        """Returns the error that forbids moving these groups now; None: there is none."""
+        plan = self._plan
+        if not names:
+            return None
+        if plan.blocks:
+            return Refused(plan.blocks)
+        if plan.is_expired(now_ms):
+            late_seconds = (now_ms - plan.expires_at_ms) // 1000
+            return PlanStale(f"plan {plan.id} expired {late_seconds} s ago; make a new plan")
+        fresh, logs = look.plan(request_of(plan, names), plan_id=plan.id, now_ms=now_ms)
+        try:
+            recheck(plan, fresh, logs).raise_if_any(plan.id)
+        except (PlanStale, Refused) as trouble:
+            return trouble
+        return None
+
+    def _logs(self, places: Collection[TopicPartition]) -> Logs:
+        """Returns what the target's logs hold now; None for a log that does not answer."""
+        starts = self._target.admin.offsets(places, "earliest")
+        ends = self._target.admin.offsets(places, "latest")
+        return {
+            place: LogRange(starts[place], ends[place])
+            if place in starts and place in ends
+            else None
+            for place in places
+        }
+
+    def _still_held(self, name: str, wanted: Commits, logs: Logs) -> Commits:
+        """Returns the positions that may be written for a group that was begun, perhaps long ago.
+
+        A position that its log does not hold would leave the consumer to its auto.offset.reset,
+        which may be the log's end.
+        """
+        target, held = self._plan.target, dict(wanted)
+        for place, (resume, metadata) in wanted.items():
+            log, where = logs[place], f"{place.topic}-{place.partition}"
+            if log is None or log.end < resume:
+                why = f"{target} does not hold the place that it would go on from: {where}"
+                self._note([name], MoveState.OPEN, f"{why}; make a new plan for it")
+                return {}
+            if log.start > resume:
+                held[place] = Held(log.start, metadata)
+                text = f"retention in {target} took up to {log.start - resume} unread offsets"
+                self._remarks[name] = f"{text} since it was planned: {where} goes on at {log.start}"
+        return held
+
+    def _commits(self) -> dict[str, Commits]:
+        places = dict.fromkeys(place for each in self._plan.groups for place in planned(each))
+        found = self._target.groups.commits(self._groups, places)
+        return {
+            name: {place: Held(*held) for place, held in found.get(name, {}).items()}
+            for name in self._groups
+        }
+
+    def _is_ours(self, name: str) -> bool:
+        return is_of(self._records.get(name), self._plan)
+
+    # -- writing
+
+    def _record(self, names: list[str], who: str, now_ms: int) -> Generator[str, None, set[str]]:
+        """Records that groups live in the target; returns those recorded for certain."""
+        plan, target = self._plan, self._target
+        new = [
+            decided(
+                self._records.get(name),
+                name,
+                plan.target,
+                at_ms=now_ms,
+                who=who,
+                why=plan.reason,
+                plan_id=plan.id,
+            )
+            for name in names
+        ]
+        try:
+            target.log.write(new)
+            yield "recorded in the log where the groups live"
+            target.store.write(new)
+        except WriteUnknown as error:
+            self._note(names, MoveState.UNKNOWN, str(error))
+            return set()
+        except StoreUnreachable as error:
+            self._note(names, MoveState.OPEN, f"recorded as living in {plan.target}, but {error}")
+            return set()
+        self._records |= {record.group: record for record in new}
+        yield "recorded in Redis where the groups live"
+        return set(names)
+
+    def _write(self, name: str, wanted: Commits) -> bool:
+        """Writes a group's offsets; returns True if they were sent. Notes why they were not
+        written.
+        """
+        if not wanted or name in self._noted:
+            return False
+        try:
+            # Another plan may record the group between this read and the write. Then both plans
+            # have written offsets that skip nothing, and reading back shows whose offsets stayed.
+            if found := self._target.store.get(name):
+                self._records |= joined([found, self._records.get(name, found)])
+            if not self._is_ours(name):
+                return False
+            self._asked.add(name)
+            refused = self._target.groups.write(name, wanted)
+        except GroupActive:
+            why = f"it has members in {self._plan.target} now: stop them, and apply again"
+            self._note([name], MoveState.OPEN, why)
+        except (StoreUnreachable, Unreachable) as error:
+            # All other groups would wait as long. Reading back shows what became of this one.
+            self._note(self._groups.keys() - self._asked | {name}, MoveState.OPEN, str(error))
+        except AdminError as error:
+            self._note([name], MoveState.OPEN, str(error))
+        else:
+            if refused:
+                (topic, partition), why = min(refused.items())
+                text = f"refused for {len(refused)} partitions, {topic}-{partition}: {why}"
+                self._note([name], MoveState.OPEN, text)
+        return name in self._asked
+
+    def _note(self, names: Iterable[str], standing: MoveState, why: str) -> None:
+        for name in names:
+            self._noted.setdefault(name, (standing, why))
+
+    # -- reporting
+
+    def _read_back(self, before: Mapping[str, Commits]) -> Outcome:
+        after: Mapping[str, Commits] | None = None
+        trouble = ""
+        try:
+            told = self._records, self._target.store.all()
+            self._records = joined(record for records in told for record in records.values())
+            after = self._commits()
+        except (AdminError, StoreUnreachable) as error:
+            trouble = str(error)
+        return self._told(
+            self._one(group, before[name], after[name] if after else None, trouble)
+            for name, group in self._groups.items()
+        )
+
+    def _one(
+        self, group: GroupPlan, before: Commits, after: Commits | None, trouble: str
+    ) -> GroupOutcome:
+        name = group.group
+        if after is None and name not in self._asked:
+            after = before
+        found = outcome_of(self._plan, group, self._records.get(name), before, after)
+        if found.standing is MoveState.UNKNOWN:
+            return replace(found, why=f"asked for, and could not be read back: {trouble}")
+        if found.standing is MoveState.OVERTAKEN:
+            return found
+        noted, was_asked = self._noted.get(name), name in self._asked
+        # Consumers that prevented the write did not begin where the plan says, whatever they
+        # committed.
+        has_moved_on = found.standing is MoveState.MOVED_ON
+        if noted and (not found.standing.is_done or (was_asked and has_moved_on)):
+            return replace(found, standing=noted[0], why=noted[1])
+        if noted or not was_asked:
+            return found
+        if name in self._remarks and found.standing.is_done:
+            return replace(found, standing=MoveState.WRITTEN, why=self._remarks[name])
+        if found.standing is MoveState.AS_PLANNED:
+            return replace(found, standing=MoveState.WRITTEN)
+        return found
+
+    def _told(self, groups: Iterable[GroupOutcome]) -> Outcome:
+        plan = self._plan
+        return Outcome(plan.id, plan.source, plan.target, tuple(groups))
+
+
+def _missing(group: GroupPlan, before: Commits, *, is_begun: bool) -> Commits:
+    """Returns the positions of a group that have to be written."""
+    whole = planned(group)
+    wanted = {place: held for place, held in whole.items() if before.get(place) != held}
+    if not is_begun:
+        return wanted
+    # The group may live in the target already. What its consumers or an operator have committed
+    # since is not taken back.
+    moves = {TopicPartition(move.topic, move.partition): move for move in group.moves}
+    standings = {place: standing_of(moves[place], before.get(place)) for place in whole}
+    if MoveState.OVERTAKEN in standings.values():
+        return {}
+    return {place: held for place, held in wanted.items() if standings[place] is MoveState.OPEN}

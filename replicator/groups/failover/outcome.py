@@ -1,0 +1,239 @@
+"""Outcome of a plan: whether each group is where the plan says, and what is left to do.
+
+The target alone decides: by the record of where a group lives, which names the plan that moved the
+group there, and by the group's commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from balancer.plan import TopicPartition
+from replicator.groups.membership.primary_region import PrimaryRegion
+from replicator.groups.planning.plan import GroupPlan, Move, Plan
+from replicator.groups.progress.vector_metadata import decode, encode
+
+SCHEMA_VERSION = 1
+
+
+class MoveState(StrEnum):
+    """State of a group or a position, compared with its plan."""
+
+    WRITTEN = "written"
+    """This run wrote it."""
+    AS_PLANNED = "as planned"
+    MOVED_ON = "moved on"
+    """Its consumers have started in the target, and committed since."""
+    OPEN = "not written"
+    OVERTAKEN = "overtaken"
+    """Another plan moved the group since, or an offset before the planned one was committed. This
+    plan no longer finishes it.
+    """
+    UNKNOWN = "unknown"
+    """An answer was lost, and the state could not be read either."""
+
+    @property
+    def is_done(self) -> bool:
+        return self in (MoveState.WRITTEN, MoveState.AS_PLANNED, MoveState.MOVED_ON)
+
+
+class Held(NamedTuple):
+    """Offset that a group has committed in the target, and its metadata."""
+
+    offset: int
+    metadata: str
+
+
+Commits = Mapping[TopicPartition, Held]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Position of a group in one partition of the target.
+
+    None: nothing is committed or, for `after`, not known.
+    """
+
+    topic: str
+    partition: int
+    before: int | None
+    resume: int
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOutcome:
+    """Outcome of one group; `why` is for the operator."""
+
+    group: str
+    standing: MoveState
+    why: str = ""
+    positions: tuple[Position, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Outcome of all groups of a plan."""
+
+    plan_id: str
+    source: str
+    target: str
+    groups: tuple[GroupOutcome, ...]
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        return tuple(each.group for each in self.groups if each.standing.is_done)
+
+    @property
+    def not_done(self) -> tuple[str, ...]:
+        return tuple(each.group for each in self.groups if not each.standing.is_done)
+
+    @property
+    def overtaken(self) -> tuple[str, ...]:
+        """Groups of not_done that no second run of the plan finishes."""
+        return tuple(e.group for e in self.groups if e.standing is MoveState.OVERTAKEN)
+
+    @property
+    def is_known(self) -> bool:
+        return not any(each.standing is MoveState.UNKNOWN for each in self.groups)
+
+    def as_values(self) -> dict[str, Any]:
+        """Returns the outcome as values for JSON and YAML."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "plan_id": self.plan_id,
+            "source": self.source,
+            "target": self.target,
+            "done": list(self.done),
+            "not_done": list(self.not_done),
+            "groups": [
+                {
+                    "group": each.group,
+                    "standing": each.standing.value,
+                    "why": each.why,
+                    "positions": [asdict(position) for position in each.positions],
+                }
+                for each in self.groups
+            ],
+        }
+
+
+def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
+    """Returns True when this plan decided where the group lives, so applying it has begun."""
+    return record is not None and record.plan_id == plan.id
+
+
+def planned(group: GroupPlan) -> dict[TopicPartition, Held]:
+    """Returns what to commit for a group; a vector too large for a broker is left out."""
+    return {
+        TopicPartition(move.topic, move.partition): Held(move.resume, _metadata(move))
+        for move in group.moves
+        if move.resume is not None
+    }
+
+
+def standing_of(move: Move, found: Held | None) -> MoveState:
+    """Returns the state of one position of a group that this plan has begun to move."""
+    if move.resume is None:
+        return MoveState.AS_PLANNED
+    if found is None:
+        return MoveState.OPEN
+    if found.offset == move.resume:
+        return _beside(move, decode(found.metadata))
+    if found.offset == move.target_committed:
+        return MoveState.OPEN
+    # Writing the position again would skip records, or take back what was read since.
+    return MoveState.MOVED_ON if found.offset > move.resume else MoveState.OVERTAKEN
+
+
+def _beside(move: Move, vector: Mapping[str, int]) -> MoveState:
+    """Returns the state of a position whose offset is already the planned one, by its vector.
+
+    The offset sync often leaves a position like this. Without its vector a group reads again what
+    it has read elsewhere.
+    """
+    wanted = decode(_metadata(move))
+    if vector == wanted:
+        return MoveState.AS_PLANNED
+    if (move.resume, vector) == (move.target_committed, move.target_vector):
+        return MoveState.OPEN
+    if not vector:
+        # A client that commits by itself leaves the vector out.
+        return MoveState.MOVED_ON
+    covers = all(vector.get(region, 0) >= unread for region, unread in wanted.items())
+    return MoveState.AS_PLANNED if covers else MoveState.OPEN
+
+
+def outcome_of(
+    plan: Plan,
+    group: GroupPlan,
+    record: PrimaryRegion | None,
+    before: Commits | None,
+    after: Commits | None,
+) -> GroupOutcome:
+    """Returns the outcome of one group.
+
+    Args:
+        before: commits before the run; None when commits were read only once.
+        after: commits after the run; None when they could not be read.
+    """
+    before = after if before is None else before
+    positions = tuple(
+        Position(
+            move.topic,
+            move.partition,
+            _offset(before, move),
+            move.resume,
+            _offset(after, move),
+        )
+        for move in group.moves
+        if move.resume is not None
+    )
+    standing, why = _judged(plan, group, record, after)
+    return GroupOutcome(group.group, standing, why, positions)
+
+
+def _judged(
+    plan: Plan, group: GroupPlan, record: PrimaryRegion | None, found: Commits | None
+) -> tuple[MoveState, str]:
+    if not is_of(record, plan):
+        if record is not None and record.generation > group.generation:
+            by = f"by plan {record.plan_id}" if record.plan_id else f"by {record.who}"
+            return MoveState.OVERTAKEN, f"lives in {record.region} since, {by}: {record.why}"
+        return MoveState.OPEN, f"not recorded as living in {plan.target}"
+    if found is None:
+        return MoveState.UNKNOWN, f"{plan.target} does not say what it has committed"
+    standings = {
+        TopicPartition(move.topic, move.partition): standing_of(
+            move, found.get(TopicPartition(move.topic, move.partition))
+        )
+        for move in group.moves
+    }
+    for worst in (MoveState.OVERTAKEN, MoveState.OPEN):
+        places = [f"{t}-{p}" for (t, p), each in standings.items() if each is worst]
+        if places:
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            told = {
+                MoveState.OVERTAKEN: "somebody else has committed since, before where it goes on",
+                MoveState.OPEN: "not written yet",
+            }
+            return worst, f"{told[worst]}: {places[0]}{more}"
+    if MoveState.MOVED_ON in standings.values():
+        return MoveState.MOVED_ON, f"its consumers in {plan.target} have committed since"
+    return MoveState.AS_PLANNED, ""
+
+
+def _offset(commits: Commits | None, move: Move) -> int | None:
+    found = (commits or {}).get(TopicPartition(move.topic, move.partition))
+    return found.offset if found else None
+
+
+def _metadata(move: Move) -> str:
+    try:
+        return encode(move.vector) if move.vector else ""
+    except ValueError:
+        # Without the vector, the group's helper reads again what it could have left out.
+        return ""

@@ -1,0 +1,104 @@
+"""Facts from the source region. It may be lost, so its answers have a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Region
+from replicator.groups.membership.groups import Groups
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import AdminError
+
+T = TypeVar("T")
+Offsets = Mapping[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """Answers of the source region that came in time.
+
+    Args:
+        active: the groups with members; None: no answer.
+        starts, ends: of its aggregate's logs.
+        regional_ends: of its regional cluster's logs.
+    """
+
+    active: frozenset[str] | None = None
+    starts: Offsets = field(default_factory=dict)
+    ends: Offsets = field(default_factory=dict)
+    regional_ends: Offsets = field(default_factory=dict)
+
+
+class SourceAnswers:
+    """Answers that are under way."""
+
+    def __init__(
+        self,
+        active: Future[frozenset[str] | None],
+        ranges: Future[tuple[Offsets, Offsets] | None],
+        regional_ends: Future[Offsets | None],
+    ) -> None:
+        self._active = active
+        self._ranges = ranges
+        self._regional_ends = regional_ends
+
+    def until(self, give_up_at: float) -> SourceFacts:
+        """Returns the facts that arrived by a time (of time.monotonic())."""
+        starts, ends = _answer(self._ranges, give_up_at) or ({}, {})
+        return SourceFacts(
+            _answer(self._active, give_up_at),
+            starts,
+            ends,
+            _answer(self._regional_ends, give_up_at) or {},
+        )
+
+
+class SourceQuestions:
+    """Questions to the source region's clusters."""
+
+    def __init__(self, region: Region, timeout_seconds: float) -> None:
+        self._groups = Groups(f"{region.name} aggregate", region.aggregate, timeout_seconds)
+        self._aggregate = Admin(f"{region.name} aggregate", region.aggregate, timeout_seconds)
+        self._regional = Admin(f"{region.name} regional", region.regional, timeout_seconds)
+
+    def ask(self, groups: Collection[str], places: Collection[TopicPartition]) -> SourceAnswers:
+        """Asks, and returns at once."""
+        return SourceAnswers(
+            _asked(lambda: self._groups.active(groups)),
+            _asked(
+                lambda: (
+                    self._aggregate.offsets(places, "earliest"),
+                    self._aggregate.offsets(places, "latest"),
+                )
+            ),
+            _asked(lambda: self._regional.offsets(places, "latest")),
+        )
+
+
+def _asked(question: Callable[[], T]) -> Future[T | None]:
+    """Asks in a thread that nobody waits for, not even the end of the process."""
+    answer: Future[T | None] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(question())
+        except AdminError:
+            answer.set_result(None)
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return answer
+
+
+def _answer(answer: Future[T | None], give_up_at: float) -> T | None:
+    try:
+        return answer.result(max(0.0, give_up_at - time.monotonic()))
+    except TimeoutError:
+        return None

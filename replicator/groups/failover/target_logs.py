@@ -1,0 +1,67 @@
+"""Logs of the target, read before its ledger and again after its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from balancer.plan import TopicPartition
+from replicator.groups.planning.knowledge import LogRange
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import Unreachable
+
+Offsets = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLogs:
+    """All partitions of some topics at the time of the first reading.
+
+    Args:
+        topic_ids: by topic, in hex; a topic that does not exist is left out.
+        ends: of the logs; everything that could be read stood before them.
+    """
+
+    topic_ids: Mapping[str, str]
+    ends: Offsets
+
+
+def first_look(admin: Admin, topics: Collection[str]) -> TargetLogs:
+    """Reads the ids and the log ends of topics. Raises AdminError."""
+    described = admin.topics(topics)
+    places = [
+        TopicPartition(topic.name, number)
+        for topic in described
+        for number in range(topic.partitions)
+    ]
+    ids = {topic.name: topic.topic_id.hex for topic in described}
+    return TargetLogs(ids, _all(admin, places, "latest"))
+
+
+def ranges(admin: Admin, places: Collection[TopicPartition]) -> dict[TopicPartition, LogRange]:
+    """Returns the logs' starts and ends as they are now. Raises AdminError."""
+    starts, ends = _all(admin, places, "earliest"), _all(admin, places, "latest")
+    return {place: LogRange(starts[place], ends[place]) for place in places}
+
+
+def offsets_at(
+    admin: Admin, times_ms: Iterable[int], logs: Mapping[TopicPartition, LogRange]
+) -> dict[int, dict[TopicPartition, int]]:
+    """Returns by time the offset of the first record of that time or later; else the log's end."""
+    found: dict[int, dict[TopicPartition, int]] = {}
+    for at_ms in times_ms:
+        told = _all(admin, logs, at_ms)
+        found[at_ms] = {p: log.end if told[p] < 0 else told[p] for p, log in logs.items()}
+    return found
+
+
+def _all(
+    admin: Admin, places: Collection[TopicPartition], which: Literal["earliest", "latest"] | int
+) -> dict[TopicPartition, int]:
+    found = admin.offsets(places, which)
+    for place in places:
+        if place not in found:
+            # If it were left out, the target would seem not to have the partition.
+            raise Unreachable(admin.name, f"{place.topic}-{place.partition} does not answer")
+    return {TopicPartition(*place): offset for place, offset in found.items()}

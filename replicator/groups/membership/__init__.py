@@ -1,0 +1,1 @@
+"""Consumer groups: where each lives, where it is active, and its offsets in a cluster."""

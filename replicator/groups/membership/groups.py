@@ -1,0 +1,189 @@
+"""Consumer groups of a cluster: which have members, their commits, and writing their offsets.
+
+Groups of both protocols, the classic and the newer one (group.protocol=consumer), are read and
+written in the same way. librdkafka is not used for requests to a single group's coordinator: if
+that broker dies meanwhile, ListConsumerGroupOffsets and DescribeConsumerGroups end the whole
+process (librdkafka issue 4605). librdkafka lists groups; connections of our own read commits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka import TopicPartition as Place
+
+from balancer.plan import TopicPartition
+from replicator.kafka.admin.admin_connection import AdminConnection
+from replicator.kafka.admin.admin_error import (
+    AdminError,
+    NotAuthorized,
+    Refused,
+    Unreachable,
+    kafka_error,
+)
+from replicator.kafka.client import brokers
+from replicator.kafka.client.cluster import Answered, Cluster, Commit, Forbidden
+from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
+from replicator.runtime.gather import together
+
+UNKNOWN_MEMBER_ID = 25
+"""Error code of a commit by a client that is no member, to a group that has members."""
+MEMBERLESS = frozenset({ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD})
+GROUPS_AT_ONCE = 100
+"""Number of groups whose commits are read at once: a broker answers requests one by one."""
+AGAIN_SECONDS = 0.2
+MISSING_SECONDS_MAX = 2.0
+"""Time for which a broker that has just started, or a topic just created, may answer that there is
+no such partition. After that, the answer counts.
+"""
+
+
+class GroupActive(AdminError):
+    """The group has members, so only they may commit its offsets. Stop them first."""
+
+
+class GroupOffset(NamedTuple):
+    """Next offset to read, and the metadata of the commit."""
+
+    offset: int
+    metadata: str = ""
+
+
+class Groups(AdminConnection):
+    """Consumer groups of one cluster."""
+
+    # -- members
+
+    def members(self) -> dict[str, bool]:
+        """Returns, by group, True if it has members; a group with commits alone has none."""
+        client = self.client()
+        answer = client.list_consumer_groups(request_timeout=self.timeout_seconds)
+        listed = self.wait(answer, "listing groups")
+        for failure in listed.errors:
+            error = failure if isinstance(failure, KafkaError) else kafka_error(failure)
+            raise self.translated(error, "listing groups")
+        # librdkafka reports the newer protocol's states as unknown; groups in these have members.
+        return {group.group_id: group.state not in MEMBERLESS for group in listed.valid}
+
+    def active(self, groups: Iterable[str]) -> frozenset[str]:
+        """Returns the groups that have members; a group that does not exist has none."""
+        wanted = frozenset(groups)
+        found = self.members() if wanted else {}
+        return frozenset(group for group in wanted if found.get(group))
+
+    # -- commits
+
+    def commits(
+        self, groups: Iterable[str], places: Iterable[TopicPartition]
+    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+        """Returns each group's commits on these partitions; those without one are left out."""
+        topics: dict[str, list[int]] = {}
+        for topic, partition in dict.fromkeys(places):
+            topics.setdefault(topic, []).append(partition)
+        wanted = list(dict.fromkeys(groups))
+        if not topics or not wanted:
+            return {group: {} for group in wanted}
+        with admin_errors(self.name, "reading commits"):
+            return asyncio.run(self._commits(wanted, list(topics.items())))
+
+    async def _commits(
+        self, groups: Sequence[str], topics: list[tuple[str, list[int]]]
+    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+        cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
+        found: dict[str, dict[TopicPartition, GroupOffset]] = {}
+        async with asyncio.timeout(self.timeout_seconds):
+            await cluster.open()
+            try:
+                for at in range(0, len(groups), GROUPS_AT_ONCE):
+                    some = groups[at : at + GROUPS_AT_ONCE]
+                    answers = await together(*(cluster.commits(group, topics) for group in some))
+                    found |= dict(zip(some, map(_held, answers), strict=True))
+            finally:
+                await cluster.close()
+        return found
+
+    # -- writing
+
+    def write(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, str]:
+        """Sets a group's offsets, each with its metadata; a group that does not exist is created.
+
+        All offsets go in one request. Those refused for a reason that may pass are sent again.
+
+        Returns: the partitions that the broker refused, and why; empty when all are written.
+
+        Raises:
+            GroupActive: the group has members; nothing was written.
+            Unreachable: no answer, so the offsets may be written: read them back.
+            AdminError: anything else; nothing was written.
+        """
+        left = dict(offsets)
+        refused: dict[TopicPartition, str] = {}
+        begun_at = time.monotonic()
+        while left:
+            codes = self._write(group, left)
+            if UNKNOWN_MEMBER_ID in codes.values():
+                raise GroupActive(
+                    self.name, f"group {group!r} has members: its offsets cannot be set"
+                )
+            seconds = time.monotonic() - begun_at
+            again = {place for place, code in codes.items() if seconds < self._patience(code)}
+            refused |= {p: named(code) for p, code in codes.items() if code and p not in again}
+            left = {place: left[place] for place in again}
+            if left:
+                time.sleep(AGAIN_SECONDS)
+        return refused
+
+    def _patience(self, code: int) -> float:
+        """Returns for how many seconds a refusal may pass by itself."""
+        if code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+            return MISSING_SECONDS_MAX
+        return self.timeout_seconds if verdict(code) is Verdict.AGAIN else 0.0
+
+    def _write(
+        self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, int]:
+        """Returns the broker's error code by partition; 0 where the offset is written."""
+        rows = [
+            Place(*place, offset, metadata=metadata)
+            for place, (offset, metadata) in offsets.items()
+        ]
+        client = self.client()
+        answers: Any = client.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, rows)], request_timeout=self.timeout_seconds
+        )
+        (answer,) = answers.values()
+        found = self.wait(answer, f"setting offsets of group {group!r}")
+        return {
+            TopicPartition(row.topic, row.partition): row.error.code() if row.error else 0
+            for row in found.topic_partitions
+        }
+
+
+@contextmanager
+def admin_errors(name: str, doing: str) -> Iterator[None]:
+    """Raises errors of a Cluster, and a TimeoutError, as AdminError."""
+    try:
+        yield
+    except TimeoutError:
+        raise Unreachable(name, f"{doing}: no answer in time") from None
+    except brokers.Unreachable as error:
+        raise Unreachable(name, f"{doing}: {error}") from None
+    except Forbidden as error:
+        raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
+    except Answered as error:
+        raise Refused(name, f"{doing}: {error}") from None
+
+
+def _held(commits: Mapping[tuple[str, int], Commit]) -> dict[TopicPartition, GroupOffset]:
+    return {
+        # librdkafka's clients also send the zero byte that ends a C string.
+        TopicPartition(*place): GroupOffset(commit.offset, commit.metadata.removesuffix("\0"))
+        for place, commit in commits.items()
+    }

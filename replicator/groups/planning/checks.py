@@ -1,0 +1,232 @@
+"""Checks of a plan, each with its level and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from balancer.plan import TopicPartition
+from replicator.groups.planning.knowledge import Knowledge, Request
+from replicator.groups.planning.plan import Case, Check, Completeness, GroupPlan, Level, Move
+
+AGE_WARN_MS = 60_000
+"""Age of copies above which a check warns. A working copier keeps them a second or so old."""
+HAS_TARGET = frozenset({Case.MOVES, Case.CHOSEN, Case.UNKNOWN})
+"""Cases of positions that have a partition in the target to continue in."""
+NAMES_MAX = 5
+"""Names in a check's text; the check itself has all groups."""
+
+
+def checks(
+    request: Request, knowledge: Knowledge, groups: Sequence[GroupPlan]
+) -> tuple[Check, ...]:
+    """Returns all checks, in the order in which an operator asks for them."""
+    found = _Findings(request, knowledge, groups)
+    return (
+        found.age(),
+        found.source_activity(),
+        found.target_activity(),
+        found.primary_region(),
+        found.progress(),
+        found.forward(),
+        found.basis(),
+        found.map(),
+        found.ledger(),
+        found.replication(),
+        found.retention(),
+        found.commits(),
+        found.topics(),
+        found.left_out(),
+    )
+
+
+def completeness(moves: Iterable[Move]) -> Completeness:
+    """Counts positions that have a target partition, and how many are mapped and exact."""
+    bases = [move.basis for move in moves if move.case in HAS_TARGET]
+    mapped = len(bases) - bases.count("none")
+    return Completeness(len(bases), mapped, bases.count("exact"))
+
+
+class _Findings:
+    def __init__(self, request: Request, knowledge: Knowledge, groups: Sequence[GroupPlan]) -> None:
+        self._request = request
+        self._knowledge = knowledge
+        self._groups = groups
+
+    def age(self) -> Check:
+        age_ms = self._knowledge.age_ms
+        if age_ms is None:
+            level = Level.WARN if self._request.is_planned else Level.BLOCK
+            return Check("age", level, "how old the copies are is not known")
+        level = Level.WARN if age_ms > AGE_WARN_MS else Level.PASS
+        return Check("age", level, f"the copies are {age_ms / 1000:.1f} s old")
+
+    def source_activity(self) -> Check:
+        source, is_planned = self._request.source, self._request.is_planned
+        name = "source activity"
+        if self._knowledge.active_in_source is None:
+            level = Level.BLOCK if is_planned else Level.WARN
+            text = f"{source} did not say which groups have members: they may still run there"
+            return Check(name, level, text)
+        active = self._request.groups & self._knowledge.active_in_source
+        if not active:
+            return Check(name, Level.PASS, f"no group has members in {source}")
+        level = Level.BLOCK if is_planned else Level.WARN
+        return _about(name, level, f"members in {source}, which go on reading", active)
+
+    def target_activity(self) -> Check:
+        target = self._request.target
+        active = self._request.groups & self._knowledge.active_in_target
+        if not active:
+            return Check("target activity", Level.PASS, f"no group has members in {target}")
+        text = f"members in {target}: offsets can only be written once they have stopped"
+        return _about("target activity", Level.BLOCK, text, active)
+
+    def primary_region(self) -> Check:
+        source = self._request.source
+        elsewhere = {
+            each.group for each in self._groups if each.primary_region not in (None, source)
+        }
+        if not elsewhere:
+            return Check(
+                "primary region", Level.PASS, f"no group is known to live outside {source}"
+            )
+        return _about("primary region", Level.WARN, f"does not live in {source}", elsewhere)
+
+    def progress(self) -> Check:
+        target = self._request.target
+        back = self._having(lambda move: move.goes_back)
+        if not back:
+            return Check("progress", Level.PASS, f"no group goes back behind its own in {target}")
+        unnamed = back - self._request.may_go_back
+        if not unnamed:
+            text = f"goes back behind what it has committed in {target}, as was asked for"
+            return _about("progress", Level.WARN, text, back)
+        text = f"would go back behind what it has committed in {target}: name it to allow that"
+        return _about("progress", Level.BLOCK, text, unnamed)
+
+    def forward(self) -> Check:
+        target = self._request.target
+        own = {
+            each.group
+            for each in self._groups
+            if each.primary_region is None and any(map(_goes_forward, each.moves))
+        }
+        if not own:
+            text = f"no group without a record is taken past commits of its own in {target}"
+            return Check("forward", Level.PASS, text)
+        text = (
+            f"no record says where it lives, and it has commits of its own in {target} before where"
+            f" it would go on: if it is active/active, {target} would skip what it has not read"
+        )
+        return _about("forward", Level.WARN, text, own)
+
+    def basis(self) -> Check:
+        unknown = self._having(lambda move: move.case is Case.UNKNOWN)
+        if unknown:
+            text = "nothing is known of a position: choose earliest or a timestamp, or leave it out"
+            return _about("basis", Level.BLOCK, text, unknown)
+        chosen = self._having(lambda move: move.case is Case.CHOSEN)
+        if chosen:
+            text = "nothing is known of a position: it goes where it was chosen to"
+            return _about("basis", Level.WARN, text, chosen)
+        return Check("basis", Level.PASS, "something is known of every position")
+
+    def map(self) -> Check:
+        whole = completeness(self._moves())
+        text = f"{whole.mapped} of {whole.asked} positions are mapped, {whole.exact} exactly"
+        return Check("map", Level.PASS if whole.exact == whole.asked else Level.WARN, text)
+
+    def ledger(self) -> Check:
+        places = self._places(lambda move: move.case in HAS_TARGET)
+        untold = self._knowledge.untold_ledgers(self._request, places)
+        if not untold:
+            return Check("ledger", Level.PASS, "the ledgers of all routes are known")
+        routes = (f"{route} (partitions: {count})" for route, count in sorted(untold.items()))
+        return Check("ledger", Level.WARN, f"the ledger says nothing for {', '.join(routes)}")
+
+    def replication(self) -> Check:
+        source, target = self._request.source, self._request.target
+        counts = {
+            TopicPartition(move.topic, move.partition): move.not_replicated
+            for move in self._moves()
+            if move.case in HAS_TARGET
+        }.values()
+        missing = sum(count.records for count in counts if count)
+        unknown = sum(count is None for count in counts)
+        unsure = sum(count is not None and count.bound == "at least" for count in counts)
+        if not missing and not unknown and not unsure:
+            return Check("replication", Level.PASS, f"{target} has all that {source} has")
+        text = f"{missing} records of {source} are known that {target} has not"
+        if unsure:
+            text += f"; {source} did not say of {unsure} partitions whether there are more"
+        if unknown:
+            text += f"; not known of {unknown} partitions"
+        return Check("replication", Level.WARN, text)
+
+    def retention(self) -> Check:
+        took = sum(move.retention_took for move in self._moves())
+        target = self._request.target
+        if not took:
+            return Check("retention", Level.PASS, f"{target} still holds all that is unread")
+        text = f"retention in {target} took up to {took} unread offsets"
+        return _about(
+            "retention", Level.WARN, text, self._having(lambda move: move.retention_took > 0)
+        )
+
+    def commits(self) -> Check:
+        source = self._request.source
+        without = {each.group for each in self._groups if not each.moves}
+        partly = self._having(lambda move: move.case is Case.UNCOMMITTED)
+        if not without and not partly:
+            return Check("commits", Level.PASS, "every group has committed wherever it reads")
+        texts = []
+        if without:
+            texts.append(f"nothing to move, as nothing was committed in {source}: {named(without)}")
+        if partly:
+            texts.append(f"auto.offset.reset decides on some partitions: {named(partly)}")
+        return Check("commits", Level.WARN, "; ".join(texts), tuple(sorted(without | partly)))
+
+    def topics(self) -> Check:
+        target = self._request.target
+        left = self._places(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
+        if not left:
+            return Check("topics", Level.PASS, f"all partitions are in {target}")
+        text = f"not in {target}: " + named({f"{topic}-{number}" for topic, number in left})
+        groups = self._having(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
+        return Check("topics", Level.WARN, text, tuple(sorted(groups)))
+
+    def left_out(self) -> Check:
+        left = self._knowledge.topics_left_out
+        if not left:
+            return Check("left out", Level.PASS, "every topic of the groups was asked for")
+        topics = named(set().union(*left.values()))
+        text = f"would be recorded as moved, and stays behind on topics not asked for ({topics})"
+        return _about("left out", Level.BLOCK, text, left)
+
+    def _moves(self) -> list[Move]:
+        return [move for each in self._groups for move in each.moves]
+
+    def _having(self, is_meant: Callable[[Move], bool]) -> set[str]:
+        return {each.group for each in self._groups if any(map(is_meant, each.moves))}
+
+    def _places(self, is_meant: Callable[[Move], bool]) -> set[TopicPartition]:
+        return {
+            TopicPartition(move.topic, move.partition) for move in self._moves() if is_meant(move)
+        }
+
+
+def _goes_forward(move: Move) -> bool:
+    if move.resume is None or move.target_committed is None:
+        return False
+    return move.target_committed < move.resume
+
+
+def named(names: Collection[str]) -> str:
+    """Returns the first few names, and how many more there are."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - NAMES_MAX} more" if len(ordered) > NAMES_MAX else ""
+    return ", ".join(ordered[:NAMES_MAX]) + more
+
+
+def _about(name: str, level: Level, text: str, groups: Collection[str]) -> Check:
+    return Check(name, level, f"{text}: {named(groups)}", tuple(sorted(groups)))

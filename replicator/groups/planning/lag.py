@@ -1,0 +1,97 @@
+"""Lag of a target before a switchover: the records that must arrive, and how many are missing.
+
+Source offsets are counted; at some of them a log holds no record for consumers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from balancer.plan import TopicPartition
+from replicator.groups.planning.knowledge import Knowledge
+from replicator.groups.planning.plan import Case, Move
+
+
+class Origin(NamedTuple):
+    """Records of one region in one partition."""
+
+    region: str
+    place: TopicPartition
+
+
+Goals = Mapping[Origin, int]
+"""Source offsets before which everything must be in the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Distance of the target from its goals.
+
+    Args:
+        missing: at most so many records, by source region.
+        untold: partitions whose progress is not known.
+        is_fresh: True if the copies are younger than the moment when the groups had stopped.
+    """
+
+    missing: Mapping[str, int] = field(default_factory=dict)
+    untold: int = 0
+    is_fresh: bool = True
+
+    @property
+    def records(self) -> int:
+        return sum(self.missing.values())
+
+    @property
+    def is_zero(self) -> bool:
+        return not self.records and not self.untold and self.is_fresh
+
+    def __str__(self) -> str:
+        texts = [f"{count} records of {name}" for name, count in self.missing.items() if count]
+        if self.untold:
+            texts.append(f"partitions of which no ledger tells: {self.untold}")
+        if not self.is_fresh:
+            texts.append("the last commits")
+        return ", ".join(texts) or "nothing"
+
+
+def goals(ends: Mapping[Origin, int], moves: Iterable[Move]) -> Goals:
+    """Returns the goals: all that the regions had written, and all that the groups have read.
+
+    Args:
+        ends: of the regional logs when they were read, where their region answered.
+    """
+    found = dict(ends)
+    for move in moves:
+        if move.case is Case.MOVES:
+            place = TopicPartition(move.topic, move.partition)
+            for region, unread in move.vector.items():
+                origin = Origin(region, place)
+                found[origin] = max(found.get(origin, 0), unread)
+    return found
+
+
+def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
+    """Returns how much of the goals is missing, by what is known of the target.
+
+    A region without a route into the target, and a partition that the target does not have, have
+    nothing to wait for. The plan says what that means.
+
+    Args:
+        fresh_age_ms: older copies may lack commits of groups that have stopped.
+    """
+    missing: Counter[str] = Counter()
+    untold = 0
+    for (region, place), goal in wanted.items():
+        facts = knowledge.partitions.get(place)
+        if facts is None or facts.there_log is None or region not in facts.there.known:
+            continue
+        reached = facts.there.known[region].reached
+        if reached is None and goal:
+            untold += 1
+        else:
+            missing[region] += max(0, goal - (reached or 0))
+    is_fresh = knowledge.age_ms is not None and knowledge.age_ms <= fresh_age_ms
+    return Lag(dict(missing), untold, is_fresh)

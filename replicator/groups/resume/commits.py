@@ -1,0 +1,126 @@
+"""Commits of a consumer: offsets, with vectors as their metadata."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
+
+from balancer.plan import TopicPartition
+from replicator.groups.resume.assigned import Assigned, Commit
+
+logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS_MAX = 15.0
+RETRY_SECONDS = 0.1
+
+
+class Commits:
+    """Commits of what was handed out of the assigned partitions.
+
+    Args:
+        assigned: state by partition, kept up to date by the consumer.
+        told: the application's on_commit callback.
+    """
+
+    def __init__(
+        self,
+        assigned: Mapping[TopicPartition, Assigned],
+        told: Callable[[KafkaError | None, list[Position]], None] | None,
+    ) -> None:
+        self._assigned = assigned
+        self._told = told
+
+    def after(self, message: Message) -> tuple[Assigned, int]:
+        """Returns the state of a message's partition, and the offset after the message.
+
+        Raises KafkaException where the partition is assigned to another member now.
+        """
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        assert topic is not None
+        assert partition is not None
+        assert offset is not None
+        assigned = self._assigned.get(TopicPartition(topic, partition))
+        if assigned is None:
+            text = f"{topic}-{partition} is another member's now"
+            raise KafkaException(KafkaError(KafkaError._STATE, text))
+        return assigned, offset + 1
+
+    def due(self, assigned: Iterable[Assigned]) -> list[Position]:
+        """Returns the commits for what was handed out of some partitions and is not committed."""
+        found = ((each.place, each.uncommitted) for each in assigned)
+        return [_position(place, commit) for place, commit in found if commit]
+
+    def behind(self, message: Message) -> Position:
+        """Returns the commit that covers everything up to a message and including it."""
+        assigned, offset = self.after(message)
+        return _position(assigned.place, assigned.commit_at(offset))
+
+    def commit(self, consumer: Consumer, positions: list[Position]) -> list[Position]:
+        """Commits, and waits for the answer.
+
+        Raises KafkaException, also when only one partition's commit was refused.
+        """
+        answer: Any = consumer.commit(offsets=positions, asynchronous=False)
+        committed: list[Position] = answer
+        self._note(committed)
+        for each in committed:
+            if each.error:
+                raise KafkaException(each.error)
+        return committed
+
+    def commit_before_leaving(self, consumer: Consumer, assigned: Iterable[Assigned]) -> None:
+        try:
+            if positions := self.due(assigned):
+                self.commit(consumer, positions)
+        except KafkaException as error:
+            logger.warning("event=not-committed %s; what was handed out comes again", error)
+
+    def on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+        """Notes the result of an asynchronous commit. The next commit repeats one that failed."""
+        if error is None:
+            self._note(positions)
+        if self._told:
+            self._told(error, positions)
+
+    def _note(self, positions: Iterable[Position]) -> None:
+        for each in positions:
+            assigned = self._assigned.get(TopicPartition(each.topic, each.partition))
+            if assigned is not None and not each.error:
+                assigned.committed = Commit(each.offset, each.metadata or "")
+
+
+def committed_of(
+    consumer: Consumer, places: Sequence[TopicPartition], patience_seconds: float
+) -> dict[TopicPartition, Commit]:
+    """Returns the group's commits; a partition without one is left out.
+
+    Waits for the coordinator, because nothing may be handed out without the commits' metadata.
+    Raises KafkaException once patience_seconds have passed.
+    """
+    deadline = time.monotonic() + patience_seconds
+    while places:
+        try:
+            found = consumer.committed([Position(*place) for place in places], ANSWER_SECONDS_MAX)
+            for each in found:
+                if each.error:
+                    raise KafkaException(each.error)
+        except KafkaException:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(RETRY_SECONDS)
+        else:
+            return {
+                TopicPartition(each.topic, each.partition): Commit(each.offset, each.metadata or "")
+                for each in found
+                if each.offset >= 0
+            }
+    return {}
+
+
+def _position(place: TopicPartition, commit: Commit) -> Position:
+    return Position(*place, commit.offset, commit.metadata)

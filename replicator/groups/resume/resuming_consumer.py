@@ -1,0 +1,362 @@
+"""Consumer whose group may move between regions without reading any record twice.
+
+A move writes the group's vector as the metadata of its offsets, and every commit carries it on. See
+docs/resume.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as Position
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance, load
+from replicator.groups.resume.assigned import Assigned
+from replicator.groups.resume.assignment import Assignment, StoredVectors
+from replicator.groups.resume.awaited_runs import AwaitedRuns
+from replicator.groups.resume.callback_errors import CallbackErrors
+from replicator.groups.resume.commits import Commits
+from replicator.groups.resume.consumer_settings import consumer_settings
+from replicator.groups.resume.deliveries import Deliveries
+from replicator.groups.resume.patience import Due
+from replicator.groups.resume.runs_reader import AggregateLogs, RunsReader
+
+logger = logging.getLogger(__name__)
+
+BATCH_RECORDS = 500
+WAIT_SECONDS_MAX = 1.0
+WAIT_SECONDS_FOR_RUNS = 0.02
+
+Rebalanced = Callable[["ResumingConsumer", list[Position]], None]
+
+
+class RunsUntold(Exception):
+    """The run of a record stays unknown, and nothing behind the record is handed out.
+
+    Correct what the message names, and poll again: reading continues from there.
+    """
+
+
+class ResumingConsumer:
+    """Consumer of confluent_kafka for a region's aggregate, for groups that move between regions.
+
+    Args:
+        config: confluent_kafka's. bootstrap.servers and security are the aggregate's unless given.
+            With enable.auto.commit (default: true, false with vectors) poll() commits what earlier
+            calls returned.
+        region: where this application runs.
+        appliance: the configuration, or its file.
+        with_vector: every message has its progress(), to be stored with its effects.
+        stored_vectors: returns the stored vectors, and is called whenever partitions are assigned.
+            For a partition that it returns, its vector is the truth, and not the commit. Implies
+            with_vector.
+        untold: action for a record whose run stays unknown for patience_seconds: raise RunsUntold,
+            or hand the record out although it may have been read before.
+        patience_seconds: how long to wait for runs, and for the coordinator's answer.
+
+    Raises ConfigMistakes, UnknownRegion, ValueError or KafkaException.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        region: str,
+        appliance: Appliance | str | Path = "appliance.toml",
+        with_vector: bool = False,
+        stored_vectors: StoredVectors | None = None,
+        untold: Literal["wait", "deliver"] = "wait",
+        patience_seconds: float = 120.0,
+    ) -> None:
+        if not isinstance(appliance, Appliance):
+            appliance = load(appliance)
+        here = appliance.region(region)
+        self._routes = appliance.routes_into(region)
+        self._is_tracking = with_vector or stored_vectors is not None
+        self._untold = untold
+        settings = consumer_settings(config, here.aggregate, is_tracking=self._is_tracking)
+        self._commit_seconds = settings.commit_seconds
+        self._commit_at = time.monotonic() + (self._commit_seconds or 0)
+        self._assigned: dict[TopicPartition, Assigned] = {}
+        self._commits = Commits(self._assigned, settings.on_commit)
+        self._errors = CallbackErrors()
+        self._consumer = Consumer({**settings.options, "on_commit": self._on_commit})
+        self._assignment = Assignment(
+            self._consumer,
+            self._assigned,
+            (route.source for route in self._routes),
+            stored_vectors,
+            is_tracking=self._is_tracking,
+            is_incremental=settings.is_incremental,
+            patience_seconds=patience_seconds,
+        )
+        self._on_assign: Rebalanced | None = None
+        self._runs = AwaitedRuns(RunsReader(here, self._routes, AggregateLogs(here)))
+        self._deliveries: Deliveries[Assigned, Message] = Deliveries()
+        self._is_closed = False
+
+    def __enter__(self) -> ResumingConsumer:
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is not None:
+            self._deliveries.take_back()
+        self.close()
+
+    def close(self) -> None:
+        """Commits what was handed out, if auto commit is on, and leaves the group."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            if self._commit_seconds is not None:
+                self._commits.commit_before_leaving(self._consumer, self._assigned.values())
+            self._consumer.close()
+        finally:
+            self._runs.close()
+        self._errors.raise_first()
+
+    # Reading
+
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        on_assign: Rebalanced | None = None,
+        on_revoke: Rebalanced | None = None,
+        on_lost: Rebalanced | None = None,
+    ) -> None:
+        """Subscribes as Consumer.subscribe() does.
+
+        In on_revoke the partitions' messages may still be committed. on_assign is called once it is
+        known where the group stands in them. poll() raises what a callback raises.
+        """
+        self._on_assign = on_assign
+
+        def assigned(_: Consumer, partitions: list[Position]) -> None:
+            with self._errors.kept():
+                self._tell_assigned(self._assignment.take(partitions))
+
+        def revoked(_: Consumer, partitions: list[Position]) -> None:
+            with self._errors.kept():
+                if on_revoke:
+                    on_revoke(self, partitions)
+            with self._errors.kept():
+                if self._commit_seconds is not None:
+                    self._commits.commit_before_leaving(self._consumer, self._assigned.values())
+            self._drop(partitions)
+
+        def lost(_: Consumer, partitions: list[Position]) -> None:
+            self._drop(partitions)
+            with self._errors.kept():
+                if told := on_lost or on_revoke:
+                    told(self, partitions)
+
+        self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def poll(self, timeout: float | None = None) -> Message | None:
+        """Returns the next message that the group has not read, or None when none came in time.
+
+        An error is returned as Consumer.poll() returns it. Raises RunsUntold, KafkaException, and
+        errors of callbacks and stored_vectors. Until the start of a partition is known, every call
+        raises again.
+        """
+        self._deliveries.begin_call()
+        now = time.monotonic()
+        if self._commit_seconds is not None and now >= self._commit_at:
+            self._commit_at = now + self._commit_seconds
+            self.commit()
+        message = self._deliveries.next()
+        if message is not None:
+            return message
+        deadline = now + timeout if timeout is not None and timeout >= 0 else float("inf")
+        while True:
+            self._fetch(max(0.0, min(WAIT_SECONDS_MAX, deadline - time.monotonic())))
+            message = self._deliveries.next()
+            if message is not None or time.monotonic() >= deadline:
+                return message
+
+    def consume(self, num_messages: int = 1, timeout: float | None = None) -> list[Message]:
+        """Returns up to num_messages messages.
+
+        Unlike Consumer.consume() it returns as soon as there is one.
+        """
+        first = self.poll(timeout)
+        messages = [] if first is None else [first]
+        while messages and len(messages) < num_messages:
+            message = self._deliveries.next()
+            if message is None:
+                break
+            messages.append(message)
+        return messages
+
+    def __iter__(self) -> Iterator[Message]:
+        """Yields messages without an end.
+
+        Raises RunsUntold, and KafkaException for a message that is an error.
+        """
+        while not self._is_closed:
+            message = self.poll()
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                yield message
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+
+    def assignment(self) -> list[Position]:
+        return self._consumer.assignment()
+
+    def consumer_group_metadata(self) -> Any:
+        """Returns the group metadata that send_offsets_to_transaction() takes beside offsets()."""
+        return self._consumer.consumer_group_metadata()
+
+    # Progress
+
+    def progress(self, message: Message) -> dict[str, int]:
+        """Returns the vector after a message, to be stored together with its effects.
+
+        The vector has, for each source region, the first offset that was not read. Needs
+        with_vector, and a message of a partition that is still assigned.
+        """
+        assigned, offset = self._commits.after(message)
+        self._need_vectors()
+        return assigned.partition.vector(offset)
+
+    def vectors(self) -> dict[TopicPartition, dict[str, int]]:
+        """Returns, for each partition that handed out anything, the vector after all of it."""
+        self._need_vectors()
+        return {
+            place: assigned.partition.vector(assigned.position)
+            for place, assigned in self._assigned.items()
+            if assigned.position is not None
+        }
+
+    def offsets(self, message: Message | None = None) -> list[Position]:
+        """Returns what commit() would commit: offsets with their vectors as metadata."""
+        if message is not None:
+            return [self._commits.behind(message)]
+        return self._commits.due(self._assigned.values())
+
+    def commit(
+        self, message: Message | None = None, *, asynchronous: bool = True
+    ) -> list[Position] | None:
+        """Commits everything up to a message, or everything that was handed out, with vectors.
+
+        Returns what was committed, None if asynchronous. Raises KafkaException.
+        """
+        positions = self.offsets(message)
+        if message is None:
+            self._deliveries.begin_call()
+        else:
+            self._deliveries.settle(*self._commits.after(message))
+        if positions and asynchronous:
+            self._consumer.commit(offsets=positions, asynchronous=True)
+        elif positions:
+            return self._commits.commit(self._consumer, positions)
+        return None
+
+    # Internals
+
+    def _tell_assigned(self, taken: list[Position]) -> None:
+        if self._on_assign:
+            self._on_assign(self, taken)
+
+    def _drop(self, partitions: Iterable[Position]) -> None:
+        with self._errors.kept():
+            self._deliveries.drop(self._assignment.drop(partitions))
+
+    def _on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+        with self._errors.kept():
+            self._commits.on_commit(error, positions)
+
+    def _fetch(self, wait_seconds: float) -> None:
+        """Fetches messages, and takes in runs for the records that wait."""
+        with self._errors.kept():
+            if taken := self._assignment.retry():
+                self._tell_assigned(taken)
+        is_waiting = self._await_runs()
+        messages = self._consumer.consume(BATCH_RECORDS, 0)
+        if not messages and not self._deliveries and wait_seconds > 0:
+            wait_seconds = min(wait_seconds, WAIT_SECONDS_FOR_RUNS) if is_waiting else wait_seconds
+            message = self._consumer.poll(wait_seconds)
+            messages = [message] if message is not None else []
+        touched = {}
+        for message in messages:
+            place: Any = message.topic(), message.partition()
+            assigned, error = self._assigned.get(place), message.error()
+            if assigned is None:
+                if error is not None:
+                    self._deliveries.put(None, None, message)
+                continue
+            partition, offset = assigned.partition, message.offset() or 0
+            if not assigned.is_placed:
+                continue
+            if partition.is_open and error is None:
+                if offset >= partition.fetched:
+                    partition.fetched = offset + 1
+                    self._deliveries.put(assigned, offset + 1, message)
+                continue
+            assigned.take(message)
+            touched[assigned.place] = assigned
+        for assigned in touched.values():
+            self._release(assigned)
+        self._errors.raise_first()
+
+    def _release(self, assigned: Assigned, *, even_untold: bool = False) -> None:
+        for position, message in assigned.release(even_untold=even_untold):
+            self._deliveries.put(assigned, position, message)
+        self._assignment.pause(assigned)
+
+    def _await_runs(self) -> bool:
+        """Takes in published runs and asks for more; returns True if a partition waits."""
+        for place, (question, answer) in self._runs.answers().items():
+            assigned = self._assigned.get(place)
+            # The partition may have been revoked and assigned again meanwhile. The answer to an
+            # earlier question has only what was new to that question.
+            if assigned is not None and assigned.question is question:
+                assigned.learn(answer)
+                self._release(assigned)
+        waiting = {}
+        for place, assigned in list(self._assignment.unsettled.items()):
+            self._assignment.begin(assigned)
+            if not assigned.is_unsettled:
+                del self._assignment.unsettled[place]
+            if assigned.wants_runs:
+                waiting[place] = assigned.question
+                self._be_patient(assigned)
+            elif assigned.patience.end():
+                logger.info("event=runs-told %s-%d", *place)
+        self._runs.ask(waiting)
+        return bool(waiting)
+
+    def _be_patient(self, assigned: Assigned) -> None:
+        due = assigned.patience.wait(assigned.partition.first_held, time.monotonic())
+        if due is Due.SAYING:
+            logger.warning("event=runs-awaited %s", self._missing(assigned))
+        elif due is Due.ENDING and self._untold == "deliver" and assigned.is_placed:
+            self._release(assigned, even_untold=True)
+        elif due is Due.ENDING:
+            raise RunsUntold(self._missing(assigned))
+
+    def _missing(self, assigned: Assigned) -> str:
+        """Returns the record that a partition waits for, the reason, and what to do."""
+        offset = assigned.partition.first_held
+        at = "where to begin" if offset is None else f"at offset {offset}"
+        reason = assigned.trouble or self._runs.trouble or "Redis answers, and does not say"
+        routes = ", ".join(route.name for route in self._routes)
+        return (
+            f"{assigned.place.topic}-{assigned.place.partition} {at}: which record of {routes} "
+            f"stands there is not told: {reason}. See that Redis answers and that `sluice "
+            "replicate` runs here: it tells runs within a second, and reads lost ones back"
+        )
+
+    def _need_vectors(self) -> None:
+        if not self._is_tracking:
+            raise ValueError("vectors are followed with with_vector or stored_vectors only")

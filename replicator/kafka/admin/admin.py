@@ -1,0 +1,246 @@
+"""Admin client of one Kafka cluster (confluent_kafka): topics, configs and log offsets."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from replicator.kafka.admin.admin_connection import AdminConnection
+from replicator.kafka.admin.admin_error import (
+    AdminError,
+    UnknownTopic,
+    Unreachable,
+    kafka_error,
+)
+from replicator.mirror.topics.topic_configs import Configs
+from replicator.mirror.topics.topic_plan import Action, Alter, Create, Grow, Topic
+
+# Another driver, or an operator, was quicker; the next plan sees the result.
+ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of one action; error is None when it is done."""
+
+    action: Action
+    error: AdminError | None
+
+
+class Admin(AdminConnection):
+    """Asks a cluster about its topics and logs, and changes its topics.
+
+    Committed offsets are not read here: librdkafka 2.16's ListConsumerGroupOffsets ends the whole
+    process when a group's coordinator has just moved (confluentinc/librdkafka#5040).
+    """
+
+    def cluster_id(self) -> str:
+        """Returns the cluster's id, by which two addresses of one cluster can be recognized."""
+        client = self.client()
+        answer: Any = client.describe_cluster(request_timeout=self.timeout_seconds)
+        return str(self.wait(answer, "describing the cluster").cluster_id)
+
+    def topics(self, names: Iterable[str] | None = None) -> list[Topic]:
+        """Returns descriptions with configs, sorted by name; of all topics unless some are named.
+
+        Named topics that do not exist are left out, never created.
+        """
+        client = self.client()
+        wanted = sorted(names) if names is not None else self._all_names(client)
+        if not wanted:
+            return []
+        answers = client.describe_topics(
+            TopicCollection(wanted), request_timeout=self.timeout_seconds
+        )
+        described: dict[str, Any] = {}
+        for name, answer in answers.items():
+            try:
+                described[name] = self.wait(answer, f"describing topic {name!r}")
+            except UnknownTopic:
+                continue
+        configs = self._configs(client, described)
+        return [
+            Topic(
+                name=name,
+                topic_id=uuid_of(here.topic_id),
+                partitions=len(here.partitions),
+                configs=configs[name],
+                replication_factor=max(len(p.replicas) for p in here.partitions),
+                is_internal=here.is_internal,
+            )
+            for name, here in sorted(described.items())
+            if name in configs and here.partitions
+        ]
+
+    def apply(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Does all actions, in parallel by kind; a failed one keeps no other from being done.
+
+        Raises only Unreachable; earlier actions may have been done by then.
+        """
+        client = self.client()
+        asked: list[tuple[Action, Future[Any]]] = []
+        for start in (self._create, self._grow, self._alter):
+            asked += start(client, actions)
+        outcomes = []
+        for action, answer in asked:
+            try:
+                self.wait(answer, describe(action), forgiven=ALREADY_DONE)
+                outcomes.append(Outcome(action, None))
+            except Unreachable:
+                raise
+            except AdminError as error:
+                outcomes.append(Outcome(action, error))
+        return outcomes
+
+    def offsets(
+        self, partitions: Collection[tuple[str, int]], which: Literal["earliest", "latest"] | int
+    ) -> dict[tuple[str, int], int]:
+        """Returns an offset of each partition; partitions without an answer are left out.
+
+        Args:
+            which: "earliest" is the log start; "latest" is the end of what read_committed consumers
+                may read (last stable offset); a number is a time (ms), for the first record of that
+                time or later, or -1 where there is none.
+        """
+        if not partitions:
+            return {}
+        spec: OffsetSpec
+        if isinstance(which, int):
+            spec = OffsetSpec.for_timestamp(which)
+        else:
+            spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
+        answers = self.list_offsets(
+            {TopicPartition(topic, number): spec for topic, number in partitions},
+            IsolationLevel.READ_COMMITTED,
+        )
+        known: dict[tuple[str, int], int] = {}
+        for place, answer in answers.items():
+            if isinstance(answer, int):
+                known[place.topic, place.partition] = answer
+        return known
+
+    def _all_names(self, client: AdminClient) -> list[str]:
+        try:
+            return sorted(client.list_topics(timeout=self.timeout_seconds).topics)
+        except KafkaException as failure:
+            raise self.translated(kafka_error(failure), "listing topics") from None
+
+    def _configs(self, client: AdminClient, names: Collection[str]) -> dict[str, Configs]:
+        if not names:
+            return {}
+        answers = client.describe_configs(
+            [ConfigResource(ResourceType.TOPIC, name) for name in names],
+            request_timeout=self.timeout_seconds,
+        )
+        configs: dict[str, Configs] = {}
+        for resource, answer in answers.items():
+            try:
+                entries = self.wait(answer, f"configs of topic {resource.name!r}")
+            except UnknownTopic:
+                continue
+            configs[resource.name] = configs_of(entries)
+        return configs
+
+    def _create(
+        self, client: AdminClient, actions: Iterable[Action]
+    ) -> list[tuple[Action, Future[Any]]]:
+        made = {action.topic: action for action in actions if isinstance(action, Create)}
+        new = [
+            NewTopic(
+                action.topic,
+                num_partitions=action.partitions,
+                replication_factor=action.replication_factor,
+                config=dict(action.configs),
+            )
+            for action in made.values()
+        ]
+        return self._ask(made, client.create_topics, new)
+
+    def _grow(
+        self, client: AdminClient, actions: Iterable[Action]
+    ) -> list[tuple[Action, Future[Any]]]:
+        grown = {action.topic: action for action in actions if isinstance(action, Grow)}
+        new = [NewPartitions(action.topic, action.to) for action in grown.values()]
+        return self._ask(grown, client.create_partitions, new)
+
+    def _alter(
+        self, client: AdminClient, actions: Iterable[Action]
+    ) -> list[tuple[Action, Future[Any]]]:
+        altered = {action.topic: action for action in actions if isinstance(action, Alter)}
+        new = [
+            ConfigResource(
+                ResourceType.TOPIC,
+                action.topic,
+                incremental_configs=[
+                    ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+                    for name, value in action.configs
+                ],
+            )
+            for action in altered.values()
+        ]
+        return self._ask(altered, client.incremental_alter_configs, new)
+
+    def _ask(
+        self,
+        actions: Mapping[str, Action],
+        request: Callable[..., Mapping[Any, Future[Any]]],
+        items: list[Any],
+    ) -> list[tuple[Action, Future[Any]]]:
+        if not items:
+            return []
+        answers = request(items, request_timeout=self.timeout_seconds)
+        return [(actions[getattr(key, "name", key)], answer) for key, answer in answers.items()]
+
+
+def describe(action: Action) -> str:
+    """Returns an action in words, for errors and logs."""
+    match action:
+        case Create(topic, partitions):
+            return f"creating topic {topic!r} with {partitions} partitions"
+        case Grow(topic, to):
+            return f"growing topic {topic!r} to {to} partitions"
+        case Alter(topic, configs):
+            return f"setting {', '.join(f'{k}={v}' for k, v in configs)} on topic {topic!r}"
+
+
+def configs_of(entries: Mapping[str, ConfigEntry]) -> Configs:
+    """Returns Kafka's answer as values in effect, with the names of those that somebody set."""
+    known = {name: entry for name, entry in entries.items() if entry.value is not None}
+    default = ConfigSource.DEFAULT_CONFIG.value
+    return Configs(
+        {name: str(entry.value) for name, entry in known.items()},
+        frozenset(name for name, entry in known.items() if source_of(entry) != default),
+    )
+
+
+def source_of(entry: ConfigEntry) -> int:
+    """Returns the number of an entry's ConfigSource, which confluent_kafka gives in either form."""
+    source = entry.source
+    return source.value if isinstance(source, ConfigSource) else int(source)
+
+
+def uuid_of(topic_id: Any) -> UUID:
+    """Converts confluent_kafka's Uuid (two signed halves) to Python's."""
+    mask = (1 << 64) - 1
+    most = topic_id.get_most_significant_bits() & mask
+    return UUID(int=most << 64 | topic_id.get_least_significant_bits() & mask)

@@ -1,0 +1,294 @@
+"""Fenced committer: one transactional id, its producer id and epoch, and its transactions.
+
+The batches sent under that producer id are idempotent and not transactional. Its transactions hold
+nothing but committed offsets or, to fence a predecessor, nothing at all. The broker lets only the
+newest epoch of an id commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiokafka.protocol.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.cluster import (
+    GROUP,
+    TRANSACTION,
+    UNKNOWN_TOPIC,
+    Answered,
+    Cluster,
+    Commit,
+    StartOver,
+)
+from replicator.runtime.gather import together
+
+REQUEST_BYTES_MAX = 512 * 1024
+
+Row = tuple[str, int, int, str]
+"""topic, partition, offset, metadata"""
+Offsets = Sequence[Row]
+Shown = Mapping[tuple[str, int], Commit]
+"""Committed offsets as read, by topic and partition."""
+
+WasThere = Callable[[TopicPartition, Commit | None], bool]
+
+PLAN_TOPIC = "sluice.plan"
+"""Topic of one partition in every aggregate cluster; offsets need a topic to be committed."""
+
+SHOWN_SECONDS = 0.5
+"""Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
+sooner would only add requests."""
+SHOWN_PAUSE_SECONDS = 0.002
+
+
+class NotCommitted(Answered):
+    """Refused before EndTxn. The transaction is aborted before the writer's next one, and none of
+    its offsets will ever be shown."""
+
+
+def base_id(transactional_id: str) -> str:
+    """Returns the carrier's own id, without the number that Writer.rotated appends."""
+    return transactional_id.partition("~")[0]
+
+
+class Writer:
+    """The newest holder of a transactional id, until another client opens the id.
+
+    Every request may raise Fenced: then a newer holder exists and this one must be discarded.
+    """
+
+    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = 30_000):
+        self.transactional_id = transactional_id
+        self.producer_id = -1
+        self.epoch = -1
+        self._cluster = cluster
+        self._timeout_ms = timeout_ms
+        # One transaction at a time: a commit and a fence of the same id would end each other.
+        self._lock = asyncio.Lock()
+        self._committing = asyncio.Lock()
+        self._unfinished = False
+        self._sequences: dict[TopicPartition, int] = {}
+
+    async def open(self) -> Writer:
+        """Sends InitProducerId, which fences every older holder of the id."""
+        response = await self._ask(
+            InitProducerIdRequest(self.transactional_id, self._timeout_ms), _one
+        )
+        self.producer_id, self.epoch = response.producer_id, response.producer_epoch
+        self._sequences.clear()
+        self._unfinished = False
+        return self
+
+    def rotated(self) -> Writer:
+        """Switches to the next transactional id of this carrier; open it anew."""
+        base, _, turn = self.transactional_id.partition("~")
+        self.transactional_id = f"{base}~{int(turn or 0) + 1}"
+        return self
+
+    def next_sequence(self, partition: TopicPartition) -> int:
+        """Returns the first sequence of a partition that this writer acquires now.
+
+        A partition that is acquired again under the same epoch continues after its last sequence.
+        From 0 on, the broker would take the records for duplicates and answer success.
+        """
+        return self._sequences.get(partition, 0)
+
+    def left_at(self, partition: TopicPartition, sequence: int) -> None:
+        """Notes that a partition is given up; `sequence` would have been its next."""
+        self._sequences[partition] = sequence
+
+    def has_left(self, partition: TopicPartition) -> bool:
+        """Returns True when a partition was given up at least once."""
+        return partition in self._sequences
+
+    async def commit(self, groups: Mapping[str, Offsets], was_there: WasThere) -> None:
+        """Commits offsets of any number of groups, all or none. Returns once they have been shown.
+
+        EndTxn is answered before its markers are written. A coordinator whose metadata shows no
+        leader of the group's partition leaves the marker out (KAFKA-20734, Kafka 4.3). Offsets that
+        were answered as committed then stay hidden. So they are read back, and committed again
+        (decision 0010).
+
+        Args:
+            was_there: returns True when a shown offset, other than the committed one, is the one
+                from before. Otherwise the next writer has committed it. May raise Fenced.
+
+        Raises:
+            NotCommitted: a topic is not there.
+        """
+        # One at a time: once a later commit is shown, an earlier one no longer is.
+        async with self._committing:
+            is_first = True
+            while groups:
+                async with self._transaction():
+                    try:
+                        await self._put(groups)
+                    except Answered as answer:
+                        if is_first and UNKNOWN_TOPIC in answer.codes:
+                            raise NotCommitted(self.transactional_id, answer.codes) from answer
+                        raise
+                    await self._end(commit=True)
+                is_first = False
+                hidden = await self._hidden(groups)
+                if hidden:
+                    # A successful AddOffsetsToTxn proves that the previous transaction completed,
+                    # so a missing marker will never arrive. A successful TxnOffsetCommit proves
+                    # that today's coordinator is asked.
+                    await self.knock(hidden)
+                    hidden = _differing(hidden, await self._shown(hidden), was_there)
+                groups = hidden
+
+    async def knock(self, groups: Iterable[str]) -> None:
+        """Confirms the coordinators of groups: each writes an offset, which is then aborted.
+
+        A coordinator that is cut off from its peers keeps answering with old offsets, and cannot
+        write. Its successor is then found, and asked from here on.
+        """
+        async with self._transaction():
+            await self._put(
+                {group: [(PLAN_TOPIC, 0, 0, "")] for group in groups}, never=frozenset()
+            )
+            await self._end(commit=False)
+
+    async def fence(self, topic: str, partitions: Sequence[int]) -> None:
+        """Puts an abort marker of this epoch into partitions.
+
+        After the marker, appends of older epochs of this id are refused. A transaction that cannot
+        be aborted holds up the whole id, so name only partitions that have a leader.
+        """
+        async with self._transaction():
+            await self._ask(
+                AddPartitionsToTxnRequest(*self._identity, [(topic, list(partitions))]), _many
+            )
+            await self._end(commit=False)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        async with self._lock:
+            if self._unfinished:
+                # A cancelled or refused attempt may have left offsets in an open transaction.
+                # Committed with the next ones, they would turn the ledger back.
+                with suppress(StartOver):  # INVALID_TXN_STATE: it had ended after all
+                    await self._end(commit=False)
+            self._unfinished = True
+            yield
+            self._unfinished = False
+
+    @property
+    def _identity(self) -> tuple[str, int, int]:
+        return self.transactional_id, self.producer_id, self.epoch
+
+    async def _put(
+        self,
+        groups: Mapping[str, Offsets],
+        # A deleted topic would be asked for forever, while every other entry waits.
+        never: frozenset[int] = frozenset({UNKNOWN_TOPIC}),
+    ) -> None:
+        """Sends the offsets to their coordinators, where they stay pending."""
+        for group in groups:
+            await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
+        await together(
+            *(
+                self._cluster.ask_coordinator(
+                    GROUP,
+                    group,
+                    TxnOffsetCommitRequest(
+                        self.transactional_id, group, self.producer_id, self.epoch, _by_topic(part)
+                    ),
+                    _many,
+                    never=never,
+                )
+                for group, offsets in groups.items()
+                for part in _requests(offsets)
+            )
+        )
+
+    async def _hidden(self, groups: Mapping[str, Offsets]) -> Mapping[str, Offsets]:
+        """Returns the offsets that are not shown after SHOWN_SECONDS."""
+        give_up_at = time.monotonic() + SHOWN_SECONDS
+        pause = SHOWN_PAUSE_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            pause *= 2
+            groups = _differing(groups, await self._shown(groups))
+            if not groups or time.monotonic() > give_up_at:
+                return groups
+
+    async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
+        """Returns, by group, the offsets that readers see today for the same partitions."""
+        found = await together(
+            *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
+        )
+        return dict(zip(groups, found, strict=True))
+
+    async def _end(self, *, commit: bool) -> None:
+        # After a lost answer the same request is sent again: within the epoch the coordinator
+        # answers the same.
+        await self._ask(EndTxnRequest(*self._identity, commit), _one)
+
+    async def _ask(self, request: Any, codes: Any) -> Any:
+        return await self._cluster.ask_coordinator(
+            TRANSACTION, self.transactional_id, request, codes
+        )
+
+
+def _requests(offsets: Offsets) -> list[Offsets]:
+    """Splits offsets so that no request grows over REQUEST_BYTES_MAX."""
+    parts: list[list[Row]] = [[]]
+    size = 0
+    for row in offsets:
+        size += len(row[0]) + len(row[3]) + 32
+        if size > REQUEST_BYTES_MAX and parts[-1]:
+            parts.append([])
+            size = len(row[0]) + len(row[3]) + 32
+        parts[-1].append(row)
+    return list(parts)
+
+
+def _differing(
+    groups: Mapping[str, Offsets],
+    shown: Mapping[str, Shown],
+    counts: WasThere = lambda *_: True,
+) -> dict[str, Offsets]:
+    """Returns the offsets in whose place another offset is shown, if that one counts."""
+    differing: dict[str, Offsets] = {}
+    for group, rows in groups.items():
+        left = [
+            (topic, number, offset, metadata)
+            for topic, number, offset, metadata in rows
+            if (found := shown[group].get((topic, number))) != Commit(offset, metadata)
+            and counts(TopicPartition(topic, number), found)
+        ]
+        if left:
+            differing[group] = left
+    return differing
+
+
+def _by_topic(rows: Offsets) -> list[tuple[str, list[tuple[int, int, str]]]]:
+    topics: dict[str, list[tuple[int, int, str]]] = {}
+    for topic, partition, offset, metadata in rows:
+        topics.setdefault(topic, []).append((partition, offset, metadata))
+    return list(topics.items())
+
+
+def _places(rows: Offsets) -> list[tuple[str, list[int]]]:
+    return [(topic, [row[0] for row in some]) for topic, some in _by_topic(rows)]
+
+
+def _one(response: Any) -> list[int]:
+    return [response.error_code]
+
+
+def _many(response: Any) -> list[int]:
+    return [code for _, rows in response.errors for _, code in rows]

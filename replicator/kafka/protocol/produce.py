@@ -1,0 +1,177 @@
+"""Produce, by topic id or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID
+
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import (
+    CompactArray,
+    CompactString,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    TaggedFields,
+    UnsignedVarInt32,
+)
+
+from replicator.kafka.protocol.topic_id import TopicId
+
+
+def _produced(topic: tuple[str, Any]) -> Schema:
+    return Schema(
+        (
+            "responses",
+            CompactArray(
+                topic,
+                (
+                    "partition_responses",
+                    CompactArray(
+                        ("partition", Int32),
+                        ("error_code", Int16),
+                        ("base_offset", Int64),
+                        ("log_append_time_ms", Int64),
+                        ("log_start_offset", Int64),
+                        (
+                            "record_errors",
+                            CompactArray(
+                                ("batch_index", Int32),
+                                ("message", CompactString()),
+                                ("tags", TaggedFields),
+                            ),
+                        ),
+                        ("error_message", CompactString()),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("throttle_time_ms", Int32),
+        ("tags", TaggedFields),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Answer for one batch.
+
+    Args:
+        base_offset: target offset of its first record; -1 if the broker does not know it.
+        log_append_time_ms: the timestamp that the broker gave to all records of a topic with
+            LogAppendTime; for a duplicate the largest timestamp of the batch in the log; else -1.
+        refused_records: indexes of the records for which the batch was refused, if the broker names
+            them.
+        message: the broker's error text.
+    """
+
+    code: int
+    base_offset: int
+    log_append_time_ms: int = -1
+    refused_records: tuple[int, ...] = ()
+    message: str = ""
+
+
+def outcomes(response: Any) -> dict[tuple[str | UUID, int], Outcome]:
+    """Returns the outcomes by topic, or topic id, and partition."""
+    found = {}
+    for topic, rows, _ in response.responses:
+        for number, code, base_offset, append_time_ms, _, errors, message, _ in rows:
+            records = tuple(index for index, _, _ in errors or ())
+            words = next((text for _, text, _ in errors or () if text), message) or ""
+            found[topic, number] = Outcome(code, base_offset, append_time_ms, records, words)
+    return found
+
+
+class ProduceByNameResponse(Response):
+    API_KEY = 0
+    API_VERSION = 9
+    SCHEMA = _produced(("topic", CompactString()))
+
+
+class ProduceByIdResponse(Response):
+    API_KEY = 0
+    API_VERSION = 13
+    SCHEMA = _produced(("topic_id", TopicId))
+
+
+class _ProduceStruct(RequestStruct):
+    """Request in parts: aiokafka's schemas would copy the payload once per level of nesting."""
+
+    API_KEY = 0
+    API_VERSION = 9
+    FLEXIBLE_VERSION = True
+    RESPONSE_TYPE: ClassVar[type[Response]] = ProduceByNameResponse
+    SCHEMA = Schema(("topics", CompactArray(Int8)), ("timeout_ms", Int32))
+    topics: Sequence[tuple[bytes, Sequence[Produced]]]
+    timeout_ms: int
+
+    def encode(self) -> bytes:
+        return b"".join(self.parts())
+
+    def parts(self) -> list[Bytes]:
+        parts: list[Bytes] = [
+            UnsignedVarInt32.encode(0),  # no transactional id: idempotent, not transactional
+            Int16.encode(-1),  # acks=all
+            Int32.encode(self.timeout_ms),
+            UnsignedVarInt32.encode(len(self.topics) + 1),
+        ]
+        for topic, partitions in self.topics:
+            parts += (topic, UnsignedVarInt32.encode(len(partitions) + 1))
+            for partition, data in partitions:
+                length = UnsignedVarInt32.encode(len(data) + 1)
+                parts += (Int32.encode(partition), length, data, b"\0")
+            parts.append(b"\0")
+        parts.append(b"\0")
+        return parts
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({sum(len(rows) for _, rows in self.topics)} partitions)"
+
+
+class ProduceByNameStruct(_ProduceStruct):
+    API_KEY = 0
+    API_VERSION = 9
+    RESPONSE_TYPE = ProduceByNameResponse
+    SCHEMA = _ProduceStruct.SCHEMA
+
+
+class ProduceByIdStruct(_ProduceStruct):
+    API_KEY = 0
+    API_VERSION = 13
+    RESPONSE_TYPE = ProduceByIdResponse
+    SCHEMA = _ProduceStruct.SCHEMA
+
+
+Bytes = bytes | bytearray | memoryview
+
+Produced = tuple[int, Bytes]
+"""partition, batch"""
+
+
+class ProduceRequest(Request[ProduceByNameStruct | ProduceByIdStruct]):
+    """Produce with acks=all, by topic id if the broker supports that (Kafka 4.1), else by name.
+
+    By id, a topic that was created again under the same name is refused.
+    """
+
+    API_KEY = 0
+
+    def __init__(self, batches: Mapping[tuple[str, UUID], Sequence[Produced]], *, timeout_ms: int):
+        self._batches = batches
+        self._timeout_ms = timeout_ms
+
+    def build(
+        self, request_struct_class: type[ProduceByNameStruct | ProduceByIdStruct]
+    ) -> ProduceByNameStruct | ProduceByIdStruct:
+        by_id = request_struct_class is ProduceByIdStruct
+        topics = [
+            (topic_id.bytes if by_id else CompactString().encode(name), rows)
+            for (name, topic_id), rows in self._batches.items()
+        ]
+        return request_struct_class(topics, self._timeout_ms)

@@ -1,0 +1,1 @@
+"""Tailing a topic: records from a stored position on, log ends, stalls."""

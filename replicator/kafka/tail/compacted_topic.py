@@ -1,0 +1,133 @@
+"""Compacted topic of one partition, which keeps the newest record of every key for ever."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaError, Producer
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import LOST, AdminError, UnknownTopic, translated
+from replicator.mirror.topics.topic_plan import Alter, Create
+
+logger = logging.getLogger(__name__)
+
+KEPT_FOR_EVER = ("cleanup.policy", "compact")
+TIMEOUT_SECONDS = 15.0
+# The producer gives up by itself before; the grace is for a librdkafka that hangs.
+GRACE_SECONDS = 5.0
+
+
+class WriteUnknown(AdminError):
+    """The answer was lost: the records may be written or not. Write them again; it does no harm."""
+
+
+class KeptTopic:
+    """Compacted topic of one cluster. Blocking; the topic is created where it is missing."""
+
+    def __init__(
+        self,
+        cluster_name: str,
+        cluster: KafkaCluster,
+        topic: str,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        """Takes the cluster's name for people, such as "west aggregate"."""
+        self.topic = topic
+        self.timeout_seconds = timeout_seconds
+        self._cluster = cluster
+        self._admin = Admin(cluster_name, cluster, timeout_seconds)
+
+    @property
+    def exists(self) -> bool:
+        """True when the topic exists; raises AdminError."""
+        return bool(self._admin.topics([self.topic]))
+
+    def make(self) -> None:
+        """Creates the topic if it is missing, and makes it compacted. Raises AdminError."""
+        for topic in self._admin.topics([self.topic]):
+            if topic.configs.values.get("cleanup.policy") != KEPT_FOR_EVER[1]:
+                self._keep_for_ever()
+            return
+        (made,) = self._admin.apply([Create(self.topic, 1, (KEPT_FOR_EVER,), -1)])
+        if made.error:
+            raise made.error
+        deadline = time.monotonic() + self.timeout_seconds
+        while not self.exists:
+            if time.monotonic() > deadline:
+                raise UnknownTopic(self._admin.name, f"created, and still not there: {self.topic}")
+            time.sleep(0.1)
+
+    def write(self, records: Iterable[tuple[bytes, bytes | None]], look_with: str) -> None:
+        """Returns once the records are on disk, each as safe as the topic's replicas make it.
+
+        Args:
+            records: keys and values; the value None deletes the key.
+            look_with: the command that shows what is written, for the error's text.
+
+        Raises AdminError when nothing was written, and WriteUnknown when all or some may be.
+        """
+        self.make()
+        failures: list[KafkaError] = []
+        wanted = list(records)
+        producer = Producer(
+            {
+                **producer_options(self._cluster, self.timeout_seconds),
+                "client.id": self.topic,
+                "acks": "all",
+                "enable.idempotence": True,
+            }
+        )
+        for key, value in wanted:
+            producer.produce(
+                self.topic,
+                key=key,
+                value=value,
+                on_delivery=lambda error, _: failures.append(error) if error else None,
+            )
+        left = producer.flush(self.timeout_seconds + GRACE_SECONDS)
+        doing, name = f"writing to {self.topic}", self._admin.name
+        if failures and len(failures) == len(wanted) and not any(map(_is_lost, failures)):
+            raise translated(failures[0], doing, name, self._cluster, None)
+        if failures or left:
+            why = failures[0].str() if failures else "no answer at all"
+            raise WriteUnknown(
+                name,
+                f"{doing}: {why}; what was decided may be recorded or not: look with "
+                f"`{look_with}`, or ask for the same again",
+            )
+
+    def _keep_for_ever(self) -> None:
+        """Makes a topic compacted that somebody else created, or the broker for a producer."""
+        try:
+            (altered,) = self._admin.apply([Alter(self.topic, (KEPT_FOR_EVER,))])
+            error = altered.error
+        except AdminError as unreachable:
+            error = unreachable
+        if error:
+            # Decisions are recorded all the same: they cannot wait until a right is granted.
+            logger.warning(
+                "event=decisions-expire %s: %s is not compacted, so its records are deleted some "
+                "day; set %s=%s: %s",
+                self._admin.name,
+                self.topic,
+                *KEPT_FOR_EVER,
+                error,
+            )
+
+
+def producer_options(cluster: KafkaCluster, timeout_seconds: float) -> dict[str, str | int]:
+    """Returns the options of every producer of ours that people wait for."""
+    return {
+        "bootstrap.servers": cluster.bootstrap_servers,
+        **cluster.security.librdkafka_options(),
+        "message.timeout.ms": round(timeout_seconds * 1000),
+        "log_level": 0,
+    }
+
+
+def _is_lost(error: KafkaError) -> bool:
+    return error.code() in LOST or error.code() == KafkaError._MSG_TIMED_OUT

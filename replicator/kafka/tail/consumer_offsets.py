@@ -1,0 +1,64 @@
+"""Tailer of `__consumer_offsets`: the commits of all groups of one cluster, as they are made."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.protocol.commit_record import (
+    Commit,
+    Committed,
+    UnknownCommit,
+    commit_of,
+    key_of,
+)
+from replicator.kafka.tail.topic_tailer import LogFollower
+
+logger = logging.getLogger(__name__)
+
+TOPIC = "__consumer_offsets"
+GROUP = "sluice.commits"
+
+
+class CommitTold(NamedTuple):
+    """Commit that was made, or (None) deleted."""
+
+    committed: Committed
+    commit: Commit | None
+
+
+def commit_follower(name: str, cluster: KafkaCluster) -> LogFollower[CommitTold]:
+    """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
+    return LogFollower(name, cluster, TOPIC, GROUP, _CommitReader(name).read)
+
+
+class _CommitReader:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._unreadable: set[str] = set()
+
+    def read(self, message: Message) -> CommitTold | None:
+        key, value = message.key(), message.value()
+        try:
+            committed = key_of(key or b"")
+            if committed is None:
+                return None
+            return CommitTold(committed, None if value is None else commit_of(value))
+        except UnknownCommit as unknown:
+            self._note(str(unknown), f"{TOPIC}-{message.partition()} at {message.offset()}")
+            return None
+
+    def _note(self, reason: str, where: str) -> None:
+        """Logs each reason once: what is wrong with one record is wrong with thousands."""
+        if reason not in self._unreadable:
+            self._unreadable.add(reason)
+            logger.warning(
+                "event=commit-unreadable %s: %s: %s; it is left out, and what was committed "
+                "before it is what other regions know",
+                self._name,
+                where,
+                reason,
+            )

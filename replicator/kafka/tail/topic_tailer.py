@@ -1,0 +1,247 @@
+"""Topic tailer: reads one topic of a cluster from given positions; each poll brings what is new.
+
+Records of a transaction are delivered once it is committed. An open transaction (decision 0010)
+blocks its partition, so `caught_up_ms` stops advancing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
+from typing import Any, Generic, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.tail.log_ends import LogEnds
+from replicator.kafka.tail.stall import STILL_SECONDS, Standstill
+from replicator.kafka.tail.tail_position import Portion, Position, Reading, Record, beginnings
+from replicator.mirror.offset_map.runs_topic import PASSING
+
+logger = logging.getLogger(__name__)
+
+# Records that one poll may bring, and that a store takes in one step.
+MESSAGES_PER_POLL = 5000
+POLL_SECONDS = 0.1
+# How often the tailer checks that the topic is still the same one.
+LOOK_SECONDS = 10.0
+TIMEOUT_SECONDS = 5.0
+
+HELD_UP = "its end is not reached; kafka-transactions.sh find-hanging tells of open transactions"
+
+Read = Callable[[Message], Record | None]
+"""Returns the record of a message; None where the message carries nothing relevant."""
+
+
+class LogUnreadable(Exception):
+    """A log cannot be read just now, for the reason given. Try again later."""
+
+
+class Trouble(NamedTuple):
+    """Last error that passes by itself, of any partition, and when it came."""
+
+    at: float
+    error: KafkaError
+
+
+class LogFollower(Generic[Record]):
+    """Tails one topic. Blocking; one follow() at a time."""
+
+    def __init__(
+        self, name: str, cluster: KafkaCluster, topic: str, group: str, read: Read[Record]
+    ) -> None:
+        """Prepares the tailer; nothing is asked of the cluster yet.
+
+        Args:
+            name: for people: "west aggregate".
+            group: of the consumer, because librdkafka requires a name; nothing is committed.
+            read: returns the record of a message; may raise LogUnreadable.
+        """
+        self.name = f"{name}: {topic}"
+        self._topic_name = topic
+        self._group = group
+        self._read_message = read
+        self._admin = Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
+        self._cluster = cluster
+        self._standstill = Standstill()
+        self._trouble: Trouble | None = None
+
+    def follow(
+        self, positions: Mapping[int, Position]
+    ) -> Generator[dict[int, Portion[Record]], None, None]:
+        """Yields the news of each poll, by partition: several times a second, even without any.
+
+        The first item has all partitions, each with the position from which it is read. Ends when
+        reading has to begin anew, because the log was cut or the topic is another one. Put what
+        came, and call follow() again with the positions of then. Raises AdminError or
+        LogUnreadable.
+        """
+        topic_id, partitions = self._topic()
+        begun = beginnings(positions, topic_id, partitions)
+        if any(positions.get(number, it).topic_id != topic_id for number, it in begun.items()):
+            logger.warning(
+                "event=log-read-anew %s is not the topic it was; it is read from the beginning",
+                self.name,
+            )
+        yield {number: Portion(position, position) for number, position in begun.items()}
+        readings: dict[int, Reading[Record]] = {
+            number: Reading(position) for number, position in begun.items()
+        }
+        look_at = time.monotonic() + LOOK_SECONDS
+        refusals: Mapping[int, KafkaError] = {}
+        options = self._options()
+        try:
+            ends = LogEnds(
+                {**options, "client.id": f"{self._group}.ends"}, self._topic_name, partitions
+            )
+            with closing(self._consumer(options)) as consumer:
+                consumer.assign(self._places(begun))
+                while not any(reading.is_cut for reading in readings.values()):
+                    self._poll(consumer, readings)
+                    now = time.monotonic()
+                    if news := ends.news():
+                        for number, end in news.ends.items():
+                            readings[number].expect(end, news.asked_at_ms)
+                        refusals = news.refusals
+                        look_at = 0.0 if refusals else look_at
+                    if now >= look_at:
+                        if self._topic() != (topic_id, partitions):
+                            return
+                        look_at = now + LOOK_SECONDS
+                    taken = self._taken(readings)
+                    self._tell(partitions, taken, refusals, now)
+                    yield taken
+        except KafkaException as error:
+            raise LogUnreadable(f"{self.name}: {error}") from error
+
+    def read(self, timeout_seconds: float) -> list[Record]:
+        """Returns every record that stands in the log by now; raises as `follow` does.
+
+        Raises LogUnreadable also when the end is not reached within timeout_seconds.
+        """
+        began_ms = time.time_ns() // 1_000_000
+        deadline = time.monotonic() + timeout_seconds
+        awaited: set[int] | None = None
+        found: list[Record] = []
+        polls = self.follow({})
+        try:
+            for portions in polls:
+                awaited = set(portions) if awaited is None else awaited
+                for number, portion in portions.items():
+                    found += [told.record for told in portion.told]
+                    if (portion.caught_up_ms or 0) >= began_ms:
+                        awaited.discard(number)
+                if not awaited:
+                    return found
+                if time.monotonic() > deadline:
+                    break
+        finally:
+            polls.close()
+        raise LogUnreadable(f"{self.name}: not read to its end in {timeout_seconds:g} s")
+
+    def _topic(self) -> tuple[str, range]:
+        """Returns the topic's id and its partitions."""
+        for topic in self._admin.topics([self._topic_name]):
+            if topic.topic_id is not None:
+                return topic.topic_id.hex, range(topic.partitions)
+        raise LogUnreadable(f"{self.name}: there is no such topic yet")
+
+    def _options(self) -> dict[str, Any]:
+        """Returns the client options; reads the password anew, which may have been changed."""
+        try:
+            security = self._cluster.security.librdkafka_options()
+        except (OSError, ValueError) as error:
+            raise LogUnreadable(f"{self.name}: {error}; mend password_file") from None
+        return {
+            "bootstrap.servers": self._cluster.bootstrap_servers,
+            **security,
+            "log_level": 0,
+            "reconnect.backoff.max.ms": 1000,
+        }
+
+    def _consumer(self, options: Mapping[str, Any]) -> Consumer:
+        return Consumer(
+            {
+                **options,
+                "group.id": self._group,
+                "client.id": self._group,
+                "enable.auto.commit": False,
+                # After a cut, the records that come then lie before the position, which Reading
+                # notices.
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+
+    def _places(self, positions: Mapping[int, Position]) -> list[TopicPartition]:
+        return [
+            TopicPartition(self._topic_name, number, it.offset, leader_epoch=it.leader_epoch)
+            for number, it in positions.items()
+        ]
+
+    def _poll(self, consumer: Consumer, readings: Mapping[int, Reading[Record]]) -> None:
+        for message in consumer.consume(MESSAGES_PER_POLL, timeout=POLL_SECONDS):
+            error = message.error()
+            if error is None:
+                leader_epoch = message.leader_epoch()
+                readings[int(message.partition() or 0)].read(
+                    int(message.offset() or 0),
+                    -1 if leader_epoch is None else leader_epoch,
+                    self._read_message(message),
+                )
+            elif error.code() == KafkaError._PARTITION_EOF:
+                readings[int(message.partition() or 0)].reach(int(message.offset() or 0))
+            elif error.code() in PASSING:
+                self._trouble = Trouble(time.monotonic(), error)
+            else:
+                raise KafkaException(error)
+
+    def _tell(
+        self,
+        partitions: Iterable[int],
+        heard: Mapping[int, object],
+        refusals: Mapping[int, KafkaError],
+        now: float,
+    ) -> None:
+        if moving := self._standstill.hear(heard):
+            logger.warning("event=log-moves-again %s partitions=%s", self.name, _listed(moving))
+        by_reason = defaultdict(list)
+        for number in self._standstill.to_tell(partitions, now):
+            refusal = refusals.get(number)
+            by_reason[refusal.str() if refusal else self._held_up(now)].append(number)
+        for why, numbers in by_reason.items():
+            logger.warning(
+                "event=log-stands-still %s partitions=%s: nothing for %g s: %s",
+                self.name,
+                _listed(numbers),
+                STILL_SECONDS,
+                why,
+            )
+
+    def _held_up(self, now: float) -> str:
+        trouble = self._trouble
+        if trouble is None or now - trouble.at >= STILL_SECONDS:
+            return HELD_UP
+        return f"{HELD_UP}; the last trouble with a broker was: {trouble.error.str()}"
+
+    def _taken(self, readings: Mapping[int, Reading[Record]]) -> dict[int, Portion[Record]]:
+        for number, reading in readings.items():
+            if reading.is_cut:
+                logger.warning(
+                    "event=log-read-anew %s-%d was cut before offset %d, up to where it had been "
+                    "read; it is read from the beginning",
+                    self.name,
+                    number,
+                    reading.position.offset,
+                )
+        taken = {number: reading.take() for number, reading in readings.items()}
+        return {number: portion for number, portion in taken.items() if portion is not None}
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))

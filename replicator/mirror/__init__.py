@@ -1,0 +1,1 @@
+"""Mirroring of partitions from a source into a target: topics, ledger, carriers, driver."""

@@ -1,0 +1,33 @@
+"""Assignment: the part of a plan that is sent to one carrier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.spark.driver_command import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Work of one carrier of one route in one epoch.
+
+    Args:
+        number: of the carrier, unique within the route.
+        term: of the driver that made the plan.
+        deadline: latest end of the epoch, in unix seconds.
+        max_message_bytes: max.message.bytes by target topic; other topics have Kafka's default.
+    """
+
+    route: Route
+    number: int
+    partitions: tuple[TopicPartition, ...]
+    term: Term
+    plan_version: int
+    deadline: float
+    max_message_bytes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def transactional_id(self) -> str:
+        return f"sluice.{self.route.key}.{self.number}"

@@ -1,0 +1,56 @@
+"""Carrier: mirrors its partitions of one route until the epoch ends, in one or more sessions.
+
+An error of one partition parks that partition. An error of the producer ends the carrier session;
+the next session begins from the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+
+from aiokafka.errors import KafkaError
+
+from replicator.config.topology import Appliance
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Fenced, StartOver
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_session import Stint
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.carrier.receipts import Receipt
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (0.05, 5.0)
+"""Shortest and longest pause between two sessions; it doubles while sessions end early."""
+
+
+async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+    """Carries until the deadline, a newer epoch or the driver's stop; then drains and releases.
+
+    Returns a receipt per partition.
+
+    Raises:
+        OtherTerm: another driver is active for the region; the last session held no partition.
+    """
+    book = ReceiptBook(assignment)
+    pause = PAUSE_SECONDS[0]
+    while time.time() < assignment.deadline:
+        stint = Stint(appliance, assignment, book)
+        began = time.monotonic()
+        try:
+            await stint.run()
+            break
+        except (Fenced, StartOver) as error:
+            log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
+        except (Answered, Unreachable, KafkaError, OSError) as error:
+            log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
+        # An error that ends every session within moments, such as a missing ACL, must not be
+        # retried at once: each session fences the one before it.
+        has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
+        pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
+        book.tally.restarted()
+        await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+    return book.receipts(time.time())

@@ -1,0 +1,128 @@
+"""Detection of source partitions whose leader epoch is older than one already read.
+
+Kafka's leader epochs only grow. A broker that is cut off from its quorum keeps reporting an old
+epoch, and learns of the newer one when it is back. Until then nothing is read from it. A cluster
+that was restored together with its metadata reports an old epoch for good, and its records may
+differ from the mirrored ones. Every broker of a restored cluster reports the older epoch; this
+distinguishes it from a broker that is cut off.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from enum import Enum
+from math import inf
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.brokers import Leader
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.ledger.loss import went_back
+
+log = logging.getLogger(__name__)
+
+LASTING_SECONDS = 5.0
+"""Time for which every broker must report the older epoch. A broker that wakes up learns of its
+successor sooner."""
+
+
+BETWEEN_SECONDS = 1.0
+"""Pause between two checks of a partition; each check asks every broker of the source."""
+
+
+class Told(Enum):
+    """Verdict of all brokers on a partition's leader epoch."""
+
+    NEWER = "one of them tells the newest epoch that was read, or a newer one"
+    OLDER = "every one of them tells an older epoch"
+    UNKNOWN = "an older epoch, by those that answer"
+
+
+class EpochRegress:
+    """Watches pipelines whose source partition reports an older leader epoch than was read."""
+
+    def __init__(self, source: Cluster) -> None:
+        self._source = source
+        self._seen_since: dict[TopicPartition, float] = {}
+        self._agreed_since: dict[TopicPartition, float] = {}
+        self._said: set[TopicPartition] = set()
+        self._asked_at: dict[TopicPartition, float] = {}
+
+    async def holds_up(self, lane: Lane) -> bool:
+        """Returns True when reading must wait; stops a pipeline whose source went back.
+
+        Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
+        pipeline that has read nothing of a newer epoch continues: the next check compares its log.
+        For any other, `stopping` is set.
+        """
+        topic = self._source.topic(lane.partition.topic)
+        if topic and topic.id != lane.entry.source_topic:
+            return False  # recreated: its epochs begin again, and the check of its log reports it
+        told = self._source.told_leader(*lane.partition)
+        if told is None or told.epoch >= self._newest(lane):
+            self._forget(lane.partition)
+            return False
+        asked_at = self._asked_at.get(lane.partition, -inf)
+        if time.monotonic() - asked_at < BETWEEN_SECONDS:
+            return True
+        self._asked_at[lane.partition] = time.monotonic()
+        answers = await self._source.told_by_each(*lane.partition)
+        match told_together(answers, self._newest(lane)):
+            case Told.NEWER:
+                self._forget(lane.partition)
+                return False
+            case Told.UNKNOWN:
+                self._agreed_since.pop(lane.partition, None)
+                self._say_once_it_lasts(lane)
+            case Told.OLDER:
+                since = self._agreed_since.setdefault(lane.partition, time.monotonic())
+                if time.monotonic() - since >= LASTING_SECONDS:
+                    leaders = [leader for leader in answers if leader]
+                    await self._believe(lane, max(leaders, key=lambda leader: leader.epoch))
+        return True
+
+    async def _believe(self, lane: Lane, leader: Leader) -> None:
+        newest = self._newest(lane)
+        self._source.believe(*lane.partition, leader)
+        if leader.epoch < lane.checkable.source_epoch:
+            end = await self._source.log_end(*lane.partition)
+            lane.stopping = lane.stopping or went_back(lane.position, end, (newest, leader.epoch))
+
+    def _newest(self, lane: Lane) -> int:
+        known = self._source.leader(*lane.partition)
+        return max(lane.checkable.source_epoch, known.epoch if known else -1)
+
+    def _forget(self, partition: TopicPartition) -> None:
+        self._seen_since.pop(partition, None)
+        self._agreed_since.pop(partition, None)
+        self._said.discard(partition)
+        self._asked_at.pop(partition, None)
+
+    def _say_once_it_lasts(self, lane: Lane) -> None:
+        partition = lane.partition
+        since = self._seen_since.setdefault(partition, time.monotonic())
+        if partition in self._said or time.monotonic() - since < LASTING_SECONDS:
+            return
+        self._said.add(partition)
+        log.warning(
+            "event=source-went-back %s: %s-%d: a leader epoch older than %d, which was read, is "
+            "told by the brokers that answer: nothing is read until one tells a newer epoch, or "
+            "all of them answer",
+            self._source.name,
+            *partition,
+            self._newest(lane),
+        )
+
+
+def told_together(answers: Sequence[Leader | None], newest: int) -> Told:
+    """Combines the answers of all brokers.
+
+    Args:
+        answers: by each broker; None if it gave none.
+        newest: newest leader epoch that was read or known.
+    """
+    if any(leader and leader.epoch >= newest for leader in answers):
+        return Told.NEWER
+    return Told.OLDER if answers and all(answers) else Told.UNKNOWN

@@ -1,0 +1,125 @@
+"""Pace of a carrier: rates and lag of its partitions, for operators and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from balancer.plan import TopicPartition
+from replicator.mirror.carrier.partition_pipeline import Lane, Unit
+from replicator.mirror.carrier.tally import Tally
+from replicator.mirror.ledger.loss import Loss
+from replicator.mirror.offset_map.reports import PartitionReport
+
+HALF_LIFE_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Seen:
+    lane: Lane
+    at: float
+    records: int
+    bytes: int
+    records_per_second: float | None = None
+    bytes_per_second: float | None = None
+
+
+class Pace:
+    """Computes the rates and the lag of a carrier's partitions.
+
+    Rates are moving averages with a half-life of HALF_LIFE_SECONDS.
+    """
+
+    def __init__(self, route: str, carrier: int, tally: Tally | None = None):
+        self.bytes_since_commit = 0
+        self._route = route
+        self._carrier = carrier
+        self._tally = tally or Tally()
+        self._seen: dict[TopicPartition, _Seen] = {}
+
+    def shipped(self, unit: Unit, now: float) -> None:
+        """Counts an acknowledged batch; `now` in unix seconds.
+
+        A batch that is sent again may be acknowledged twice; its latency is counted only once.
+        """
+        self.bytes_since_commit += len(unit.parcel.data)
+        if unit.readable_ms is not None:
+            self._tally.landed(unit.parcel.count, now - unit.readable_ms / 1000)
+            unit.readable_ms = None
+
+    def reports(
+        self, lanes: Iterable[Lane], parked: Mapping[TopicPartition, Loss], now: float
+    ) -> list[PartitionReport]:
+        """Returns one report per partition, carried or parked; `now` in unix seconds."""
+        # Keeps current pipelines only, so that a parked one is not held in memory.
+        self._seen = {lane.partition: self._seen_of(lane, now) for lane in lanes}
+        found = [self._report(seen, now) for seen in self._seen.values()]
+        for partition, loss in parked.items():
+            found.append(
+                PartitionReport(
+                    route=self._route,
+                    topic=partition.topic,
+                    partition=partition.partition,
+                    carrier=self._carrier,
+                    records_per_second=None,
+                    bytes_per_second=None,
+                    source_end=None,
+                    mirrored_to=None,
+                    lag_records=None,
+                    lag_seconds=None,
+                    parked=str(loss),
+                    at=now,
+                )
+            )
+        return found
+
+    def _seen_of(self, lane: Lane, now: float) -> _Seen:
+        """Returns the previous figures of a pipeline; a new pipeline starts over."""
+        seen = self._seen.get(lane.partition)
+        return seen if seen and seen.lane is lane else _Seen(lane, now, lane.records, lane.bytes)
+
+    def _report(self, seen: _Seen, now: float) -> PartitionReport:
+        lane = seen.lane
+        elapsed = now - seen.at
+        if elapsed > 0:
+            weight = (
+                1.0 if seen.records_per_second is None else 1 - 0.5 ** (elapsed / HALF_LIFE_SECONDS)
+            )
+            seen.records_per_second = _faded(
+                seen.records_per_second, (lane.records - seen.records) / elapsed, weight
+            )
+            seen.bytes_per_second = _faded(
+                seen.bytes_per_second, (lane.bytes - seen.bytes) / elapsed, weight
+            )
+            seen.at, seen.records, seen.bytes = now, lane.records, lane.bytes
+        mirrored_to = lane.position if lane.is_empty else lane.entry.source_offset
+        clock, written_ms = lane.clock, lane.oldest_written_ms
+        lag = high = high_lag = None
+        if lane.source_end is not None:
+            high = max(lane.source_high, lane.source_end)
+            lag, high_lag = max(0, lane.source_end - mirrored_to), max(0, high - mirrored_to)
+            clock.see(lane.heard_at, lane.source_end, high)
+            clock.forget(mirrored_to)
+        return PartitionReport(
+            route=self._route,
+            topic=lane.partition.topic,
+            partition=lane.partition.partition,
+            carrier=self._carrier,
+            records_per_second=seen.records_per_second,
+            bytes_per_second=seen.bytes_per_second,
+            source_end=lane.source_end,
+            mirrored_to=mirrored_to,
+            lag_records=lag,
+            lag_seconds=clock.lag_seconds(now, mirrored_to, written_ms),
+            parked=None,
+            at=now,
+            opened_part=lane.opened / sent if (sent := lane.opened + lane.unopened) else None,
+            source_high=high,
+            written_lag_records=high_lag,
+            written_lag_seconds=clock.written_lag_seconds(now, mirrored_to, written_ms),
+            open_transaction_seconds=clock.open_transaction_seconds(now),
+        )
+
+
+def _faded(old: float | None, new: float, weight: float) -> float:
+    return new if old is None else old + (new - old) * weight

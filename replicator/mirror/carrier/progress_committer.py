@@ -1,0 +1,243 @@
+"""Progress committer of one carrier: publishes runs; commits, parks and releases ledger entries.
+
+The order matters. Runs are on disk before an entry that passes them is committed. An entry that
+covers a gap is committed before any batch behind the gap is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+)
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, StartOver
+from replicator.kafka.client.fenced_committer import NotCommitted, Writer
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.ledger.loss import Loss
+from replicator.mirror.ledger.published_runs import runs_key
+from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.runs_publisher import RunsNotWritten, RunsPublisher
+from replicator.mirror.offset_map.runs_topic import RunsKey
+
+RETRY_SECONDS = 0.5
+
+
+class Scribe:
+    """Commits the progress of a carrier.
+
+    Args:
+        lanes: of the carrier; parked and released pipelines are removed from it here.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        writer: Writer,
+        target: Cluster,
+        lanes: MutableMapping[TopicPartition, Lane],
+        publisher: RunsPublisher,
+        feed: OffsetFeed,
+    ):
+        self.parked: dict[TopicPartition, Loss] = {}
+        """Partitions that were parked while carried, with the loss; an acquisition removes them
+        again."""
+        self.publishing: asyncio.Future[None] | None = None
+        """Start of the publisher, awaited before the first runs are published."""
+        self._ledger = ledger
+        self._writer = writer
+        self._target = target
+        self._lanes = lanes
+        self._publisher = publisher
+        self._feed = feed
+        self._lock = asyncio.Lock()
+        self._is_torn = False
+        """True if the outcome of a hand-over is unknown. Releasing its partitions again could
+        overwrite the entries of their next carriers."""
+        self._telling = asyncio.Lock()
+
+    def shown_parked(self) -> dict[TopicPartition, str]:
+        """Returns the partitions that were parked while carried, with the reason as text."""
+        return {partition: str(loss) for partition, loss in self.parked.items()}
+
+    # -- runs
+
+    async def tell(self) -> None:
+        """Publishes all buffered runs to the runs topic, then hands them to Redis.
+
+        On return, runs that a concurrent call was publishing are on disk as well.
+        """
+        await self._tell(list(self._lanes.values()))
+
+    async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, Stretch]]) -> None:
+        """Publishes the runs that a takeover found in the target's log."""
+        async with self._telling:
+            await self._publish(
+                [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
+            )
+
+    async def _tell(self, lanes: Iterable[Lane]) -> None:
+        async with self._telling:
+            await self._publish(
+                [
+                    (runs_key(lane.partition, lane.entry), stretches)
+                    for lane in lanes
+                    if (stretches := lane.gathering.take())
+                ]
+            )
+
+    async def _publish(self, told: list[tuple[RunsKey, list[Stretch]]]) -> None:
+        if not told:
+            return
+        if self.publishing:
+            await asyncio.shield(self.publishing)
+        await self._publisher.publish((key, stretch) for key, some in told for stretch in some)
+        while True:
+            try:
+                await self._publisher.flush()
+                break
+            except RunsNotWritten as error:
+                self._target.trouble = str(error)
+                await asyncio.sleep(RETRY_SECONDS)
+        for key, stretches in told:
+            self._feed.append(key, stretches)
+
+    # -- entries
+
+    async def commit(self, lanes: Iterable[Lane], *, even_unchanged: bool = False) -> bool:
+        """Commits the current entries of pipelines, after their runs.
+
+        Skips pipelines that are no longer carried. Unless `even_unchanged`, also skips unchanged
+        entries and settling pipelines.
+
+        Returns True when entries were committed.
+
+        Raises:
+            Fenced: another producer has taken over the transactional id.
+        """
+        async with self._lock:
+            statements = {
+                lane: statement
+                for lane in lanes
+                if self._lanes.get(lane.partition) is lane
+                and (even_unchanged or not lane.is_settling)
+                and ((statement := lane.statement()).entry != lane.last_stated or even_unchanged)
+            }
+            if not statements:
+                return False
+            await self.tell()
+            done = await self._commit(
+                {lane.partition: s.entry for lane, s in statements.items()}, self._ledger.commit
+            )
+            for lane, statement in statements.items():
+                if done and lane.partition in done:
+                    lane.committed(statement)
+                    lane.last_stated = statement.entry
+            return bool(done)
+
+    async def park(self, lane: Lane, loss: Loss) -> bool:
+        """Parks one pipeline; the others continue.
+
+        Batches in flight may still land, so the entry stays HELD and the next carrier reads the
+        tail.
+
+        Returns False if the carrier no longer had the partition.
+        """
+        async with self._lock:
+            # A partition released meanwhile has an entry that is no longer ours to write.
+            if self._lanes.get(lane.partition) is not lane:
+                return False
+            # Taken before the runs are published: the next carrier finds later records in the tail.
+            entry = lane.statement().entry
+            await self._tell([lane])
+            del self._lanes[lane.partition]
+            self._writer.left_at(lane.partition, lane.entry.sequence)
+            self.parked[lane.partition] = loss
+            await self._commit({lane.partition: entry.park(loss)}, self._ledger.commit)
+            return True
+
+    async def release(self, transactional_id: str) -> set[TopicPartition]:
+        """Releases the empty pipelines in one transaction; the others stay HELD.
+
+        Returns the partitions that are known to be released.
+
+        Args:
+            transactional_id: id that the released entries name; their next carrier opens it.
+        """
+        async with self._lock:
+            if self._is_torn:
+                return set()
+            return await self._release(dict.fromkeys(self._lanes, transactional_id)) or set()
+
+    async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
+        """Releases the empty ones among these pipelines in one transaction.
+
+        Partitions that the target's metadata no longer shows are left out. Returns the released
+        partitions.
+
+        Args:
+            ids: by partition, the transactional id that its next carrier opens.
+        Raises:
+            StartOver: all or some of them may have been released. Other carriers may hold them
+                already, so the release must not be retried.
+        """
+        async with self._lock:
+            shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
+            asked = {place for place in shown if self._may_be_released(place)}
+            if not asked:
+                return set()
+            self._is_torn = True
+            done = await self._release(shown)
+            if done is None:
+                raise StartOver("the target may have taken a part of a release")
+            self._is_torn = False
+            return done
+
+    async def _release(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition] | None:
+        """Returns the released partitions; None if an unknown part of them was released."""
+        # Selected before the runs are published: a pipeline that becomes empty meanwhile has landed
+        # records whose runs are not published.
+        lanes = [self._lanes[place] for place in ids if self._may_be_released(place)]
+        entries = {lane.partition: lane.released(ids[lane.partition]) for lane in lanes}
+        await self.tell()
+        done = await self._commit(entries, self._ledger.release)
+        for lane in lanes:
+            if done and lane.partition in done:
+                self._writer.left_at(lane.partition, lane.entry.sequence)
+                del self._lanes[lane.partition]
+        return done
+
+    def _may_be_released(self, place: TopicPartition) -> bool:
+        lane = self._lanes.get(place)
+        return lane is not None and lane.is_empty and not lane.stopping
+
+    async def _commit(
+        self,
+        entries: Mapping[TopicPartition, Entry],
+        write: Callable[[Writer, Mapping[TopicPartition, Entry]], Awaitable[None]],
+    ) -> set[TopicPartition] | None:
+        """Commits the entries of topics that the target's metadata shows.
+
+        A deleted target topic must not hold up the entries of all others. Returns the committed
+        partitions; None if an unknown part of them was committed.
+        """
+        known = {p: entry for p, entry in entries.items() if self._target.topic(p.topic)}
+        if known:
+            try:
+                await write(self._writer, known)
+            except Answered as answer:
+                if UNKNOWN_TOPIC not in answer.codes:
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
+                await self._target.refresh()
+                return set() if isinstance(answer, NotCommitted) else None
+        return set(known)

@@ -1,0 +1,193 @@
+"""Reassignment: a carrier hands over and acquires partitions while its epoch runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, MutableMapping
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.fenced_committer import Writer
+from replicator.mirror.carrier.acquisition import Taking
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.ledger.ledger import handed_id
+from replicator.mirror.ledger.loss import Loss
+from replicator.spark.driver_command import Word
+
+log = logging.getLogger(__name__)
+
+LEAVING_TICK_SECONDS = 0.005
+TICK_SECONDS = 0.05
+REFUSED_SECONDS = 0.5
+"""Pause before a partition that the target did not release is tried again."""
+
+
+class Following:
+    """Hands over and acquires partitions as the driver command says (decision 0014).
+
+    Args:
+        ends: source and target; they must know the topics of acquired partitions.
+        limits: largest batch that the target accepts, by topic; updated here.
+        nothing_left: called once the carrier has no partition. It gets none in this epoch any more,
+            so its Spark task can end.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        *,
+        writer: Writer,
+        ends: tuple[Cluster, Cluster],
+        lanes: Lanes,
+        taking: Taking,
+        scribe: Scribe,
+        book: ReceiptBook,
+        limits: MutableMapping[str, int],
+        nothing_left: Callable[[], None],
+    ):
+        self.own = frozenset(assignment.partitions)
+        """Partitions that the carrier has under the current plan, held or not."""
+        self._assignment = assignment
+        self._writer = writer
+        self._ends = ends
+        self._lanes = lanes
+        self._taking = taking
+        self._scribe = scribe
+        self._book = book
+        self._limits = limits
+        self._nothing_left = nothing_left
+        self._plan_version = assignment.plan_version
+        self._moved: dict[TopicPartition, int | None] = {}
+        self._not_before: dict[TopicPartition, float] = {}
+        self._is_over = False
+
+    @property
+    def free_id(self) -> str:
+        """Transactional id that released entries name while their next carrier is not known."""
+        return f"{self._writer.transactional_id}.free"
+
+    @property
+    def topics(self) -> set[str]:
+        """Topics of all partitions that are, or may have been, this carrier's in this epoch.
+
+        An earlier session may still hold partitions that moved away; they must be released.
+        """
+        return {partition.topic for partition in self.own | self._once_own}
+
+    def begin(self) -> None:
+        """Requests all partitions of the carrier.
+
+        A partition that changed carriers since the plan may still be held by another one, so its
+        release is awaited. A partition that moved away is reclaimed if an earlier session of this
+        carrier still holds it, in order to be released.
+        """
+        for end in self._ends:
+            end.watch(self.topics)
+        self._taking.want(self.own - self._moved.keys())
+        self._taking.await_release(self.own & self._moved.keys())
+        self._taking.reclaim(self._once_own - self.own)
+
+    def heed(self, word: Word) -> None:
+        """Applies a driver command of our own term that does not end the epoch."""
+        if word.plan_version <= self._plan_version:
+            return  # older than our plan, or applied already
+        self._plan_version = word.plan_version
+        moved = self._moved = word.course.of_route(self._assignment.route.key)
+        kept = set(self._assignment.partitions) - moved.keys()
+        own = kept | {each for each, at in moved.items() if at == self._assignment.number}
+        left, received = self.own - own, own - self.own
+        self.own = frozenset(own)
+        # A partition that moved away and back is in neither set, but its limit may have changed.
+        self._limits.update(word.course.limits)
+        if not left and not received:
+            return
+        log.info(
+            "event=course route=%s carrier=%d plan=%d leaves=%d receives=%d",
+            *self._book.who,
+            word.plan_version,
+            len(left),
+            len(received),
+        )
+        for end in self._ends:
+            end.watch({each.topic for each in received})
+        self._taking.forget(left)
+        # An entry may have been committed without an answer: then it is held, but has no pipeline.
+        self._taking.reclaim(each for each in left if each not in self._lanes)
+        # A partition that settles here is acquired again after its release.
+        self._taking.await_release(each for each in received if each not in self._lanes)
+
+    async def park(self, lane: Lane, loss: Loss) -> None:
+        """Parks one pipeline.
+
+        If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
+        owns the partition, this carrier reports it.
+        """
+        self._book.note([lane], {}, {})
+        if not await self._scribe.park(lane, loss):
+            return  # the carrier no longer has the partition
+        self._book.tally.lost([lane.partition])
+        if lane.partition in self.own:
+            self._taking.stop(lane.partition, str(loss))
+            return
+        self._scribe.parked.pop(lane.partition, None)
+        if self._moved.get(lane.partition) is None:
+            self._taking.say_parked(lane.partition, str(loss))
+
+    def stop(self) -> None:
+        """Ends the hand-over of single partitions: the session's end releases all at once.
+
+        A release that has begun continues, because repeating it could overwrite the entry of the
+        next carrier.
+        """
+        self._is_over = True
+
+    async def run(self) -> None:
+        """Hands over reassigned partitions until cancelled.
+
+        Each is released once all its batches that may have landed are acknowledged; the others
+        continue meanwhile.
+        """
+        while True:
+            if self._is_over:
+                await asyncio.sleep(TICK_SECONDS)
+                continue
+            # A partition that comes back while it settles is released first, and then acquired
+            # again.
+            leaving = [
+                lane
+                for lane in self._lanes.values()
+                if lane.is_settling or lane.partition not in self.own
+            ]
+            for lane in leaving:
+                lane.settle()
+            if clear := self._clear(leaving, time.monotonic()):
+                done = await self._scribe.hand_over({each: self._id_for(each) for each in clear})
+                self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
+                self._book.released(done)
+                self._taking.await_release(done & self.own)
+                later = time.monotonic() + REFUSED_SECONDS
+                self._not_before = dict.fromkeys(clear - done, later)
+            if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
+                self._nothing_left()
+            await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
+
+    def _clear(self, leaving: Iterable[Lane], now: float) -> set[TopicPartition]:
+        """Returns the partitions with nothing under way, except those tried a moment ago."""
+        empty = {lane.partition for lane in leaving if lane.is_empty}
+        return {each for each in empty if now >= self._not_before.get(each, now)}
+
+    @property
+    def _once_own(self) -> frozenset[TopicPartition]:
+        """All partitions that may have been this carrier's since the epoch began."""
+        return frozenset(self._assignment.partitions) | self._moved.keys()
+
+    def _id_for(self, partition: TopicPartition) -> str:
+        """Returns the transactional id that a released entry names for its next carrier."""
+        carrier = self._moved.get(partition)
+        return self.free_id if carrier is None else handed_id(self._assignment.route, carrier)

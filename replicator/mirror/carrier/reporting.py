@@ -1,0 +1,39 @@
+"""Reporting of a carrier to Redis: rates, lag and counts, for operators and the balancer."""
+
+from __future__ import annotations
+
+import time
+
+from replicator.mirror.carrier.pace import Pace
+from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.offset_map.offset_feed import OffsetFeed
+
+
+class Reporting:
+    """Reporter of one carrier session.
+
+    Args:
+        book: holds the counts of earlier sessions as well.
+    """
+
+    def __init__(
+        self, *, pace: Pace, lanes: Lanes, scribe: Scribe, book: ReceiptBook, feed: OffsetFeed
+    ):
+        self._pace = pace
+        self._lanes = lanes
+        self._scribe = scribe
+        self._book = book
+        self._feed = feed
+
+    async def report(self) -> None:
+        """Reports all partitions as they are now, and the counts."""
+        lanes = self._lanes.values()
+        self._feed.report(self._pace.reports(lanes, self._scribe.parked, time.time()))
+        self.count()
+
+    def count(self) -> None:
+        """Reports the counts so far; also called when the session has ended."""
+        tally = self._book.tally
+        self._feed.count(tally.id, tally.totals(self._book.carried(self._lanes.values())))

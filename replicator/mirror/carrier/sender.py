@@ -1,0 +1,376 @@
+"""Target side of a carrier for one broker: produce requests, a few of them in flight.
+
+A failed request is never repeated alone. The window is drained first; then all unacknowledged
+batches are sent again, the same bytes in the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+from aiokafka.errors import KafkaError
+
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster, Fenced, Forbidden, StartOver
+from replicator.kafka.client.connection import Connection
+from replicator.kafka.protocol.error_codes import Code, Verdict, may_have_appended, named, verdict
+from replicator.kafka.protocol.produce import Outcome, Produced, ProduceRequest, outcomes
+from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, Lane, Unit
+from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.refusals import BY_SIZE, Refusal, next_step
+from replicator.mirror.carrier.stamped_times import stamped_times
+from replicator.mirror.ledger.inspection import inspect_target
+from replicator.mirror.ledger.loss import Loss, LossKind
+
+REQUEST_BYTES_MAX = 8 << 20
+RETRY_SECONDS = 0.1
+SILENCE_SECONDS_MAX = 60.0
+"""Longest silence before `prove` is required again. It is far below the brokers'
+producer.id.expiration.ms, and time in which the process is stopped counts."""
+REMEMBERED_SECONDS = 3600.0
+"""Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of
+its records is older than producer.id.expiration.ms."""
+
+Shipment = list[tuple[Lane, Unit]]
+
+
+class Sender:
+    """Ships the pipelines that one target broker leads.
+
+    Args:
+        node: id of the broker.
+        lanes: of the carrier; the busy ones are read again in each round.
+        producer_id: of the carrier.
+        window: requests in flight at most; the broker remembers five batches of a producer.
+        timeout_ms: of a produce request.
+        prove: commits the entries of pipelines, which only an unfenced producer can do; returns
+            False if it committed none. Awaited before the first batch on a new connection and after
+            a long silence. It stops a zombie producer even if the broker has forgotten its fence.
+        uncovered: called when a pipeline waits for an entry that covers a gap.
+        park: called with a pipeline whose target refuses or no longer holds its records.
+        shipped: called with each acknowledged batch.
+    """
+
+    def __init__(
+        self,
+        node: int,
+        *,
+        target: Cluster,
+        lanes: Lanes,
+        producer_id: int,
+        window: int,
+        timeout_ms: int,
+        prove: Callable[[list[Lane]], Awaitable[bool]],
+        uncovered: Callable[[], None],
+        park: Callable[[Lane, Loss], Awaitable[None]],
+        shipped: Callable[[Unit], None],
+    ):
+        self.node = node
+        self.wake = asyncio.Event()
+        self._target = target
+        self._lanes = lanes
+        self._producer_id = producer_id
+        self._window = window
+        self._timeout_ms = timeout_ms
+        self._prove = prove
+        self._uncovered = uncovered
+        self._park = park
+        self._shipped = shipped
+        self._connection: Connection | None = None
+        self._requests: set[asyncio.Task[None]] = set()
+        self._was_connected = False
+        self._must_rewind = False
+        self._must_reconnect = False
+        self._turn = 0
+        self._spoke_at = -SILENCE_SECONDS_MAX
+
+    async def run(self) -> None:
+        """Sends until cancelled.
+
+        Raises:
+            Fenced, StartOver, Forbidden, Answered: the producer cannot go on.
+        """
+        self.wake.set()
+        try:
+            while True:
+                await self.wake.wait()
+                self.wake.clear()
+                await self._round()
+        finally:
+            for task in self._requests:
+                task.cancel()
+            if self._connection:
+                self._connection.close()
+
+    async def _round(self) -> None:
+        """Sends until nothing is ready or the window is full."""
+        while True:
+            self._raise_failures()
+            if self._must_rewind:
+                await self._recover()
+            if len(self._requests) >= self._window:
+                return
+            ready = self._ready()
+            if not ready:
+                return
+            unchecked = [lane for lane in ready if not self._is_checked(lane)]
+            if unchecked:
+                await self._check(unchecked)
+                continue
+            if self._connection is None or not self._connection.connected():
+                await self._connect()
+            elif time.monotonic() - self._spoke_at > SILENCE_SECONDS_MAX:
+                await self._prove_again(ready)
+            else:
+                self._send(self._connection, ready)
+
+    # -- sending
+
+    def _ready(self) -> list[Lane]:
+        ready = []
+        for lane in self._lanes.busy():
+            leader = self._target.leader(*lane.partition)
+            if leader is None or leader.node != self.node:
+                continue
+            if lane.waits_for_cover:
+                self._uncovered()
+            if not lane.is_ready(self._window):
+                continue
+            if lane.in_flight and lane.sender != self.node:
+                continue  # the sender of the former leader still awaits answers, or must rewind
+            ready.append(lane)
+        return ready
+
+    def _led(self) -> list[Lane]:
+        leaders = ((lane, self._target.leader(*lane.partition)) for lane in self._lanes.values())
+        return [lane for lane, leader in leaders if leader and leader.node == self.node]
+
+    def _send(self, connection: Connection, ready: list[Lane]) -> None:
+        # Rotates the start, so that a full request does not make the same pipelines wait each time.
+        self._turn = (self._turn + 1) % len(ready)
+        shipment: Shipment = []
+        batches: dict[tuple[str, UUID], list[Produced]] = {}
+        size = 0
+        for lane in ready[self._turn :] + ready[: self._turn]:
+            if shipment and size + lane.next_bytes > REQUEST_BYTES_MAX:
+                break
+            unit = lane.take()
+            lane.sender = self.node
+            size += len(unit.parcel.data)
+            shipment.append((lane, unit))
+            topic, number = lane.partition
+            topic_id = lane.entry.target_topic or UUID(int=0)
+            batches.setdefault((topic, topic_id), []).append((number, unit.parcel.data))
+        request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
+        # Set at the send: an answer that waited while the process was stopped would hide a silence.
+        self._spoke_at = time.monotonic()
+        try:
+            # `send` writes at once, so the order of calls is the order on the wire.
+            answer = connection.send(request)
+        except (OSError, KafkaError) as error:
+            self._lost(error)
+            return
+        task = asyncio.create_task(self._answered(answer, shipment))
+        self._requests.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task.exception() is None:
+            self._requests.discard(task)
+        self.wake.set()
+
+    def _raise_failures(self) -> None:
+        for task in list(self._requests):
+            if task.done():
+                self._requests.discard(task)
+                task.result()
+
+    # -- answers
+
+    async def _answered(self, answer: Awaitable[Any], shipment: Shipment) -> None:
+        try:
+            response = await answer
+        except (OSError, KafkaError, TimeoutError) as error:
+            for _, unit in shipment:
+                unit.is_in_doubt = True
+            self._lost(error)
+            return
+        found = outcomes(response)
+        for lane, unit in shipment:
+            topic, number = lane.partition
+            by_id = (lane.entry.target_topic or UUID(int=0), number)
+            outcome = found.get(by_id) or found[topic, number]
+            if self._lanes.get(lane.partition) is not lane:
+                continue
+            if outcome.code in (Code.NONE, Code.DUPLICATE_SEQUENCE_NUMBER):
+                await self._landed(lane, unit, outcome)
+            else:
+                await self._failed(lane, unit, outcome)
+
+    async def _landed(self, lane: Lane, unit: Unit, outcome: Outcome) -> None:
+        is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
+        changed = stamped_times(lane, unit, outcome.log_append_time_ms)
+        try:
+            lane.acknowledge(unit, -1 if is_duplicate else outcome.base_offset)
+        except AcknowledgedTooLow:
+            await self._park(
+                lane,
+                Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, lane.entry.target_offset),
+            )
+            return
+        self._shipped(unit)
+        if changed:
+            await self._park(lane, changed)
+
+    async def _failed(self, lane: Lane, unit: Unit, outcome: Outcome) -> None:
+        code = outcome.code
+        self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
+        answer = verdict(code)
+        if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not lane.is_head(unit):
+            self._must_rewind = True  # caused by the failure of an earlier batch
+        elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            await self._out_of_order(lane, unit)
+        elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
+            self._must_rewind = self._must_reconnect = True
+            lane.target_leader = -1
+            unit.is_in_doubt |= may_have_appended(code)
+        elif answer is Verdict.POISON:
+            # Handled in `_recover`, once all requests in flight are answered.
+            self._must_rewind = True
+            unit.is_in_doubt |= may_have_appended(code)
+            unit.refusal = Refusal(code, outcome.refused_records, outcome.message)
+        else:
+            raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: StartOver}.get(answer)
+            raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
+            raise raised(f"{self._target.name}: Produce {lane.partition}", [code])
+
+    async def _out_of_order(self, lane: Lane, unit: Unit) -> None:
+        """Handles a sequence error of the first unacknowledged batch."""
+        states = await self._target.producer_states(*lane.partition)
+        state = states.get(self._producer_id)
+        if state is None or lane.entry.landed_up_to(state.last_sequence):
+            # The broker forgot the producer, or records landed unanswered. A restarted broker
+            # remembers only the last batch, so an earlier one of the window is no duplicate to it.
+            # A takeover must read the tail.
+            question = f"{self._target.name}: Produce {lane.partition}"
+            raise StartOver(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
+        found = await inspect_target(self._target, lane.partition, lane.entry)
+        detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
+        unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
+        await self._park(lane, found.loss or unseen)
+
+    # -- recovery
+
+    def _lost(self, error: BaseException) -> None:
+        self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"
+        self._must_rewind = self._must_reconnect = True
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+        self.wake.set()
+
+    async def _recover(self) -> None:
+        """Drains the window, rewinds, and refreshes the leaders."""
+        while self._requests:
+            await asyncio.wait(self._requests)
+            await asyncio.sleep(0)
+            self._raise_failures()
+        forgotten_before_ms = (time.time() - REMEMBERED_SECONDS) * 1000
+        for lane in list(self._lanes.values()):
+            if lane.sender == self.node:
+                if lane.newest_in_doubt_ms < forgotten_before_ms:
+                    # Sent again, they might be appended twice: a takeover must find what has
+                    # landed.
+                    raise StartOver(
+                        f"{self._target.name}: Produce {lane.partition}: not answered, and the "
+                        "records are so old that the broker may have forgotten them"
+                    )
+                lane.rewind()
+                await self._heed_refusal(lane)
+                self._lanes.stir([lane])
+        self._must_rewind = False
+        if not self._must_reconnect:
+            return
+        self._must_reconnect = False
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+        await asyncio.sleep(RETRY_SECONDS)
+        await self._target.try_refresh()
+        self.wake.set()
+
+    async def _heed_refusal(self, lane: Lane) -> None:
+        """Repacks a refused batch at the front of a pipeline, or parks the pipeline before it."""
+        units = lane.queued()
+        refusal = units[0].refusal if units else None
+        for unit in units:
+            # A refusal behind a failed batch is dropped: that batch is sent and answered again.
+            unit.refusal = None
+        if refusal is None:
+            return
+        if any(unit.is_in_doubt for unit in units):
+            raise StartOver(
+                f"{self._target.name}: Produce {lane.partition}: {named(refusal.code)}, and an "
+                "earlier try, or a later batch, may have landed"
+            )
+        if refusal.code in BY_SIZE:
+            lane.refused_bytes = min(lane.refused_bytes, lane.next_bytes)
+        step = next_step([unit.parcel for unit in units], refusal, lane.refused_bytes)
+        if isinstance(step, Loss):
+            await self._park(lane, step)
+        else:
+            lane.repack(step.replaced, step.parcels)
+
+    async def _connect(self) -> None:
+        if self._requests:
+            # Requests of the old connection are still unanswered.
+            self._must_rewind = self._must_reconnect = True
+            return
+        try:
+            connection = await self._target.connect(self.node)
+        except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
+            self._lost(error)
+            return
+        if self._was_connected:
+            # A restarted broker may have lost records before its leader epoch shows it.
+            for lane in self._led():
+                lane.target_leader = -1
+        self._was_connected = True
+        try:
+            if await self._prove(self._ready()):
+                self._connection, self._spoke_at = connection, time.monotonic()
+                return
+        finally:
+            if self._connection is not connection:
+                connection.close()
+        await asyncio.sleep(RETRY_SECONDS)
+
+    async def _prove_again(self, ready: list[Lane]) -> None:
+        for lane in ready:
+            lane.rest()
+        if await self._prove(ready):
+            self._spoke_at = time.monotonic()
+        else:
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _is_checked(self, lane: Lane) -> bool:
+        leader = self._target.leader(*lane.partition)
+        return leader is not None and leader.epoch == lane.target_leader
+
+    async def _check(self, lanes: list[Lane]) -> None:
+        """Checks that new leaders still hold the acknowledged records, before they get more."""
+        await self._target.try_refresh()
+        for lane in lanes:
+            if lane.in_flight:
+                self._must_rewind = self._must_reconnect = True
+                continue
+            if self._target.leader(*lane.partition) is None:
+                continue
+            found = await inspect_target(self._target, lane.partition, lane.entry)
+            if found.loss:
+                await self._park(lane, found.loss)
+            lane.target_leader = found.leader

@@ -1,0 +1,56 @@
+"""Senders of a carrier session: one for each target broker that leads a carried partition."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.sender import Sender
+
+LOOK_SECONDS = 0.05
+
+
+class Senders:
+    """Starts senders as brokers become leaders, and ends all of them.
+
+    Args:
+        made: builds the sender for a broker id.
+    """
+
+    def __init__(self, target: Cluster, lanes: Lanes, made: Callable[[int], Sender]):
+        self._target = target
+        self._lanes = lanes
+        self._made = made
+        self.running: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
+        self.took = asyncio.Event()
+        """Set when pipelines were added, so that they do not wait for the next round."""
+
+    def wake(self) -> None:
+        """Wakes all senders: there are batches to send."""
+        for sender, _ in self.running.values():
+            sender.wake.set()
+
+    async def run(self) -> None:
+        """Runs until cancelled; raises the error of a failed sender. `end` stops the senders."""
+        while True:
+            leaders = (self._target.leader(*partition) for partition in self._lanes)
+            for node in {leader.node for leader in leaders if leader} - self.running.keys():
+                sender = self._made(node)
+                self.running[node] = sender, asyncio.create_task(sender.run())
+            for _, task in self.running.values():
+                if task.done():
+                    task.result()
+            self.took.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.took.wait()
+
+    async def end(self) -> None:
+        """Cancels all senders at once."""
+        tasks = [task for _, task in self.running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,87 @@
+"""Watch for long open transactions of the source: records behind them cannot be mirrored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.open_transactions import OpenTransaction, open_transaction
+from replicator.mirror.carrier.partition_pipeline import Lane
+
+log = logging.getLogger(__name__)
+
+ASK_SECONDS = 5.0
+
+
+class TransactionWatch:
+    """Logs a transaction that has been open for long, and its end.
+
+    Args:
+        lanes: read again at each look.
+        who: route and carrier, for log lines.
+        seconds_max: age from which an open transaction is reported.
+    """
+
+    def __init__(
+        self,
+        source: Cluster,
+        lanes: Mapping[TopicPartition, Lane],
+        who: tuple[str, int],
+        seconds_max: float,
+    ):
+        self._source = source
+        self._lanes = lanes
+        self._who = who
+        self._seconds_max = seconds_max
+        self._reported: dict[TopicPartition, int] = {}
+        """Last stable offset that was reported, by partition."""
+
+    async def look(self) -> None:
+        """Checks all pipelines once."""
+        now = time.time()
+        for partition, lane in list(self._lanes.items()):
+            said_at = self._reported.get(partition)
+            stable = lane.source_end
+            if said_at is not None and stable is not None and stable > said_at:
+                del self._reported[partition]
+                log.warning(
+                    "event=source-transaction-ended route=%s carrier=%d %s-%d: "
+                    "the transaction at source offset %d has ended",
+                    *self._who,
+                    *partition,
+                    said_at,
+                )
+            seconds = lane.clock.open_transaction_seconds(now) or 0.0
+            is_late = seconds > self._seconds_max
+            if is_late and stable is not None and partition not in self._reported:
+                await self._report(partition, stable, seconds)
+        # Partitions that moved away are reported by their new carriers.
+        gone = self._reported.keys() - self._lanes.keys()
+        for partition in gone:
+            del self._reported[partition]
+
+    async def _report(self, partition: TopicPartition, stable: int, seconds: float) -> None:
+        found = await self._found(partition)
+        if found and found.first_offset > stable:
+            return  # it ended during the request, and another one began
+        self._reported[partition] = stable
+        log.warning(
+            "event=source-transaction-open route=%s carrier=%d %s-%d: records from source offset "
+            "%d on have waited %.0f s for the end of a transaction of %s",
+            *self._who,
+            *partition,
+            stable,
+            seconds,
+            found or "a producer that the leader does not name",
+        )
+
+    async def _found(self, partition: TopicPartition) -> OpenTransaction | None:
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                return await open_transaction(self._source, *partition)
+        except (Answered, TimeoutError):
+            return None

@@ -1,0 +1,232 @@
+"""Adoption: the ledger's first entries for partitions that no route has ever carried.
+
+All configured routes into a topic are adopted at once, while its partitions in the target are still
+empty. From then on a missing entry means that the ledger has lost it, and carriers stop that
+partition. A partition that is neither adopted nor empty may be such a loss as well: it waits for
+the operator's consent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.client.fenced_committer import Offsets, Writer
+from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger import Ledger, free_id, virgin
+from replicator.mirror.topics.topic_plan import Carried
+from replicator.runtime.run_in_thread import aside
+from replicator.spark.driver_command import Driver
+
+log = logging.getLogger(__name__)
+
+# A transaction of so many topics stays far below its timeout.
+TOPICS_PER_TRANSACTION = 50
+# Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
+RENEW_SECONDS = 6 * 3600.0
+
+Ends = Mapping[tuple[str, int], int]
+"""End offsets of logs in the target, by topic and partition."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Claim:
+    """A topic of a route, whose partitions 0..partitions-1 must have entries."""
+
+    route: Route
+    topic: str
+    partitions: int
+
+
+class Adoption:
+    """Adopts new partitions, and renews the commits that no carrier renews.
+
+    These are the witnesses, and the entries of partitions that their source does not have yet.
+
+    Args:
+        cluster, admin: clients of the target.
+        driver: the leading one; its transactions carry the entries.
+        routes: all configured routes into the target.
+        trusting: routes whose partitions are adopted although they are not empty, with the
+            operator's consent.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        admin: Admin,
+        driver: Driver,
+        routes: Iterable[Route],
+        trusting: Collection[Route] = (),
+    ):
+        self._cluster = cluster
+        self._admin = admin
+        self._driver = driver
+        self._ledgers = {route: Ledger(cluster, route) for route in routes}
+        self._trusting = frozenset(trusting)
+        self._adopted: dict[tuple[Route, str], int] = {}
+        self._refused: set[Claim] = set()
+        self._renewed_at = float("-inf")
+
+    async def adopt(self, carried: Iterable[Carried]) -> None:
+        """Adopts what is new; returns once everything that may be carried has its entries.
+
+        Raises:
+            Fenced: a newer driver leads.
+            AdminError: the target does not tell how long its logs are.
+        """
+        all_claims = claims(self._ledgers, carried)
+        if time.monotonic() - self._renewed_at > RENEW_SECONDS:
+            self._adopted.clear()
+            await self._renew(all_claims)
+            self._renewed_at = time.monotonic()
+        todo = [
+            claim
+            for claim in all_claims
+            if self._adopted.get((claim.route, claim.topic), 0) < claim.partitions
+        ]
+        for at in range(0, len(todo), TOPICS_PER_TRANSACTION):
+            await self._adopt(todo[at : at + TOPICS_PER_TRANSACTION])
+
+    async def _renew(self, some: Sequence[Claim]) -> None:
+        """Commits virgin entries again as they are. Witnesses are renewed by adopting again."""
+        for route, ledger in self._ledgers.items():
+            places = [
+                TopicPartition(claim.topic, number)
+                for claim in some
+                if claim.route == route
+                for number in range(claim.partitions)
+            ]
+            waiting = virgins(route, await ledger.read(places))
+            if not waiting:
+                continue
+            try:
+                # Custody: only the holder of the id may replace entries, and only those it reads
+                # then.
+                holder = await Writer(self._cluster, free_id(route)).open()
+                waiting = virgins(route, await ledger.read_as_holder(holder, waiting))
+                if waiting:
+                    await ledger.replace(holder, waiting, waiting)
+            except Fenced:
+                # A carrier is acquiring some of them: they are no longer virgin, or are renewed
+                # next time.
+                log.info("event=not-renewed route=%s: a carrier was quicker", route)
+
+    async def _adopt(self, some: Sequence[Claim]) -> None:
+        seen = await asyncio.gather(*(self._look(claim) for claim in some))
+        places = {place for _, unseen, _ in seen for place in unseen}
+        ends: Ends = await aside(self._admin.offsets, places, "latest") if places else {}
+        entries: list[Mapping[str, Offsets]] = []
+        witnesses: list[Mapping[str, Offsets]] = []
+        counts: dict[tuple[Route, str], int] = {}
+        for claim, (count, unseen, known) in zip(some, seen, strict=True):
+            route, topic = claim.route, claim.topic
+            found = adoptable(unseen, known, ends, trusting=route in self._trusting)
+            # A partition whose log end is not known waits, and is not logged.
+            if len(found) < len(unseen) and unseen[len(found)] in ends:
+                self._refuse(claim, unseen[len(found)])
+            counts[route, topic] = count + len(found)
+            ledger = self._ledgers[route]
+            new = [place for place in found if place not in known]
+            entries.append(ledger.offsets({p: virgin(ledger, ends[p]) for p in new}))
+            # Also if nothing is new: every driver that begins renews the witnesses.
+            if counts[route, topic]:
+                witnesses.append(ledger.witness(topic, counts[route, topic]))
+            if new:
+                log.info("event=adopted route=%s topic=%s partitions=%d", route, topic, len(new))
+        # In this order: a witness without its entry means that the ledger has lost it.
+        for commits in (entries, witnesses):
+            await self._driver.commit(merged(commits))
+        self._adopted |= counts
+
+    async def _look(
+        self, claim: Claim
+    ) -> tuple[int, list[TopicPartition], Collection[TopicPartition]]:
+        """Returns the number of adopted partitions, the others, and the others with an entry."""
+        ledger = self._ledgers[claim.route]
+        count = await ledger.witnessed(claim.topic)
+        unseen = [TopicPartition(claim.topic, n) for n in range(count, claim.partitions)]
+        return count, unseen, await ledger.read(unseen) if unseen else ()
+
+    def _refuse(self, claim: Claim, place: TopicPartition) -> None:
+        if claim not in self._refused:
+            self._refused.add(claim)
+            log.error(
+                "event=not-adopted route=%s topic=%s from_partition=%d: the target holds records "
+                "but the ledger knows none of this route's; if none were ever mirrored, start "
+                "once with --adopt %s",
+                claim.route,
+                place.topic,
+                place.partition,
+                claim.route,
+            )
+
+
+def claims(routes: Iterable[Route], carried: Iterable[Carried]) -> list[Claim]:
+    """Returns a claim of every route on every topic carried by any route.
+
+    A source that gets the topic later finds its entries there, made while the target was known to
+    be empty.
+    """
+    largest: dict[str, int] = {}
+    for each in carried:
+        largest[each.topic] = max(each.partitions, largest.get(each.topic, 0))
+    return [
+        Claim(route, topic, partitions)
+        for route in sorted(routes)
+        for topic, partitions in sorted(largest.items())
+    ]
+
+
+def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[TopicPartition, Entry]:
+    """Returns the entries that were adopted and never acquired."""
+    return {
+        place: entry
+        for place, entry in entries.items()
+        if entry.custody is Custody.VIRGIN
+        and not entry.parked
+        and entry.transactional_id == free_id(route)
+    }
+
+
+def adoptable(
+    unseen: Sequence[TopicPartition],
+    known: Collection[TopicPartition],
+    ends: Ends,
+    *,
+    trusting: bool,
+) -> list[TopicPartition]:
+    """Returns the first partitions of `unseen` that may be adopted, up to one that may not.
+
+    A witness is a count from partition 0 on, so none can be left out.
+
+    Args:
+        unseen: partitions without a witness, in order.
+        known: the part of `unseen` that has an entry all the same.
+        ends: a partition whose log end is not in it waits.
+        trusting: adopts partitions that are not empty, too.
+    """
+
+    def may(place: TopicPartition) -> bool:
+        end = ends.get(place)
+        return place in known or end == 0 or (trusting and end is not None)
+
+    return list(takewhile(may, unseen))
+
+
+def merged(commits: Iterable[Mapping[str, Offsets]]) -> dict[str, Offsets]:
+    """Returns the offsets of several commits as one commit, by group."""
+    groups: dict[str, list[tuple[str, int, int, str]]] = {}
+    for commit in commits:
+        for group, offsets in commit.items():
+            groups.setdefault(group, []).extend(offsets)
+    return dict(groups)

@@ -1,0 +1,236 @@
+"""Prometheus metrics of one region's replication, on a local port when [metrics] asks for it.
+
+An unknown value has no sample: a gap in the graph, never a 0.
+"""
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from replicator.config.settings import MetricsSettings
+from replicator.config.topology import Appliance
+from replicator.mirror.driver.counting import Counting
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.mirror.offset_map.totals import LATENCY_BOUNDS, CarrierTotals
+from replicator.runtime import metrics_server
+
+logger = logging.getLogger(__name__)
+
+Reports = Callable[[], Iterable[PartitionReport]]
+Totals = Callable[[], Mapping[str, Mapping[str, CarrierTotals]]]
+"""Returns totals by route name and carrier id."""
+LABELS = ("route", "topic", "partition")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A metric: its name, its meaning, and its value in a report."""
+
+    name: str
+    help: str
+    value: Callable[[PartitionReport], float | None]
+
+
+GAUGES = (
+    Gauge(
+        "sluice_source_end_offset",
+        "End of what can be mirrored of the source partition.",
+        lambda report: report.source_end,
+    ),
+    Gauge(
+        "sluice_mirrored_offset",
+        "Next source offset: all before it is in the target.",
+        lambda report: report.mirrored_to,
+    ),
+    Gauge(
+        "sluice_lag_records", "Source offsets not mirrored yet.", lambda report: report.lag_records
+    ),
+    Gauge(
+        "sluice_lag_seconds",
+        "How long the oldest record that is not mirrored could have been read.",
+        lambda report: report.lag_seconds,
+    ),
+    Gauge(
+        "sluice_source_high_watermark",
+        "High watermark of the source partition: open transactions are below it.",
+        lambda report: report.source_high,
+    ),
+    Gauge(
+        "sluice_written_lag_records",
+        "Source offsets not mirrored yet, those of open transactions included.",
+        lambda report: report.written_lag_records,
+    ),
+    Gauge(
+        "sluice_written_lag_seconds",
+        "Age of the oldest record that is not mirrored, committed or not.",
+        lambda report: report.written_lag_seconds,
+    ),
+    Gauge(
+        "sluice_open_transaction_seconds",
+        "How long records have waited for a transaction of the source to end.",
+        lambda report: report.open_transaction_seconds,
+    ),
+    Gauge(
+        "sluice_records_per_second",
+        "Records mirrored per second.",
+        lambda report: report.records_per_second,
+    ),
+    Gauge(
+        "sluice_bytes_per_second",
+        "Bytes of record batches mirrored per second.",
+        lambda report: report.bytes_per_second,
+    ),
+    Gauge(
+        "sluice_parked",
+        "1 where the partition is stopped until an operator's word.",
+        lambda report: float(bool(report.parked)),
+    ),
+    Gauge("sluice_carrier", "Number of the carrier.", lambda report: report.carrier),
+    Gauge(
+        "sluice_report_timestamp_seconds",
+        "When the carrier said all this; alert when it stands still.",
+        lambda report: report.at,
+    ),
+)
+
+
+class ReportCollector(Collector):
+    """Reads the reports each time Prometheus asks for the metrics."""
+
+    def __init__(self, reports: Reports) -> None:
+        self._reports = reports
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing, so that registering the collector reads no reports."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily("sluice_reports_up", "1 when the carriers' reports could be read.")
+        try:
+            reports = list(self._reports())
+        except Exception as error:
+            # Any error: metrics never fail the daemon, and sluice_reports_up shows it.
+            logger.warning("event=metrics-blind %s", error)
+            up.add_metric((), 0)
+            yield up
+            return
+        up.add_metric((), 1)
+        yield up
+        for gauge in GAUGES:
+            family = GaugeMetricFamily(gauge.name, gauge.help, labels=LABELS)
+            for report in reports:
+                value = gauge.value(report)
+                if value is not None:
+                    family.add_metric((report.route, report.topic, str(report.partition)), value)
+            yield family
+
+
+class TotalsCollector(Collector):
+    """Adds up the totals of carriers each time Prometheus asks for the metrics."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+        self._counting: dict[str, Counting] = defaultdict(Counting)
+        self._has_begun = False
+        self._lock = threading.Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Returns nothing, so that registering the collector reads no totals."""
+        return ()
+
+    def begin(self) -> None:
+        """Counts from here on: Redis keeps the totals of carriers that ended for some minutes."""
+        found = self._found()
+        if found is not None:
+            with self._lock:
+                self._add(found)
+
+    def collect(self) -> Iterator[Metric]:
+        found = self._found()
+        with self._lock:
+            self._add(found or {})
+            yield from self._families()
+
+    def _found(self) -> Mapping[str, Mapping[str, CarrierTotals]] | None:
+        try:
+            return self._totals()
+        except Exception as error:
+            # Sums stay as they are; ReportCollector shows that Redis does not answer.
+            logger.debug("event=metrics-blind %s", error)
+            return None
+
+    def _add(self, found: Mapping[str, Mapping[str, CarrierTotals]]) -> None:
+        for route, totals in found.items():
+            counting = self._counting[route]
+            (counting.add if self._has_begun else counting.begin)(totals, time.monotonic())
+        self._has_begun |= bool(found)
+
+    def _families(self) -> list[Metric]:
+        records = CounterMetricFamily("sluice_records", "Records mirrored.", labels=LABELS)
+        size = CounterMetricFamily(
+            "sluice_bytes", "Bytes of record batches mirrored.", labels=LABELS
+        )
+        restarts = CounterMetricFamily(
+            "sluice_restarts", "How often carriers began anew from the ledger.", labels=("route",)
+        )
+        losses = CounterMetricFamily(
+            "sluice_losses", "How often carriers parked a partition.", labels=("route",)
+        )
+        latency = HistogramMetricFamily(
+            "sluice_latency_seconds",
+            "Records by time from readable at the source to acknowledged by the target.",
+            labels=("route",),
+        )
+        for route, counting in sorted(self._counting.items()):
+            counts = counting.counts
+            for family, values in ((records, counts.records), (size, counts.bytes)):
+                for (topic, partition), value in sorted(values.items()):
+                    family.add_metric((route, topic, str(partition)), value)
+            restarts.add_metric((route,), counts.restarts)
+            losses.add_metric((route,), counts.losses)
+            bounds = [*map(str, LATENCY_BOUNDS), "+Inf"]
+            buckets = list(zip(bounds, accumulate(counts.latencies), strict=True))
+            latency.add_metric((route,), buckets, counts.latency_seconds)
+        return [records, size, restarts, losses, latency]
+
+
+def totals_into(appliance: Appliance, region: str) -> Totals:
+    """Returns a function that reads the totals of all routes into a region from Redis."""
+    url = appliance.region(region).redis_url()
+    stores = {r.name: OffsetStore(url, r.key) for r in appliance.routes_into(region)}
+    return lambda: {name: store.totals() for name, store in stores.items()}
+
+
+def reports_into(appliance: Appliance, region: str) -> Reports:
+    """Returns a function that reads the last reports of all routes into a region from Redis."""
+    url = appliance.region(region).redis_url()
+    stores = [OffsetStore(url, route.key) for route in appliance.routes_into(region)]
+    return lambda: [report for store in stores for report in store.reports().values()]
+
+
+def serve(
+    settings: MetricsSettings, reports: Reports, totals: TotalsCollector | None = None
+) -> Callable[[], None]:
+    """Serves metrics until the returned function is called; does nothing when the port is 0.
+
+    `reports` is called from threads of the server, once for each scrape. Raises PortTaken.
+    """
+    registry = CollectorRegistry()
+    registry.register(ReportCollector(reports))
+    if totals is not None:
+        registry.register(totals)
+    return metrics_server.serve(settings.port, settings.address, registry)

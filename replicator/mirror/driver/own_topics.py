@@ -1,0 +1,39 @@
+"""Own topics of Sluice on a target: the plan's, and one of runs per route."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from replicator.config.topology import Route
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import UnknownTopic
+from replicator.kafka.client.fenced_committer import PLAN_TOPIC
+from replicator.mirror.offset_map.runs_topic import runs_topic
+from replicator.mirror.topics.topic_plan import Create
+
+VISIBLE_SECONDS = 15.0
+
+
+def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: int) -> None:
+    """Makes the topics that are missing, and waits until they are visible. Blocking.
+
+    Raises AdminError.
+    """
+    wanted = {PLAN_TOPIC, *(runs_topic(route.key).name for route in routes)}
+    missing = wanted - {topic.name for topic in target.topics(wanted)}
+    for outcome in target.apply([_create(name, replication_factor) for name in sorted(missing)]):
+        if outcome.error:
+            raise outcome.error
+    deadline = time.monotonic() + VISIBLE_SECONDS
+    while absent := wanted - {topic.name for topic in target.topics(wanted)}:
+        if time.monotonic() > deadline:
+            raise UnknownTopic(target.name, f"created, and still not there: {sorted(absent)}")
+        time.sleep(0.1)
+
+
+def _create(name: str, replication_factor: int) -> Create:
+    if name == PLAN_TOPIC:
+        return Create(name, 1, (), replication_factor)
+    topic = runs_topic(name.removeprefix("sluice.runs."))
+    return Create(name, topic.partitions, tuple(topic.configs.items()), replication_factor)

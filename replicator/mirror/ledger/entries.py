@@ -1,0 +1,105 @@
+"""Ledger entries of a cluster, read from outside the carriers: for status and failover plans."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import KafkaCluster, Route
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Cluster, Commit
+from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
+from replicator.mirror.ledger.ledger import group_of, runs_topic, witness_group
+from replicator.runtime.gather import together
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Ledger entries of a route's partitions.
+
+    Args:
+        read: the entries that could be decoded.
+        unreadable: the error text for each entry that could not.
+        adopted: by topic with a partition without an entry, how many partitions were ever adopted.
+            0 means that no record of the topic came by this route.
+    """
+
+    read: Mapping[TopicPartition, Entry] = field(default_factory=dict)
+    unreadable: Mapping[TopicPartition, str] = field(default_factory=dict)
+    adopted: Mapping[str, int] = field(default_factory=dict)
+
+
+def entries_of(
+    name: str,
+    settings: KafkaCluster,
+    asked: Mapping[Route, Iterable[TopicPartition]],
+    timeout_seconds: float,
+) -> dict[Route, Entries]:
+    """Returns the entries of routes into one cluster; waits through elections.
+
+    Must not be called from an event loop.
+
+    Raises:
+        Unreachable: no broker answers, or the timeout is over.
+        Answered: a broker refuses the request.
+    """
+    places_of = {route: list(places) for route, places in asked.items()}
+    try:
+        return asyncio.run(_read(name, settings, places_of, timeout_seconds))
+    except TimeoutError:
+        text = f"{name}: reading the ledger took longer than {timeout_seconds:g} s"
+        raise Unreachable(text) from None
+
+
+def told(commits: Mapping[TopicPartition, Commit], adopted: Mapping[str, int]) -> Entries:
+    """Decodes commits of a ledger's groups into entries, wherever the commits were read."""
+    read: dict[TopicPartition, Entry] = {}
+    unreadable: dict[TopicPartition, str] = {}
+    for place, commit in commits.items():
+        try:
+            read[place] = decode(commit.offset, commit.metadata)
+        except UnreadableEntry as error:
+            unreadable[place] = str(error)
+    return Entries(read, unreadable, adopted)
+
+
+async def _read(
+    name: str,
+    settings: KafkaCluster,
+    asked: Mapping[Route, list[TopicPartition]],
+    timeout_seconds: float,
+) -> dict[Route, Entries]:
+    cluster = Cluster(name, settings, client_id="sluice-status")
+    async with asyncio.timeout(timeout_seconds):
+        await cluster.open()
+        try:
+            found = await together(*(_route(cluster, *each) for each in asked.items()))
+        finally:
+            await cluster.close()
+    return dict(zip(asked, found, strict=True))
+
+
+async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -> Entries:
+    groups: dict[str, dict[str, list[int]]] = {}
+    for place in places:
+        topics = groups.setdefault(group_of(route, place), {})
+        topics.setdefault(place.topic, []).append(place.partition)
+    answers = await together(
+        *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
+    )
+    commits = {
+        TopicPartition(*place): commit for answer in answers for place, commit in answer.items()
+    }
+    # Read after the entries: a topic without a witness now had none when its entries were read.
+    lacking = sorted({place.topic for place in places if place not in commits})
+    runs = runs_topic(route)
+    witnesses = await together(
+        *(cluster.commits(witness_group(route, topic), [(runs, [0])]) for topic in lacking)
+    )
+    adopted = {
+        topic: found[runs, 0].offset if (runs, 0) in found else 0
+        for topic, found in zip(lacking, witnesses, strict=True)
+    }
+    return told(commits, adopted)

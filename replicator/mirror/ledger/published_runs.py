@@ -1,0 +1,35 @@
+"""Known runs: runs that were published for partitions since their ledger entries were committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from balancer.plan import TopicPartition
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.ledger.stale_entry import Told
+from replicator.mirror.offset_map.runs_tail import RunsTail
+from replicator.mirror.offset_map.runs_topic import RunsKey
+
+
+async def told_since(
+    runs: RunsTail, entries: Mapping[TopicPartition, Entry]
+) -> dict[TopicPartition, Told]:
+    """Returns the last published run of each partition whose entry names runs topic positions."""
+    placed = {partition: entry for partition, entry in entries.items() if entry.runs}
+    if not placed:
+        await runs.look()
+        return {}
+    earliest = tuple(map(min, zip(*(entry.runs for entry in placed.values()), strict=False)))
+    newest: dict[RunsKey, Told] = {}
+    for key, run in (await runs.told_since(earliest)).items():
+        known = newest.get(key.without_losses)
+        if known is None or key.losses > known.losses:
+            newest[key.without_losses] = Told(run, key.losses)
+    found = {p: newest.get(runs_key(p, entry).without_losses) for p, entry in placed.items()}
+    return {partition: told for partition, told in found.items() if told}
+
+
+def runs_key(partition: TopicPartition, entry: Entry) -> RunsKey:
+    """Returns the key of runs: the partition between the two topic ids of its entry."""
+    source, target = (t.hex if t else "" for t in (entry.source_topic, entry.target_topic))
+    return RunsKey(partition.topic, partition.partition, source, target, entry.losses)

@@ -1,0 +1,66 @@
+"""Maintenance of a region's offset maps: joins them, and trims them where its logs begin now.
+
+The same for that region's own Redis and for the copies of its runs in other regions. Only the
+region itself knows where its logs begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+from replicator.config.topology import Region
+from replicator.kafka.admin.admin import Admin
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.run_columns import RunsContradict
+from replicator.mirror.offset_map.runs_topic import RunsKey
+from replicator.mirror.offset_map.spans import Spans
+
+
+class Tended(NamedTuple):
+    """Result for one partition's map: the offsets it misses, or why it could not be joined."""
+
+    key: RunsKey
+    missing: Spans
+    contradiction: RunsContradict | None = None
+
+
+class Tending:
+    """Maintains the maps of one target region. Blocking."""
+
+    def __init__(self, region: Region) -> None:
+        self._admin = Admin(f"{region.name} aggregate", region.aggregate)
+
+    def tend(self, store: OffsetStore) -> list[Tended]:
+        """Maintains every map of a route into the region, in the Redis of this store.
+
+        Raises AdminError or StoreUnreachable; UnknownVersion or BrokenPiece for what is stored
+        there.
+        """
+        keys = store.keys()
+        starts = self._log_starts(keys)
+        # Without a log start (the topic is gone) there is nothing to trim.
+        return [_tended(store, key, starts.get(key, 0)) for key in keys]
+
+    def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
+        """Returns the target's log starts, for partitions whose topic is still the mapped one."""
+        ids = {topic.name: topic.topic_id for topic in self._admin.topics({k.topic for k in keys})}
+        alive = [key for key in keys if _is_id(key.target_topic_id, ids.get(key.topic))]
+        starts = self._admin.offsets({(key.topic, key.partition) for key in alive}, "earliest")
+        return {
+            key: starts[key.topic, key.partition]
+            for key in alive
+            if (key.topic, key.partition) in starts
+        }
+
+
+def _tended(store: OffsetStore, key: RunsKey, target_log_start: int) -> Tended:
+    try:
+        return Tended(key, store.tend(key, target_log_start).missing)
+    except RunsContradict as contradiction:
+        return Tended(key, Spans(), contradiction)
+
+
+def _is_id(told: str, known: UUID | None) -> bool:
+    return known is not None and told == known.hex

@@ -1,0 +1,166 @@
+"""End of a route's runs topic: positions in it, and the last runs published since a position."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from replicator.batches import zigzag
+from replicator.batches.batch import layout
+from replicator.batches.records import opened
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.offset_map.packed_map import VERSION, BrokenPiece, UnknownVersion, unpack
+from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
+from replicator.runtime.gather import together
+
+READ_BYTES = 256 << 10
+"""Bytes per read, some 2400 messages: decoding blocks the loop for a few hundredths of a second."""
+
+FORMAT = bytes([VERSION])
+FRONT_BYTES = 24
+"""Leading bytes of a packed piece that hold its version and its first three numbers.
+
+Each number takes up to nine bytes, and the first of the three must be 1, which takes one.
+"""
+
+Positions = tuple[int, ...]
+"""Offset of each partition of the runs topic; empty: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """Offsets behind the last published record of a partition, in the source and in the target."""
+
+    source_end: int
+    target_end: int
+
+
+class RunsTail:
+    """Reads the runs topic of one route, as far as it is asked to.
+
+    Args:
+        cluster: the target; the runs topic is added to the topics that it watches.
+    """
+
+    def __init__(self, cluster: Cluster, route_key: str):
+        self.positions: Positions = ()
+        """Ends of the topic as last seen: runs published from now on lie behind them."""
+        self._cluster = cluster
+        self._topic = runs_topic(route_key).name
+        self._begins: list[int] = []
+        self._read_to: list[int] = []
+        self._back: dict[int, tuple[int, int]] = {}
+        """Partition -> where reading before `_begins` began, and how far it has come."""
+        self._last: dict[RunsKey, LastRun] = {}
+        self.bytes_read = 0
+        cluster.watch([self._topic])
+
+    async def look(self) -> None:
+        """Reads the ends of the topic; does nothing where the topic does not exist."""
+        known = self._cluster.topic(self._topic)
+        if known is None:
+            return
+        ends = await together(
+            *(self._cluster.log_end(self._topic, number) for number in range(len(known.leaders)))
+        )
+        self.positions = tuple(ends)
+
+    async def told_since(self, positions: Positions) -> dict[RunsKey, LastRun]:
+        """Returns the last run of each key that was published since the positions.
+
+        Earlier runs that were read before are included.
+        """
+        await self.look()
+        ends = self.positions
+        starts = await together(
+            *(self._cluster.log_start(self._topic, number) for number in range(len(ends)))
+        )
+        # A position past the end is one of a recreated topic: its partition is read whole, and so
+        # is an added partition.
+        known = [
+            position if position <= end else 0
+            for position, end in zip(positions, ends, strict=False)
+        ]
+        known += [0] * (len(ends) - len(known))
+        begins = [max(start, begin) for start, begin in zip(starts, known, strict=True)]
+        if len(self._begins) != len(ends):
+            self._begins, self._read_to, self._last = list(begins), list(begins), {}
+            self._back = {}
+        for number, end in enumerate(ends):
+            if begins[number] < self._begins[number]:
+                # The next call continues an attempt that was cut short.
+                begin, at = self._back.get(number, (begins[number], begins[number]))
+                if begins[number] < begin:
+                    begin = at = begins[number]
+                async for read_to in self._read(number, at, self._begins[number]):
+                    self._back[number] = begin, read_to
+                self._back.pop(number, None)
+                self._begins[number] = begin
+            async for read_to in self._read(number, self._read_to[number], end):
+                self._read_to[number] = read_to
+        return self._last
+
+    async def _read(self, number: int, begin: int, end: int) -> AsyncIterator[int]:
+        """Takes all messages from `begin` on; yields the offset reached, up to `end` or beyond."""
+        at = begin
+        while at < end:
+            data = await self._cluster.read(self._topic, number, at, READ_BYTES)
+            self.bytes_read += len(data)
+            starts = layout(data).starts
+            if starts:
+                records = opened(data, starts).since(at)
+                # Newest first: older messages of the same key then show by their first bytes to end
+                # before it.
+                for key, value in reversed(list(_pairs(records.data, records.tail))):
+                    self._take(key, value)
+                at = int(records.offset[-1]) + 1 if len(records) else end
+                yield at
+
+    def _take(self, key: bytes, value: bytes) -> None:
+        """Notes the last run of a message; skips repeated and late runs, and any other format."""
+        try:
+            of = decode_key(key)
+            before = self._last.get(of)
+            if before and _covered_to(value) <= before.source_end:
+                return
+            piece = unpack(value)
+        except (UnknownVersion, BrokenPiece):
+            return
+        if not len(piece.counts):
+            return
+        source_end = int(piece.sources[-1] + piece.counts[-1])
+        if before is None or source_end > before.source_end:
+            self._last[of] = LastRun(source_end, int(piece.targets[-1] + piece.counts[-1]))
+
+
+def _covered_to(value: bytes) -> float:
+    """Returns the source offset before which all runs of a packed piece end, from its first bytes.
+
+    Returns infinity for a piece that does not cover exactly one span: it may end anywhere.
+    """
+    numbers, number, shift = [], 0, 0
+    for octet in value[1:FRONT_BYTES]:
+        number |= (octet & 0x7F) << shift
+        shift += 7
+        if octet < 0x80:
+            numbers.append(number)
+            number = shift = 0
+            if len(numbers) == 3:
+                break
+    is_one_span = value[:1] == FORMAT and len(numbers) == 3 and numbers[0] == 1
+    return numbers[1] + numbers[2] if is_one_span else inf
+
+
+def _pairs(data: bytes | memoryview, tails: npt.NDArray[np.int64]) -> Iterator[tuple[bytes, bytes]]:
+    """Yields the keys and values of the records whose tails begin at these bytes."""
+    octets = np.frombuffer(data, dtype=np.uint8)
+    key_bytes, key_at = zigzag.read(octets, tails)
+    value_bytes, value_at = zigzag.read(octets, key_at + key_bytes)
+    view = memoryview(data)
+    rows = zip(key_at, key_bytes, value_at, value_bytes, strict=True)
+    for at, size, behind, length in rows:
+        yield bytes(view[at : at + size]), bytes(view[behind : behind + length])

@@ -1,0 +1,1 @@
+"""Decisions of an operator about one partition: accept a loss, rewind."""

@@ -1,0 +1,281 @@
+"""Acceptance of losses: an operator lets a parked partition continue behind its loss.
+
+No record is skipped without being named. The accepted losses are the one that parked the partition,
+and those that the takeover finds at the source or the target. The partition is acquired under
+custody as by any carrier, whether or not one is running, and then released. A running carrier of
+the route acquires it within seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aiokafka.errors import KafkaError
+
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance, Route
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.fenced_committer import Writer
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless
+from replicator.mirror.ledger.acquired import Taken
+from replicator.mirror.ledger.entry import Custody, Entry
+from replicator.mirror.ledger.ledger import Ledger, free_id
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.ledger.takeover import Takeover
+from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.runs_publisher import RunsPublisher
+from replicator.mirror.offset_map.runs_tail import RunsTail
+from replicator.runtime.gather import together
+
+NO_ENTRY = "the ledger has no entry"
+STOP_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A partition that waits for an operator's decision.
+
+    Args:
+        entry: None if the ledger has none, or it cannot be read; then only the operator can say
+            where to continue.
+    """
+
+    partition: TopicPartition
+    entry: Entry | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A partition that continues.
+
+    Args:
+        losses: texts of the accepted losses, with their ranges.
+        source_offset: where reading of the source continues.
+    """
+
+    partition: TopicPartition
+    losses: tuple[str, ...]
+    source_offset: int
+
+
+class Acceptance:
+    """Finds the parked partitions of a route, and lets them continue.
+
+    Only the target is asked for parked partitions. The source is needed once a loss is accepted.
+    """
+
+    def __init__(self, appliance: Appliance, route: Route):
+        settings = appliance.replicator
+        self.left: dict[TopicPartition, str] = {}
+        """Partitions that could not be acquired, with the reason; their entries are unchanged."""
+        self._route = route
+        self._timeout_ms = settings.transaction_timeout_ms
+        self._start = appliance.topics.start
+        self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
+        self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
+        self._asked = self._target
+        self._runs = RunsTail(self._target, route.key)
+        self._ledger = Ledger(self._target, route, self._runs)
+        target = appliance.target_of(route)
+        self._publisher = RunsPublisher(
+            target.bootstrap, route.key, target.security.aiokafka_options()
+        )
+        region = appliance.region(route.target)
+        # Reports are stored by carrier number; this feed never writes any.
+        self._feed = OffsetFeed(region.redis_url(), route.key, -1)
+        self._writer = Writer(self._target, f"sluice.{route.key}.operator", self._timeout_ms)
+        self._takeover: Takeover | None = None
+
+    async def open(self, topics: Collection[str]) -> None:
+        """Connects to the target and reads the topics' metadata.
+
+        Raises:
+            Unreachable: no broker answers.
+        """
+        await self._target.open(topics)
+
+    async def close(self) -> None:
+        await asyncio.gather(self._source.close(), self._target.close())
+
+    @property
+    def trouble(self) -> str:
+        """Problems of the clusters that do not answer at present."""
+        found = (self._target.trouble, self._source.trouble)
+        return "; ".join(filter(None, found)) or f"{self._asked.name}: no answer yet"
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read of the target's logs; it grows while a long tail is read."""
+        return self._takeover.bytes_read if self._takeover else 0
+
+    async def unknown(self, topics: Collection[str]) -> list[str]:
+        """Returns the topics that the target lacks and that this route never mirrored."""
+        missing = [name for name in sorted(topics) if self._target.topic(name) is None]
+        return [name for name in missing if not await self._ledger.witnessed(name)]
+
+    async def parked(self, topics: Collection[str]) -> list[Parked]:
+        """Returns the partitions of these topics that are parked, or adopted without an entry."""
+        found: list[Parked] = []
+        for name in sorted(topics):
+            adopted = await self._ledger.witnessed(name)
+            places = [TopicPartition(name, number) for number in range(adopted)]
+            entries = await self._ledger.read(places)
+            for place in places:
+                entry = entries.get(place)
+                if entry is None:
+                    found.append(Parked(place, None, NO_ENTRY))
+                elif entry.parked:
+                    known = None if _is_unreadable(entry) else entry
+                    found.append(Parked(place, known, str(entry.parked)))
+        return found
+
+    async def accept(self, parked: Collection[Parked], restart_at: int | None) -> list[Accepted]:
+        """Lets partitions continue; `left` then holds those that could not be acquired.
+
+        Args:
+            restart_at: source offset to continue from. Required for partitions without an entry,
+                and where the source cannot be read from some offset on. For refused records and
+                similar losses, records are carried from this offset instead of from the end of the
+                loss.
+        Raises:
+            ValueError: restart_at is missing, or is not where the source can be read again. Also
+                raised if a missing entry exists by now.
+            Unreachable, Fenced, StartOver, Forbidden, Answered.
+        """
+        lost = [one.partition for one in parked if one.entry is None]
+        if lost and restart_at is None:
+            raise ValueError(
+                f"the ledger has no entry for {', '.join(map(_shown, lost))}: "
+                "say with --restart-at at which source offset to go on"
+            )
+        self._asked = self._source
+        await self._source.open({one.partition.topic for one in parked})
+        self._asked = self._target
+        known = {
+            one.partition: one.entry.parked for one in parked if one.entry and one.entry.parked
+        }
+        for place, loss in known.items():
+            await self._check_restart(place, loss, restart_at)
+        accepted = [await self._restart(place, restart_at or 0) for place in lost]
+        return accepted + (await self._accept(known, restart_at) if known else [])
+
+    async def _check_restart(
+        self, place: TopicPartition, loss: Loss, restart_at: int | None
+    ) -> None:
+        """Raises ValueError if restart_at is missing where it is needed, or is invalid."""
+        if restart_at is None:
+            if is_endless(loss):
+                raise ValueError(
+                    f"{_shown(place)}: {loss}: say with --restart-at at which source offset to go "
+                    "on"
+                )
+            return
+        end = await self._source.log_end(*place) if is_endless(loss) else 0
+        if not can_restart_at(loss, restart_at, end):
+            log = f"; its log ends at {end}" if end else ""
+            raise ValueError(
+                f"{_shown(place)}: {loss}: --restart-at {restart_at} is not behind the offset that "
+                f"cannot be read, or not within the range{log}"
+            )
+
+    async def _accept(
+        self, losses: Mapping[TopicPartition, Loss], restart_at: int | None
+    ) -> list[Accepted]:
+        lanes: dict[TopicPartition, Lane] = {}
+        scribe = Scribe(
+            ledger=self._ledger,
+            writer=self._writer,
+            target=self._target,
+            lanes=lanes,
+            publisher=self._publisher,
+            feed=self._feed,
+        )
+        takeover = self._takeover = Takeover(
+            ledger=self._ledger,
+            writer=self._writer,
+            source=self._source,
+            target=self._target,
+            start=self._start,
+            tell=scribe.tell_found,
+            timeout_ms=self._timeout_ms,
+            accept=losses,
+            restart_at=restart_at,
+            runs=self._runs,
+        )
+        try:
+            await together(self._publisher.start(), self._feed.start(), self._writer.open())
+            taken = await self._take_all(takeover, set(losses), lanes, scribe)
+        finally:
+            for stop in (self._publisher.stop, self._feed.stop):
+                # An unreachable cluster must not hold up the end.
+                with suppress(TimeoutError, KafkaError, OSError):
+                    async with asyncio.timeout(STOP_SECONDS):
+                        await stop()
+        return [
+            Accepted(partition, tuple(map(str, one.accepted)), one.entry.source_offset)
+            for partition, one in taken.items()
+        ]
+
+    async def _take_all(
+        self,
+        takeover: Takeover,
+        places: set[TopicPartition],
+        lanes: dict[TopicPartition, Lane],
+        scribe: Scribe,
+    ) -> dict[TopicPartition, Taken]:
+        """Acquires and releases partitions; repeats while attempts get further in a long tail."""
+        taken: dict[TopicPartition, Taken] = {}
+        parked: dict[TopicPartition, str] = {}
+        while True:
+            read = takeover.bytes_read
+            acquired = await takeover.acquire(places)
+            taken |= acquired.taken
+            parked |= acquired.parked
+            lanes.update({p: Lane(p, one.entry) for p, one in acquired.taken.items()})
+            # A running carrier may have acquired them meanwhile, and has then fenced us.
+            with suppress(Answered):
+                await scribe.release(f"{self._writer.transactional_id}.free")
+            lanes.clear()
+            places = set(acquired.waiting)
+            self.left = acquired.waiting | parked
+            if not places or takeover.bytes_read == read:
+                return taken
+
+    async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
+        """Writes a new entry where the ledger has none."""
+        holder = await Writer(self._target, free_id(self._route), self._timeout_ms).open()
+        there = (await self._ledger.read_as_holder(holder, [place])).get(place)
+        if there and not _is_unreadable(there):
+            raise ValueError(f"{_shown(place)} has an entry by now; look again")
+        source, target = (c.topic(place.topic) for c in (self._source, self._target))
+        entry = Entry(
+            custody=Custody.RELEASED,
+            source_offset=source_offset,
+            target_offset=await self._target.log_end(*place),
+            producer_id=-1,
+            epoch=-1,
+            sequence=0,
+            transactional_id=free_id(self._route),
+            source_topic=source.id if source else None,
+            target_topic=target.id if target else None,
+            # The number of earlier accepted losses is gone with the entry. Runs published from now
+            # on must overrule all earlier ones.
+            losses=int(time.time()),
+        )
+        await self._ledger.replace(holder, {place: there} if there else {}, {place: entry})
+        return Accepted(place, (NO_ENTRY,), source_offset)
+
+
+def _is_unreadable(entry: Entry) -> bool:
+    return bool(entry.parked and entry.parked.kind is LossKind.ENTRY_UNREADABLE)
+
+
+def _shown(place: TopicPartition) -> str:
+    return f"{place.topic}-{place.partition}"

@@ -1,0 +1,323 @@
+"""Topic plan of a target: the topics to mirror, the actions needed first, and the state of each.
+
+Pure: plan() makes a TopicPlan of the clusters' descriptions and the [topics] settings. Nothing is
+ever shrunk or deleted, and nothing undescribed is guessed. Only partitions that exist at both ends
+are carried, so the plan is made again once its actions are done.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+import re2
+
+from replicator.config.settings import TopicSettings, re2_options
+from replicator.config.topology import Route
+from replicator.mirror.topics.topic_configs import (
+    ALWAYS,
+    AT_CREATION,
+    RETENTION,
+    Configs,
+    Wanted,
+    to_change,
+    wanted,
+)
+
+OWN_PREFIX = "sluice."
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Topic as its cluster describes it."""
+
+    name: str
+    topic_id: UUID
+    partitions: int
+    configs: Configs
+    replication_factor: int = 1
+    is_internal: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Create:
+    """Action: create the topic on the target."""
+
+    topic: str
+    partitions: int
+    configs: tuple[tuple[str, str], ...]
+    replication_factor: int
+    """Replication factor; -1 is the target cluster's own default."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grow:
+    """Action: give the target's topic more partitions."""
+
+    topic: str
+    to: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Alter:
+    """Action: change these configs of the target's topic, and no others."""
+
+    topic: str
+    configs: tuple[tuple[str, str], ...]
+
+
+Action = Create | Grow | Alter
+
+
+class State(StrEnum):
+    """State of a topic; a state in STOPPING keeps the topic from being carried."""
+
+    MIRRORED = "mirrored"
+    DENIED = "denied"
+    TO_BE_CREATED = "to_be_created"
+    COMPACT_MANY_SOURCES = "compact_many_sources"
+    LOG_APPEND_TIME = "log_append_time"
+    TARGET_HAS_FEWER = "target_has_fewer"
+    TARGET_HAS_MORE = "target_has_more"
+    RECOMPRESSING = "recompressing"
+    TARGET_TAKES_LESS = "target_takes_less"
+    TARGET_KEEPS_LESS = "target_keeps_less"
+    SOURCES_DISAGREE = "sources_disagree"
+
+
+STOPPING = frozenset({State.DENIED, State.COMPACT_MANY_SOURCES, State.LOG_APPEND_TIME})
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """State of a topic, with its meaning and how to mend it."""
+
+    state: State
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatus:
+    """Status of a source topic, as seen from the target."""
+
+    topic: str
+    routes: tuple[Route, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        return tuple(note.state for note in self.notes)
+
+    @property
+    def is_carried(self) -> bool:
+        return not STOPPING & set(self.states)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Carried:
+    """Topic of a route that can be carried now: partitions 0..partitions-1."""
+
+    route: Route
+    topic: str
+    partitions: int
+    source_topic_id: UUID
+    target_topic_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """Actions to take on the target, and the topics that are carried meanwhile."""
+
+    actions: tuple[Action, ...]
+    topics: tuple[TopicStatus, ...]
+    carried: tuple[Carried, ...]
+    unknown: tuple[Route, ...] = ()
+    """Routes whose source did not answer; until it does, existing topics keep their synced
+    configs."""
+
+    def status(self, topic: str) -> TopicStatus | None:
+        return next((status for status in self.topics if status.topic == topic), None)
+
+
+def plan(
+    sources: Mapping[Route, Sequence[Topic] | None],
+    target: Sequence[Topic],
+    settings: TopicSettings,
+) -> TopicPlan:
+    """Returns the plan for all routes into one target; a source that did not answer is None.
+
+    With a source unknown, its configs cannot be weighed. Lowering a retention to that of the other
+    sources could delete its records, so existing topics keep their synced configs.
+    """
+    there = {topic.name: topic for topic in target}
+    unknown = tuple(sorted(route for route, topics in sources.items() if topics is None))
+    selected = Selection(settings)
+    actions: list[Action] = []
+    statuses: list[TopicStatus] = []
+    carried: list[Carried] = []
+    for name, feeds in by_name(sources).items():
+        routes = tuple(feeds)
+        if not selected.is_allowed(name):
+            note = Note(State.DENIED, "not in allow, or in deny")
+            statuses.append(TopicStatus(name, routes, (note,)))
+            continue
+        view = View(name, feeds, there.get(name), settings)
+        status = TopicStatus(name, routes, tuple(view.notes()))
+        statuses.append(status)
+        # Without the operator's consent nothing is prepared either. A wrong timestamp type needs a
+        # manual change.
+        if State.COMPACT_MANY_SOURCES not in status.states:
+            actions += view.actions(is_complete=not unknown)
+        if status.is_carried:
+            carried += view.carried()
+    return TopicPlan(tuple(actions), tuple(statuses), tuple(sorted(carried)), unknown)
+
+
+class Selection:
+    """Allow and deny patterns, compiled once; they match a topic's whole name."""
+
+    def __init__(self, settings: TopicSettings) -> None:
+        self._allow = [re2.compile(pattern, re2_options()) for pattern in settings.allow]
+        self._deny = [re2.compile(pattern, re2_options()) for pattern in settings.deny]
+
+    def is_allowed(self, name: str) -> bool:
+        allowed = any(pattern.fullmatch(name) for pattern in self._allow)
+        return allowed and not any(pattern.fullmatch(name) for pattern in self._deny)
+
+
+def is_mirrorable(topic: Topic) -> bool:
+    """Returns False for Kafka's internal topics and our own, which never travel."""
+    return not (topic.is_internal or topic.name.startswith(("__", OWN_PREFIX)))
+
+
+def by_name(
+    sources: Mapping[Route, Sequence[Topic] | None],
+) -> dict[str, dict[Route, Topic]]:
+    """Returns topic name -> route -> its description there, both sorted."""
+    feeds: dict[str, dict[Route, Topic]] = {}
+    for route in sorted(sources):
+        for topic in sources[route] or ():
+            if is_mirrorable(topic):
+                feeds.setdefault(topic.name, {})[route] = topic
+    return dict(sorted(feeds.items()))
+
+
+class View:
+    """Allowed topic with its sources by route, and the target's topic if there is one yet."""
+
+    def __init__(
+        self,
+        name: str,
+        feeds: Mapping[Route, Topic],
+        target: Topic | None,
+        settings: TopicSettings,
+    ) -> None:
+        self.name, self.feeds, self.target, self.settings = name, feeds, target, settings
+        self.partitions = max(topic.partitions for topic in feeds.values())
+        self.wanted: Wanted = wanted(
+            [topic.configs for topic in feeds.values()], settings.synced_configs
+        )
+
+    def actions(self, is_complete: bool) -> Iterator[Action]:
+        """Yields the actions on the target's topic.
+
+        Args:
+            is_complete: False while a source is unknown; then only the fixed configs are altered.
+        """
+        if self.target is None:
+            configs = {**self.wanted.configs, **AT_CREATION}
+            factor = self.settings.replication_factor
+            yield Create(self.name, self.partitions, tuple(sorted(configs.items())), factor)
+            return
+        if self.target.partitions < self.partitions:
+            yield Grow(self.name, self.partitions)
+        configs = {**(self.wanted.configs if is_complete else {}), **ALWAYS}
+        changes = to_change(configs, self.target.configs)
+        if changes:
+            yield Alter(self.name, tuple(sorted(changes.items())))
+
+    def carried(self) -> Iterator[Carried]:
+        """Yields the topic of each route with the partitions that exist at both ends."""
+        if self.target is None:
+            return
+        for route, topic in self.feeds.items():
+            partitions = min(topic.partitions, self.target.partitions)
+            yield Carried(route, self.name, partitions, topic.topic_id, self.target.topic_id)
+
+    def notes(self) -> Iterator[Note]:
+        """Yields at least one note; MIRRORED alone when nothing is the matter."""
+        found = [*self._from_sources(), *(self._from_target(self.target) if self.target else ())]
+        if self.target is None and not any(note.state in STOPPING for note in found):
+            found.insert(0, Note(State.TO_BE_CREATED, counted(self.partitions)))
+        yield from found or [Note(State.MIRRORED, "")]
+
+    def _from_sources(self) -> Iterator[Note]:
+        if self._would_compact_many() and self.name not in self.settings.compact_many_sources:
+            regions = ", ".join(route.source for route in self.feeds)
+            yield Note(
+                State.COMPACT_MANY_SOURCES,
+                f"compacted and fed by {regions}: equal keys would overwrite each other; "
+                "add the topic to topics.compact_many_sources to mirror it all the same",
+            )
+        if self.wanted.disagreed:
+            chosen = ", ".join(f"{c}={self.wanted.configs[c]}" for c in self.wanted.disagreed)
+            yield Note(State.SOURCES_DISAGREE, f"the target gets {chosen}")
+
+    def _would_compact_many(self) -> bool:
+        ends = [*self.feeds.values(), *([self.target] if self.target else [])]
+        return len(self.feeds) > 1 and any("compact" in end.configs.policies for end in ends)
+
+    def _from_target(self, target: Topic) -> Iterator[Note]:
+        values = target.configs.values
+        if values.get("message.timestamp.type") == "LogAppendTime":
+            yield Note(
+                State.LOG_APPEND_TIME,
+                "the target would replace every timestamp: set message.timestamp.type="
+                "CreateTime on its topic",
+            )
+        if values.get("compression.type", "producer") != "producer":
+            yield Note(
+                State.RECOMPRESSING,
+                f"the target compresses every batch again ({values['compression.type']}) until "
+                "compression.type=producer is set on its topic",
+            )
+        if target.partitions < self.partitions:
+            yield Note(
+                State.TARGET_HAS_FEWER,
+                f"{counted(target.partitions)}, growing to {self.partitions}",
+            )
+        if target.partitions > self.partitions:
+            yield Note(
+                State.TARGET_HAS_MORE,
+                f"{counted(target.partitions)}, the sources have {self.partitions}: carried on; "
+                "partitions above stay empty, and keys sit elsewhere than a producer there "
+                "would put them",
+            )
+        yield from self._limits(target)
+
+    def _limits(self, target: Topic) -> Iterator[Note]:
+        takes = target.configs.number("max.message.bytes")
+        largest = self._largest("max.message.bytes")
+        if takes is not None and largest is not None and takes < largest:
+            yield Note(
+                State.TARGET_TAKES_LESS,
+                f"max.message.bytes is {takes} on the target, {largest} at a source: larger "
+                "batches are split, a larger record stops its partition",
+            )
+        for name in RETENTION if "delete" in target.configs.policies else ():
+            keeps, longest = target.configs.number(name), self._largest(name)
+            if keeps is not None and longest is not None and keeps < longest:
+                limit = "unlimited" if longest.is_infinite() else longest
+                yield Note(
+                    State.TARGET_KEEPS_LESS, f"{name} is {keeps} on the target, {limit} at a source"
+                )
+
+    def _largest(self, name: str) -> Decimal | None:
+        sizes = [topic.configs.number(name) for topic in self.feeds.values()]
+        return max((size for size in sizes if size is not None), default=None)
+
+
+def counted(partitions: int) -> str:
+    """Returns a number of partitions in words."""
+    return f"{partitions} partition{'' if partitions == 1 else 's'}"

@@ -1,0 +1,199 @@
+"""Topic sluice.balance of a region's aggregate, written by operators and the balancer.
+
+Operators write without a transaction: the later of two orders about the same subject wins. The
+balancer writes under a transactional id of its own, so a newer balancer of the region fences the
+older one. No balancer can place upon a placement that it has not seen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin_error import AdminError, kafka_error, translated
+from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, KeptTopic, producer_options
+from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.orders.flaws import flaw
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import AnyRecord, UnreadableRecord, decode, encode, key_of
+
+logger = logging.getLogger(__name__)
+
+TOPIC = "sluice.balance"
+TRANSACTION_SECONDS = 10.0
+# A placement of 100 000 partitions takes megabytes. It is compressed to less than the size limit of
+# the broker.
+RECORD_BYTES_MAX = 100_000_000
+CUT_OFF = frozenset(
+    {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
+)
+
+NOT_YET = frozenset(
+    {
+        KafkaError.CONCURRENT_TRANSACTIONS,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+"""Errors of InitProducerId while the coordinator loads, or completes the transaction of the
+previous balancer."""
+
+Told = tuple[bytes, AnyRecord | None]
+"""A key, and its new record; None means that the record was deleted."""
+
+
+class Superseded(Exception):
+    """A newer balancer of this region is active. Stop; do not restart automatically."""
+
+
+class NotYet(AdminError):
+    """The coordinator of the balancer's transactional id is not ready. Retry."""
+
+
+class FlawedRecord(ValueError):
+    """A record that the driver or the balancer could not apply. Correct it as the text says."""
+
+
+class BalanceLog:
+    """Operators' access to the topic, for reading and writing. Blocking; creates a missing
+    topic."""
+
+    def __init__(
+        self, name: str, cluster: KafkaCluster, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        """`name` is shown to people, for example "west aggregate"."""
+        self._name, self._cluster = name, cluster
+        self._topic = KeptTopic(name, cluster, TOPIC, timeout_seconds)
+
+    def make_topic(self) -> None:
+        """Creates the topic unless it exists. Raises AdminError."""
+        self._topic.make()
+
+    def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+        """Writes records, and tombstones for the keys in `taken_back`.
+
+        Raises:
+            FlawedRecord, AdminError: nothing was written.
+            WriteUnknown: all, some or none of it may be written.
+        """
+        wanted: list[tuple[bytes, bytes | None]] = [
+            (key_of(each), encode(_sound(key_of(each), each))) for each in records
+        ]
+        wanted += [(key, None) for key in taken_back]
+        self._topic.write(wanted, look_with="sluice balance show")
+
+    def read(self) -> Book:
+        """Returns the order log as it is now. Raises AdminError or LogUnreadable."""
+        if not self._topic.exists:
+            return Book()
+        told = BalanceFollower(self._name, self._cluster).read(self._topic.timeout_seconds)
+        return Book().after(told)
+
+
+class BalanceFollower(LogFollower[Told]):
+    """Tails the topic, which has to exist. Unreadable and flawed records are logged and left
+    out."""
+
+    def __init__(self, name: str, cluster: KafkaCluster) -> None:
+        """`name` is shown to people, for example "west aggregate"."""
+        super().__init__(name, cluster, TOPIC, TOPIC, self._told)
+        self._said: set[str] = set()
+
+    def _told(self, message: Message) -> Told | None:
+        key, value = message.key(), message.value()
+        if not isinstance(key, bytes):
+            return None
+        if value is None:
+            return key, None
+        where = f"{self.name}-{message.partition()} at {message.offset()}"
+        try:
+            return key, _sound(key, decode(value))
+        except UnreadableRecord as unreadable:
+            if self._is_news(str(unreadable)):
+                logger.warning("event=order-unreadable %s: %s; it is left out", where, unreadable)
+        except FlawedRecord as flawed:
+            if self._is_news(str(flawed)):
+                logger.warning("event=order-flawed %s: %s; it is left out", where, flawed)
+        return None
+
+    def _is_news(self, text: str) -> bool:
+        is_news = text not in self._said
+        self._said.add(text)
+        return is_news
+
+
+def _sound(key: bytes, record: AnyRecord) -> AnyRecord:
+    """Returns the record if it is sound. Raises FlawedRecord otherwise."""
+    own = key_of(record)
+    wrong = flaw(record) if key == own else "its key belongs to another record"
+    if wrong:
+        raise FlawedRecord(f"{own.decode()} written by {record.who!r}: {wrong}")
+    return record
+
+
+class Publisher:
+    """Transactional producer of the balancer. Blocking.
+
+    Args:
+        name: of the cluster, shown to people.
+        region: the region of this balancer.
+    """
+
+    def __init__(self, name: str, cluster: KafkaCluster, region: str) -> None:
+        self._name, self._cluster = name, cluster
+        self._producer = Producer(
+            {
+                **producer_options(cluster, TRANSACTION_SECONDS),
+                "client.id": TOPIC,
+                "transactional.id": f"sluice.{region}.balancer",
+                "transaction.timeout.ms": round(TRANSACTION_SECONDS * 1000),
+                "compression.type": "zstd",
+                "message.max.bytes": RECORD_BYTES_MAX,
+            }
+        )
+
+    def open(self) -> None:
+        """Fences all older balancers of the region. Raises NotYet or another AdminError; may be
+        called again."""
+        try:
+            self._producer.init_transactions(TIMEOUT_SECONDS)
+        except KafkaException as failure:
+            raise self._meaning(failure, "taking the balancer's place") from None
+
+    def publish(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+        """Writes all records and tombstones in one transaction.
+
+        Raises:
+            Superseded: a newer balancer is active.
+            AdminError: the records may not be written; read the topic to learn the outcome.
+        """
+        try:
+            self._producer.begin_transaction()
+            for record in records:
+                self._producer.produce(TOPIC, key=key_of(record), value=encode(record))
+            for key in taken_back:
+                self._producer.produce(TOPIC, key=key, value=None)
+            self._producer.commit_transaction(TIMEOUT_SECONDS)
+        except KafkaException as failure:
+            meaning = self._meaning(failure, f"writing to {TOPIC}")
+            if not isinstance(meaning, Superseded) and kafka_error(failure).txn_requires_abort():
+                self._abort()
+            raise meaning from None
+
+    def _abort(self) -> None:
+        try:
+            self._producer.abort_transaction(TIMEOUT_SECONDS)
+        except KafkaException as failure:
+            raise self._meaning(failure, "taking back what was not written") from None
+
+    def _meaning(self, failure: KafkaException, doing: str) -> Superseded | AdminError:
+        error = kafka_error(failure)
+        if error.code() in CUT_OFF:
+            return Superseded(f"{self._name}: {doing}: {error.str()}")
+        if error.code() in NOT_YET:
+            return NotYet(self._name, f"{doing}: {error.str()} ({error.name()})")
+        return translated(error, doing, self._name, self._cluster, None)

@@ -1,0 +1,94 @@
+"""Flaws of records: contents that neither our order commands nor our balancer write.
+
+Every client with write permission can write to the topic. A flawed record is left out when it is
+read, and refused before it is written. If applied, it would stop the driver or the balancer of the
+region.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import ValidationError
+
+from replicator.config.balance_settings import RouteBalance
+from replicator.config.settings import valid_pattern
+from replicator.config.topology import REGION_NAME, REGION_NAME_CHARACTERS_MAX
+from replicator.orders.order_records import (
+    CARRIERS_MAX,
+    DEFAULT_STREAM,
+    AnyRecord,
+    Placed,
+    Stream,
+)
+
+
+def flaw(record: AnyRecord) -> str | None:
+    """Returns the first flaw of a record, with the name of the field, or None."""
+    match record:
+        case Stream():
+            return _of_stream(record)
+        case Placed():
+            return _of_placement(record)
+    return None
+
+
+def name_flaw(name: str) -> str | None:
+    """Returns the flaw of a named stream's name, or None."""
+    if name == DEFAULT_STREAM:
+        return f"{DEFAULT_STREAM!r} is what belongs to no stream; take another name"
+    if not REGION_NAME.fullmatch(name):
+        return "a stream's name is lower-case letters, digits and -"
+    if len(name) > REGION_NAME_CHARACTERS_MAX:
+        return f"a stream's name has at most {REGION_NAME_CHARACTERS_MAX} characters"
+    return None
+
+
+def pattern_flaw(pattern: str) -> str | None:
+    """Returns the flaw of one topic pattern of a stream, or None."""
+    if not pattern:
+        return "an empty pattern matches no topic"
+    try:
+        valid_pattern(pattern)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _of_stream(stream: Stream) -> str | None:
+    if wrong := name_flaw(stream.name):
+        return f"name: {wrong}"
+    if not stream.topics:
+        return "topics: names no pattern"
+    for pattern in stream.topics:
+        if wrong := pattern_flaw(pattern):
+            return f"topics: {pattern!r}: {wrong}"
+    if stream.first_carrier == 0 or stream.first_carrier % CARRIERS_MAX:
+        return f"first_carrier: {stream.first_carrier} is not a multiple of {CARRIERS_MAX} above 0"
+    limits = {name: getattr(stream, name) for name in RouteBalance.model_fields}
+    try:
+        RouteBalance.model_validate({name: it for name, it in limits.items() if it is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return f"{first['loc'][0]}: {first['msg']}"
+    return None
+
+
+def _of_placement(placed: Placed) -> str | None:
+    if not placed.carriers:
+        return "carriers: there is none"
+    if len(set(placed.carriers)) < len(placed.carriers):
+        return "carriers: one is there twice"
+    if min(placed.carriers) // CARRIERS_MAX != max(placed.carriers) // CARRIERS_MAX:
+        return "carriers: numbers of more than one stream"
+    strange = sorted(placed.topics.keys() - set(placed.carriers))
+    if strange:
+        return f"topics: carrier {strange[0]} is not among the carriers"
+    counts = Counter(
+        (topic, number)
+        for topics in placed.topics.values()
+        for topic, numbers in topics
+        for number in numbers
+    )
+    twice = next((place for place, count in counts.items() if count > 1), None)
+    return f"topics: {twice[0]}-{twice[1]} is there twice" if twice else None

@@ -1,0 +1,84 @@
+"""Tails the topic sluice.balance in a thread, through all failures of its cluster."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.tail.tail_position import Portion
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.orders.balance_log import BalanceFollower, BalanceLog, Told
+from replicator.orders.order_log import Book
+from replicator.orders.order_records import Lease
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0
+
+
+class Following:
+    """Keeps one region's order log current.
+
+    Args:
+        name: of the cluster, shown to people.
+        heard: called in the thread with the order log, first when the topic is read to its end,
+            then after every change. Leases alone cause no call: they are frequent and change no
+            order.
+    """
+
+    def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[Book], None]) -> None:
+        self._name, self._cluster, self._heard = name, cluster, heard
+        self._follower = BalanceFollower(name, cluster)
+        self._over = threading.Event()
+        self._last: Book | None = None
+
+    def start(self) -> None:
+        threading.Thread(target=self.run, name=f"following {self._name}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Asks the thread to end, without waiting for it."""
+        self._over.set()
+
+    def run(self) -> None:
+        """Tails the topic until `stop` is called."""
+        is_told = False
+        while not self._over.is_set():
+            try:
+                self._follow()
+                is_told = False
+            except (AdminError, LogUnreadable) as error:
+                if not is_told:
+                    logger.warning("event=orders-unheard %s; what was heard holds", error)
+                is_told = True
+            except Exception:
+                logger.exception("event=orders-unheard")
+            self._over.wait(PAUSE_SECONDS)
+
+    def _follow(self) -> None:
+        """Reads the topic from its beginning, until it has to be read anew or `stop` is called."""
+        BalanceLog(self._name, self._cluster).make_topic()
+        book, is_whole = Book(), False
+        polls = self._follower.follow({})
+        try:
+            for portions in polls:
+                told = list(_told(portions.values()))
+                book = book.after(told) if told else book
+                was_whole = is_whole
+                is_whole = is_whole or any(each.caught_up_ms for each in portions.values())
+                is_news = any(not isinstance(record, Lease) for _, record in told)
+                if is_whole and (is_news or not was_whole) and book != self._last:
+                    self._last = book
+                    self._heard(book)
+                if self._over.is_set():
+                    return
+        finally:
+            polls.close()
+
+
+def _told(portions: Iterable[Portion[Told]]) -> Iterable[Told]:
+    for portion in portions:
+        for each in portion.told:
+            yield each.record

@@ -1,0 +1,144 @@
+"""Leadership of the balancer: only the newest balancer of a region can write placements."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.orders.balance_log import BalanceLog, NotYet, Publisher, Superseded
+from replicator.orders.order_records import AnyRecord, Lease
+from replicator.runtime.run_in_thread import aside
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 10.0
+AGAIN_SECONDS = 0.5
+SUCCESSOR_LOOKS, SUCCESSOR_LOOK_SECONDS = 10, 1.0
+
+
+class TimedOut(AdminError):
+    """Our transaction timed out and nothing was written. Read the log before trying again."""
+
+
+class Tenure:
+    """Leadership of this balancer: acquired once, held until superseded.
+
+    Args:
+        name: of the cluster, shown to people.
+        region: the region of this balancer.
+        who: unique name of this process.
+    """
+
+    def __init__(self, name: str, cluster: KafkaCluster, region: str, who: str) -> None:
+        self._name, self._cluster, self._region, self._who = name, cluster, region, who
+        self._log = BalanceLog(name, cluster)
+        self._publisher: Publisher | None = None
+        self._since_ms = _now_ms()
+        self._writing = asyncio.Lock()
+
+    async def take(self) -> None:
+        """Fences older balancers and publishes the lease. Raises AdminError, LogUnreadable or
+        Superseded."""
+        await aside(self._log.make_topic)
+        await self._open()
+        await self._say_lease()
+        log.info("event=lease region=%s who=%r", self._region, self._who)
+
+    async def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+        """Writes all records and tombstones in one transaction.
+
+        Raises:
+            Superseded: a newer balancer is active.
+            AdminError, LogUnreadable: the records may not be written; only the log tells.
+        """
+        try:
+            await self._write(records, taken_back)
+        except Superseded:
+            await self._confirm_successor()
+            raise TimedOut(
+                self._name, "a transaction of ours timed out, and no newer balancer speaks"
+            ) from None
+
+    async def _write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes]) -> None:
+        async with self._writing:
+            if self._publisher is None:
+                await self._take_again()
+            assert self._publisher
+            # A canceled publish would leave its transaction open until the timeout.
+            writing = aside(self._publisher.publish, tuple(records), tuple(taken_back))
+            try:
+                await asyncio.shield(writing)
+            except (AdminError, Superseded):
+                # The outcome of the producer's transactions is unknown from here on. A timed-out
+                # transaction of our own also looks like a newer balancer.
+                self._publisher = None
+                raise
+
+    async def keep(self) -> None:
+        """Renews the lease periodically, so that an idle balancer notices that it was fenced.
+
+        Raises Superseded.
+        """
+        is_told = False
+        while True:
+            await asyncio.sleep(LEASE_SECONDS)
+            try:
+                await self._say_lease()
+                if is_told:
+                    log.info("event=lease region=%s who=%r", self._region, self._who)
+                is_told = False
+            except (AdminError, LogUnreadable) as error:
+                if not is_told:
+                    log.warning("event=lease-unsaid %s; placements hold as they are", error)
+                is_told = True
+
+    async def _say_lease(self) -> None:
+        said = {"route": self._region, "at_ms": _now_ms(), "who": self._who}
+        await self.write((Lease.model_validate({**said, "since_ms": self._since_ms}),))
+
+    async def _take_again(self) -> None:
+        """Reopens the producer, unless a newer balancer has published its lease meanwhile."""
+        if successor := await self._successor():
+            raise Superseded(successor)
+        await self._open()
+
+    async def _confirm_successor(self) -> None:
+        """Raises Superseded once the lease of a newer balancer is read; returns if none appears.
+
+        A newer balancer publishes its lease as soon as it has started.
+        """
+        for _ in range(SUCCESSOR_LOOKS):
+            if successor := await self._successor():
+                raise Superseded(successor)
+            await asyncio.sleep(SUCCESSOR_LOOK_SECONDS)
+
+    async def _successor(self) -> str | None:
+        """Returns a description of the newest lease if it is not ours, or None."""
+        book = await aside(self._log.read)
+        lease = book.lease(self._region)
+        if lease is None or lease.who == self._who:
+            return None
+        return f"{self._name}: {lease.who} acts since {lease.since_ms} ms"
+
+    async def _open(self) -> None:
+        publisher = Publisher(self._name, self._cluster, self._region)
+        is_told = False
+        while True:
+            try:
+                await aside(publisher.open)
+                break
+            except NotYet as reason:
+                if not is_told:
+                    log.warning("event=lease-awaited %s; it is asked for again", reason)
+                is_told = True
+                await asyncio.sleep(AGAIN_SECONDS)
+        self._publisher = publisher
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

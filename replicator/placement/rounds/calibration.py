@@ -1,0 +1,89 @@
+"""Cost of bytes and records on this installation, measured on saturated carriers."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+
+from balancer.demand.load_model import Factors, NotFitted, Saturated
+from replicator.mirror.offset_map.reports import PartitionReport
+
+BEHIND_SECONDS = 5.0
+"""A carrier is saturated if its partitions together lag by more than this at its own rate."""
+REPORT_SECONDS = 5.0
+WINDOWS_MAX = 200
+"""Windows kept for each kind of batches; older ones are dropped."""
+PURE = 0.05
+"""A window counts for one kind of batches if at most this fraction is of the other kind."""
+
+
+class Calibration:
+    """Collects windows of one route's carriers, and fits the cost of carrying.
+
+    A saturated carrier may spend its time waiting for a slow target. This time counts as well: a
+    plan must not give a carrier more than it can deliver to that target.
+    """
+
+    def __init__(self) -> None:
+        self._windows: dict[bool, deque[Saturated]] = {
+            is_opened: deque(maxlen=WINDOWS_MAX) for is_opened in (False, True)
+        }
+        self._was_behind: frozenset[int] = frozenset()
+
+    def observe(self, reports: Iterable[PartitionReport], now: float, seconds: float) -> None:
+        """Adds windows of carriers that were saturated now and at the last call.
+
+        Args:
+            reports: of the route's carriers.
+            now: Unix time in seconds.
+            seconds: time since the last call.
+        """
+        of_carrier: dict[int, list[PartitionReport]] = defaultdict(list)
+        for report in reports:
+            if now - report.at < REPORT_SECONDS and report.parked is None:
+                of_carrier[report.carrier].append(report)
+        behind = {carrier for carrier, some in of_carrier.items() if _is_behind(some)}
+        for carrier in behind & self._was_behind:
+            self._add(of_carrier[carrier], seconds)
+        self._was_behind = frozenset(behind)
+
+    def factors(self, unopened: Factors, opened: Factors) -> tuple[Factors, Factors]:
+        """Returns the fitted cost of batches carried as they are, and of batches that are opened.
+
+        Args:
+            unopened, opened: returned for a kind whose windows do not determine a fit.
+        """
+        return self._fitted(False, unopened), self._fitted(True, opened)
+
+    @property
+    def windows(self) -> Mapping[bool, int]:
+        """Number of windows by kind; the key True stands for opened batches."""
+        return {is_opened: len(some) for is_opened, some in self._windows.items()}
+
+    def _add(self, reports: list[PartitionReport], seconds: float) -> None:
+        size = round(sum(report.bytes_per_second or 0.0 for report in reports) * seconds)
+        records = round(sum(report.records_per_second or 0.0 for report in reports) * seconds)
+        known = [report for report in reports if report.opened_part is not None]
+        flows = sum(report.records_per_second or 0.0 for report in known)
+        if size < 1 or records < 1 or not flows:
+            return
+        weighed = sum(
+            (report.opened_part or 0.0) * (report.records_per_second or 0.0) for report in known
+        )
+        part = weighed / flows
+        if min(part, 1 - part) <= PURE:
+            self._windows[part > 0.5].append(Saturated(seconds, size, records))
+
+    def _fitted(self, is_opened: bool, otherwise: Factors) -> Factors:
+        try:
+            return Factors.fitted(list(self._windows[is_opened]))
+        except NotFitted:
+            return otherwise
+
+
+def _is_behind(reports: Iterable[PartitionReport]) -> bool:
+    lag, rate = 0.0, 0.0
+    for report in reports:
+        lag += report.lag_records or 0
+        rate += report.records_per_second or 0.0
+    return rate > 0 and lag > rate * BEHIND_SECONDS

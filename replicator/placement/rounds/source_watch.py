@@ -1,0 +1,172 @@
+"""Traffic of a route's source: measured here, and kept in a history over restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Mapping, Set
+
+from aiokafka.errors import KafkaError
+
+from balancer.demand.look_back import LookBack
+from balancer.demand.window import Rate, Window
+from balancer.plan import TopicPartition
+from replicator.config.topology import Appliance, Route
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.placement.traffic.chosen_history import chosen_history
+from replicator.placement.traffic.growth import Densities, densities, windows
+from replicator.placement.traffic.log_sampler import LogSampler
+from replicator.placement.traffic.log_snapshot import Look
+from replicator.placement.traffic.traffic_history import TrafficHistory
+from replicator.runtime.run_in_thread import aside
+from replicator.runtime.store_errors import StoreUnreachable
+
+log = logging.getLogger(__name__)
+
+FINE_MS = 4_800_000
+"""80 minutes: one hour, ten minutes before it whose sums may be missing, and the ten minutes in
+progress."""
+DAY_MS = 95_400_000
+REST = 4.0
+"""After a look the watch pauses for at least this many times its duration. With 100 000 partitions
+the answers take seconds to parse, which blocks everything else in this process."""
+SILENT = (Unreachable, Answered, KafkaError, OSError, TimeoutError)
+
+
+class SourceWatch:
+    """Looks at the source's logs periodically.
+
+    Args:
+        history: where windows are kept over restarts; None: the history that the settings name.
+    """
+
+    def __init__(
+        self, appliance: Appliance, route: Route, history: TrafficHistory | None = None
+    ) -> None:
+        settings = appliance.balance
+        self._settings = settings
+        self._name = f"{route.source} regional"
+        self._cluster = Cluster(
+            self._name,
+            appliance.source_of(route),
+            client_id=f"sluice-balance-{route.target}",
+            request_timeout_ms=appliance.replicator.request_timeout_ms,
+            idle_seconds=appliance.replicator.connections_idle_seconds,
+        )
+        self._sampler = LogSampler(self._cluster)
+        self._history = history or chosen_history(appliance, route)
+        self._look_back = LookBack()
+        self._wanted: frozenset[TopicPartition] = frozenset()
+        self._last: Look | None = None
+        self._densities: Densities = {}
+        self._looked_at_ms: int | None = None
+        self._is_first = self._is_open = False
+        self.is_loaded = False
+        """True once the history was read, or could not be. Rates must not be asked for before."""
+        self._troubles: dict[str, str] = {}
+        self._wants = asyncio.Event()
+
+    def want(self, partitions: Collection[TopicPartition]) -> None:
+        """Sets the partitions to look at."""
+        if partitions != self._wanted:
+            self._wanted = frozenset(partitions)
+            self._wants.set()
+
+    def rates(self, now_ms: int) -> Mapping[TopicPartition, Rate]:
+        """Returns the expected rates of all partitions that were ever measured."""
+        return self._look_back.rates(now_ms)
+
+    def fresh(self, now_ms: int) -> Set[TopicPartition]:
+        """Returns the partitions that were measured lately."""
+        return self._look_back.fresh(now_ms, round(self._settings.fresh_seconds * 1000))
+
+    def degraded(self, now_ms: int) -> str | None:
+        """Returns the reason why no rate can be believed; None if rates can be."""
+        if self._looked_at_ms is None:
+            trouble = self._troubles.get("look")
+            return f"{self._name}: " + (trouble or "its traffic has not been looked at yet")
+        seconds = (now_ms - self._looked_at_ms) / 1000
+        if seconds <= self._settings.held_seconds:
+            return None
+        trouble = self._troubles.get("look", "")
+        return f"{self._name}: its traffic was last looked at {seconds:.0f} s ago: {trouble}"
+
+    def has_first_look(self) -> bool:
+        """Returns True if traffic was seen for the first time since the last call."""
+        found, self._is_first = self._is_first, False
+        return found
+
+    async def load(self) -> None:
+        """Reads the windows of earlier processes from the history."""
+        now_ms = time.time_ns() // 1_000_000
+        try:
+            await aside(self._read, now_ms)
+        except StoreUnreachable as error:
+            self._say("history", str(error))
+        self.is_loaded = True
+
+    async def keep(self) -> None:
+        """Looks until canceled."""
+        await self.load()
+        await self._wants.wait()
+        while True:
+            began = time.monotonic()
+            try:
+                found = await self._look()
+                self._say("look", "")
+            except SILENT as error:
+                found = {}
+                self._say("look", f"{error or type(error).__name__}")
+            took = time.monotonic() - began
+            await self._write(found)
+            await asyncio.sleep(max(self._settings.sample_seconds - took, REST * took))
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    def _read(self, now_ms: int) -> None:
+        # Sums first: the more exact windows of the last hour come last.
+        for told in self._history.coarse(now_ms - DAY_MS, now_ms):
+            self._look_back.add_coarse(told)
+            self._looked_at_ms = int(told.ends_ms.max())
+        for told in self._history.fine(now_ms - FINE_MS, now_ms):
+            self._look_back.add(told)
+            self._looked_at_ms = int(told.ends_ms.max())
+
+    async def _look(self) -> Mapping[TopicPartition, Window]:
+        if not self._is_open:
+            await self._cluster.open()
+            self._is_open = True
+        look = await self._sampler.look(self._wanted)
+        before, self._last = self._last, look
+        if before is None:
+            return {}
+        self._densities = densities(before, look, self._densities)
+        found = windows(before, look, self._densities)
+        if not found:
+            return {}
+        self._is_first = self._is_first or self._looked_at_ms is None
+        self._looked_at_ms = look.at_ms
+        self._look_back.add(found)
+        self._look_back.keep(self._wanted, look.at_ms)
+        return found
+
+    async def _write(self, found: Mapping[TopicPartition, Window]) -> None:
+        if not found:
+            return
+        try:
+            await aside(self._history.write, found)
+            self._say("history", "")
+        except StoreUnreachable as error:
+            self._say("history", str(error))
+
+    def _say(self, about: str, trouble: str) -> None:
+        """Logs a problem once when it begins, and once when it is over."""
+        before = self._troubles.get(about, "")
+        self._troubles[about] = trouble
+        if trouble and not before:
+            log.warning("event=traffic-unseen source=%r %s: %s", self._name, about, trouble)
+        elif before and not trouble:
+            log.info("event=traffic-seen source=%r %s", self._name, about)

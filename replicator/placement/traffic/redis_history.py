@@ -1,0 +1,159 @@
+"""Traffic history of a source region in Redis. Not authoritative: FLUSHALL loses history only.
+
+    sluice:traffic:<source region>:fine:<ms>      hash: end time of a look -> its windows
+    sluice:traffic:<source region>:coarse:<ms>    sums over the same ten minutes
+
+<ms> is the start of a ten-minute interval. All key names follow from the time, so no search is
+needed. Values are packed (packed_windows.py). Hashes expire 80 minutes after their last write. Sums
+are computed by the first write after the interval, and expire 26.5 hours later. Two concurrent
+writers, as during a change of balancers, do not interfere.
+
+With 100 000 partitions of mixed traffic a window takes 4.6 bytes in memory and a sum 5.2. The looks
+of 80 to 90 minutes, one a minute, take 40 MB, and the sums 83 MB. A write takes 0.2 s, and 1.7 s if
+it computes sums.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+import redis
+
+from balancer.demand.window import Window
+from balancer.demand.window_columns import WindowColumns, summed
+from balancer.plan import TopicPartition
+from replicator.placement.traffic.packed_windows import BrokenWindows, UnknownVersion, pack, unpack
+from replicator.runtime.store_errors import reached, redis_name
+
+STRETCH_MS = 600_000
+FINE_SECONDS = 4800
+COARSE_SECONDS = 95_400
+"""26.5 hours: a day, an hour, and the rest of the hour that a sum counts for (see LookBack)."""
+
+logger = logging.getLogger(__name__)
+
+
+class RedisHistory:
+    """TrafficHistory in Redis.
+
+    Args:
+        source_region: region of the measured logs.
+        timeout_seconds: for each answer.
+    """
+
+    def __init__(self, url: str, source_region: str, timeout_seconds: float = 5.0) -> None:
+        self._name = redis_name(url)
+        self._prefix = f"sluice:traffic:{source_region}"
+        self._summed_until: int | None = None
+        self._redis: redis.Redis = redis.Redis.from_url(
+            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
+        )
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, windows: Mapping[TopicPartition, Window]) -> None:
+        """Stores the windows of one look, and sums up the ten-minute intervals that ended before
+        it.
+
+        Raises:
+            StoreUnreachable: the windows may be written or not. Writing them again does no harm.
+        """
+        if not windows:
+            return
+        columns = WindowColumns.of(windows)
+        end_ms = int(columns.ends_ms.max())
+        stretch_ms = _stretch(end_ms)
+        name = self._fine(stretch_ms)
+        with self._reached(), self._redis.pipeline(transaction=True) as pipeline:
+            pipeline.hset(name, str(end_ms), pack(columns))
+            pipeline.expire(name, FINE_SECONDS)
+            pipeline.execute()
+        if self._summed_until != stretch_ms:
+            self._sum_up(stretch_ms)
+            self._summed_until = stretch_ms
+
+    def fine(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
+        """Yields the stored windows that end in (begin_ms, end_ms], look by look.
+
+        Windows that ended more than 80 minutes before end_ms are left out.
+
+        Raises:
+            StoreUnreachable: also during iteration.
+        """
+        begin_ms = max(begin_ms, end_ms - FINE_SECONDS * 1000)
+        for stretch_ms in _stretches(begin_ms, end_ms):
+            with self._reached():
+                values: Any = self._redis.hvals(self._fine(stretch_ms))
+            looks = (look.ending(begin_ms, end_ms) for look in _unpacked(values, stretch_ms))
+            yield from sorted(filter(len, looks), key=lambda look: int(look.ends_ms.max()))
+
+    def coarse(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
+        """Yields the ten-minute sums that end in (begin_ms, end_ms], one interval at a time.
+
+        Sums that ended more than 26.5 hours before end_ms are left out.
+
+        Raises:
+            StoreUnreachable: also during iteration.
+        """
+        begin_ms = max(begin_ms, end_ms - COARSE_SECONDS * 1000)
+        for stretch_ms in _stretches(begin_ms, end_ms):
+            with self._reached():
+                value: Any = self._redis.get(self._coarse(stretch_ms))
+            for sums in _unpacked([value] if value else [], stretch_ms):
+                told = sums.ending(begin_ms, end_ms)
+                if len(told):
+                    yield told
+
+    def _sum_up(self, until_ms: int) -> None:
+        """Sums up all earlier ten-minute intervals that have looks and no sums yet."""
+        over = range(until_ms - FINE_SECONDS * 1000, until_ms, STRETCH_MS)
+        with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
+            for stretch_ms in over:
+                pipeline.exists(self._coarse(stretch_ms))
+            is_there = pipeline.execute()
+        for stretch_ms in (at for at, there in zip(over, is_there, strict=True) if not there):
+            with self._reached():
+                values: Any = self._redis.hvals(self._fine(stretch_ms))
+            sums = summed(_unpacked(values, stretch_ms))
+            if len(sums):
+                with self._reached():
+                    self._redis.set(
+                        self._coarse(stretch_ms), pack(sums), ex=COARSE_SECONDS, nx=True
+                    )
+
+    def _fine(self, stretch_ms: int) -> str:
+        return f"{self._prefix}:fine:{stretch_ms}"
+
+    def _coarse(self, stretch_ms: int) -> str:
+        return f"{self._prefix}:coarse:{stretch_ms}"
+
+    def _reached(self) -> AbstractContextManager[None]:
+        return reached(self._name, "traffic is still measured, and forgotten with this process")
+
+
+def _stretch(end_ms: int) -> int:
+    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
+    end."""
+    return (end_ms - 1) // STRETCH_MS * STRETCH_MS
+
+
+def _stretches(begin_ms: int, end_ms: int) -> Iterable[int]:
+    return range(_stretch(begin_ms + 1), end_ms, STRETCH_MS)
+
+
+def _unpacked(values: Iterable[bytes], stretch_ms: int) -> Iterator[WindowColumns]:
+    for value in values:
+        try:
+            yield unpack(value)
+        except (UnknownVersion, BrokenWindows) as error:
+            logger.warning("event=traffic-left-out stretch_ms=%d reason=%s", stretch_ms, error)

@@ -1,0 +1,126 @@
+"""Loop of the copier, between a tailer and a store that fail by a script."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from replicator.groups.copies.copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, Copier
+from replicator.kafka.tail.stored_positions import StoreBehind
+from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.runtime.store_errors import StoreUnreachable
+
+BEGIN = Position("topic", 0)
+BEGINNING = {0: Portion(BEGIN, BEGIN)}
+NEWS = {0: Portion(BEGIN, BEGIN, caught_up_ms=1)}
+
+
+class Stage:
+    """Tailer, store and retry clock in one; stops the copier at the end of its script.
+
+    The script has one list for each call of follow(): the items that the call yields or raises.
+    """
+
+    name = "stage"
+
+    def __init__(self, *script: list[dict[int, Portion] | Exception]) -> None:
+        self.put_failures: list[Exception | None] = []
+        self.taken: list[dict[int, Portion]] = []
+        self.waited: list[float] = []
+        self.stops_with_first_put = False
+        self._script = list(script)
+        self.copier = Copier(self, self)
+        self.copier._stopping.wait = self.waited.append
+
+    def position(self) -> dict[int, Position]:
+        return {}
+
+    def follow(self, positions: object) -> Iterator[dict[int, Portion]]:
+        for each in self._script.pop(0) if self._script else []:
+            if isinstance(each, Exception):
+                raise each
+            yield each
+        if not self._script:
+            self.copier.stop()
+
+    def put(self, portions: dict[int, Portion]) -> None:
+        failure = self.put_failures.pop(0) if self.put_failures else None
+        if failure:
+            raise failure
+        self.taken.append(portions)
+        if self.stops_with_first_put:
+            self.copier.stop()
+
+
+@pytest.fixture
+def said(caplog):
+    caplog.set_level(logging.INFO)
+    return lambda: [record.getMessage().split()[0] for record in caplog.records]
+
+
+NOT_COPIED, COPIED_AGAIN = "event=not-copied", "event=copied-again"
+AWAY = StoreUnreachable("away")
+
+
+def test_all_that_is_told_is_put_and_nothing_is_put_when_nothing_is_told(said):
+    stage = Stage([BEGINNING, {}, NEWS, {}])
+    stage.copier.run()
+    assert stage.taken == [BEGINNING, NEWS]
+    assert said() == []
+
+
+def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+    stage = Stage(*[[BEGINNING]] * 4, [LogUnreadable("denied")], [BEGINNING, NEWS])
+    stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
+    stage.copier.run()
+    assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
+
+
+def test_a_beginning_alone_is_no_end_of_a_trouble(said):
+    stage = Stage(*[[BEGINNING, LogUnreadable("denied")]] * 20)
+    stage._script.append([])
+    stage.copier.run()
+    assert said() == [NOT_COPIED]
+
+
+def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
+    stage = Stage(*[[BEGINNING, LogUnreadable("away")]] * 8, [NEWS, AWAY], [NEWS])
+    stage.copier.run()
+    *waited, last = stage.waited
+    assert waited == [0.2, 0.4, 0.8, 1.6, 3.2, *[RETRY_SECONDS_MAX] * 3]
+    assert last == RETRY_SECONDS_MIN
+
+
+def test_when_it_is_told_to_stop_nothing_more_is_put():
+    stage = Stage([BEGINNING, NEWS])
+    stage.stops_with_first_put = True
+    stage.copier.run()
+    assert stage.taken == [BEGINNING]
+
+
+def test_a_surprise_is_told_with_its_traceback_and_tried_again(said, caplog):
+    stage = Stage([BEGINNING, KeyError("lost key")], [BEGINNING, NEWS])
+    stage.copier.run()
+    assert said() == [NOT_COPIED, COPIED_AGAIN]
+    assert caplog.records[0].exc_info
+
+
+def test_it_is_copying_once_it_has_put_something_until_a_trouble():
+    stage = Stage([BEGINNING, NEWS], [AWAY])
+    assert not stage.copier.is_copying
+    seen = []
+    stage.copier._stopping.wait = lambda _: seen.append(stage.copier.is_copying)
+    taken, put = [], stage.put
+
+    def watched(portions):
+        taken.append(stage.copier.is_copying)
+        put(portions)
+
+    stage.put = watched
+    stage._script = [[BEGINNING, NEWS, NEWS, AWAY], []]
+    stage.copier.run()
+    assert taken == [False, False, True]
+    assert seen == [False]

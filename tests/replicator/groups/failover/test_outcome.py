@@ -1,0 +1,132 @@
+"""Outcomes of a plan are judged by the target alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.groups.failover.outcome import (
+    Held,
+    MoveState,
+    Outcome,
+    Position,
+    is_of,
+    outcome_of,
+    planned,
+    standing_of,
+)
+from replicator.groups.membership.primary_region import PrimaryRegion
+from replicator.groups.planning.plan import Case, GroupPlan, Move
+from replicator.groups.progress.vector_metadata import encode
+from tests.replicator.groups.planning.empty_plan import EMPTY
+
+PLACE = TopicPartition("trades", 3)
+MOVE = Move(
+    topic="trades",
+    partition=3,
+    case=Case.MOVES,
+    committed=1700,
+    resume=1200,
+    vector={"west": 9},
+    target_committed=1100,
+)
+STAYS = Move(topic="trades", partition=4, case=Case.UNCOMMITTED, committed=None)
+GROUP = GroupPlan("orders", "west", (MOVE, STAYS), 4)
+PLAN = replace(
+    EMPTY,
+    groups=(GROUP,),
+)
+OURS = PrimaryRegion("orders", "east", 5, 7, "ann", "west is lost", "p1", "west")
+METADATA = '{"sluice":1,"vector":{"west":9}}'
+
+
+def test_offsets_are_written_with_the_vector_beside_them():
+    assert planned(GROUP) == {PLACE: Held(1200, METADATA)}
+
+
+def test_a_vector_that_no_broker_takes_is_left_out():
+    regions = {f"region-{number}": number for number in range(1000)}
+    group = replace(GROUP, moves=(replace(MOVE, vector=regions),))
+    assert planned(group) == {PLACE: Held(1200, "")}
+
+
+@pytest.mark.parametrize(
+    ("found", "standing"),
+    [
+        (1200, MoveState.MOVED_ON),
+        (1100, MoveState.OPEN),
+        (None, MoveState.OPEN),
+        (1201, MoveState.MOVED_ON),
+        (1150, MoveState.OVERTAKEN),
+    ],
+)
+def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
+    held = None if found is None else Held(found, "")
+    assert standing_of(MOVE, held) is standing
+    after = {} if held is None else {PLACE: held}
+    assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("vector", "standing"),
+    [
+        ({"west": 9}, MoveState.AS_PLANNED),
+        ({"west": 10, "east": 1}, MoveState.AS_PLANNED),
+        ({"west": 4}, MoveState.OPEN),
+        ({"west": 3}, MoveState.OPEN),
+        ({}, MoveState.MOVED_ON),
+    ],
+)
+def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, standing):
+    # The offset sync left an older vector here just before it stopped.
+    move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
+    assert standing_of(move, Held(1200, encode(vector) if vector else "")) is standing
+
+
+def test_a_vector_that_claims_more_than_was_planned_is_open_as_long_as_it_stood_there_before():
+    # The vector is from before the group was rewound: a helper that trusted it would skip records.
+    move = replace(MOVE, target_committed=1200, target_vector={"west": 99})
+    assert standing_of(move, Held(1200, encode({"west": 99}))) is MoveState.OPEN
+    plain = replace(MOVE, target_committed=1200)
+    assert standing_of(plain, Held(1200, "")) is MoveState.OPEN
+
+
+def test_a_named_group_that_goes_back_is_open_as_long_as_it_has_not_moved():
+    back = replace(MOVE, target_committed=1300)
+    assert standing_of(back, Held(1300, "")) is MoveState.OPEN
+    assert standing_of(back, Held(1301, "")) is MoveState.MOVED_ON
+
+
+def test_a_group_that_never_committed_is_done_with_its_record():
+    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).standing is MoveState.AS_PLANNED
+
+
+def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
+    held = {PLACE: Held(1200, METADATA)}
+    assert outcome_of(PLAN, GROUP, None, None, held).standing is MoveState.OPEN
+    before = replace(OURS, generation=4, plan_id="p0")
+    assert outcome_of(PLAN, GROUP, before, None, held).standing is MoveState.OPEN
+    after = replace(OURS, generation=6, region="north", plan_id="p2", why="drill")
+    found = outcome_of(PLAN, GROUP, after, None, held)
+    assert found.standing is MoveState.OVERTAKEN
+    assert found.why == "lives in north since, by plan p2: drill"
+    assert not is_of(after, PLAN) and is_of(OURS, PLAN)
+
+
+def test_what_the_target_does_not_say_is_unknown():
+    found = outcome_of(PLAN, GROUP, OURS, {PLACE: Held(1100, "")}, None)
+    assert found.standing is MoveState.UNKNOWN
+    assert found.positions == (Position("trades", 3, 1100, 1200, None),)
+
+
+def test_an_outcome_lists_who_is_done_and_who_is_not():
+    done = outcome_of(PLAN, GROUP, OURS, {}, {PLACE: Held(1200, METADATA)})
+    open_one = replace(outcome_of(PLAN, GROUP, None, {}, {}), group="billing")
+    outcome = Outcome("p1", "west", "east", (done, open_one))
+    assert (outcome.done, outcome.not_done, outcome.is_known) == (("orders",), ("billing",), True)
+    values = outcome.as_values()
+    assert (values["done"], values["not_done"]) == (["orders"], ["billing"])
+    assert values["groups"][0]["standing"] == "as planned"
+    assert values["groups"][0]["positions"] == [
+        {"topic": "trades", "partition": 3, "before": None, "resume": 1200, "after": 1200}
+    ]

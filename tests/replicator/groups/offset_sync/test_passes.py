@@ -1,0 +1,71 @@
+"""Passes are repeated, and an error is logged once."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from replicator.groups.offset_sync.passes import Pass, PassFailed, PassLoop
+from replicator.runtime.store_errors import StoreUnreachable
+
+FAILED, WORKS = "event=pass-failed", "event=pass-works-again"
+
+
+class Script:
+    """Pass with scripted outcomes; the loop stops after the last one."""
+
+    def __init__(self, *outcomes: Exception | None) -> None:
+        self._outcomes = list(outcomes)
+        self.loop = PassLoop(Pass("counting", 30.0, self.once))
+        self.waited: list[float] = []
+        self.loop._stopping.wait = self.waited.append
+
+    def once(self) -> None:
+        outcome = self._outcomes.pop(0)
+        if not self._outcomes:
+            self.loop.stop()
+        if outcome:
+            raise outcome
+
+
+@pytest.fixture
+def said(caplog):
+    caplog.set_level(logging.INFO)
+    return lambda: [record.getMessage().split()[0] for record in caplog.records]
+
+
+def test_it_is_done_at_once_and_again_after_its_seconds(said):
+    script = Script(None, None, None)
+    script.loop.run()
+    assert script.waited == [30.0] * 3
+    assert script.loop.succeeded_at is not None
+    assert said() == []
+
+
+def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+    away, failed = StoreUnreachable("away"), PassFailed("refused")
+    script = Script(away, away, failed, failed, None, None)
+    script.loop.run()
+    assert said() == [FAILED, FAILED, WORKS]
+
+
+def test_a_second_region_that_is_away_is_not_silent(said, monkeypatch, caplog):
+    monkeypatch.setattr("replicator.runtime.report_once.AGAIN_SECONDS", 0.0)
+    west, both = PassFailed("west is away"), PassFailed("west is away; east is away")
+    Script(west, west, both, both, None).loop.run()
+    assert said() == [FAILED, FAILED, WORKS]
+    assert "east is away" in caplog.text
+
+
+def test_a_surprise_is_told_with_its_traceback_and_ends_nothing(said, caplog):
+    script = Script(KeyError("lost key"), None)
+    script.loop.run()
+    assert said() == [FAILED, WORKS]
+    assert caplog.records[0].exc_info
+
+
+def test_what_never_succeeded_has_no_time():
+    script = Script(StoreUnreachable("away"))
+    script.loop.run()
+    assert script.loop.succeeded_at is None

@@ -1,0 +1,92 @@
+"""Positions written for a group that lives elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.groups.offset_sync.passive_position import Followed, is_settled, to_write
+from replicator.groups.planning.knowledge import Progress
+from replicator.groups.planning.plan import Case, Move
+
+PLACE = TopicPartition("trades", 0)
+
+
+def move(resume: int | None = 40, basis="exact", committed=50, case=Case.MOVES, **vector: int):
+    return Move(
+        topic="trades",
+        partition=0,
+        case=case,
+        committed=committed,
+        resume=resume,
+        basis=basis,
+        vector=vector or {"west": 30},
+    )
+
+
+def written(each: Move, held: Progress | None = None, followed: Followed | None = None):
+    return to_write(
+        [each],
+        {PLACE: held} if held else {},
+        {PLACE: followed} if followed else {},
+    ).get(PLACE)
+
+
+def test_what_differs_in_offset_or_vector_is_written_and_the_same_is_not():
+    wanted = Progress(40, {"west": 30})
+    assert written(move()) == wanted
+    assert written(move(), Progress(39, {"west": 30})) == wanted
+    assert written(move(), Progress(40)) == wanted
+    assert written(move(), wanted) is None
+
+
+@pytest.mark.parametrize("case", [Case.UNKNOWN, Case.GONE, Case.NOT_MIRRORED, Case.UNCOMMITTED])
+def test_where_nothing_is_known_or_there_is_nothing_to_go_to_nothing_is_written(case):
+    assert written(move(None, "none", case=case), Progress(7)) is None
+
+
+@pytest.mark.parametrize("basis", ["exact", "floor"])
+def test_a_group_that_was_rewound_where_it_lives_goes_back_here(basis):
+    before = Followed(50, Progress(40, {"west": 30}))
+    rewound = move(10, basis, committed=20, west=5)
+    assert written(rewound, before.written, before) == Progress(10, {"west": 5})
+
+
+def test_knowing_less_than_before_takes_nothing_back():
+    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+    less = move(10, "floor", west=5, east=0)
+    assert written(less, before.written, before) is None
+    on = move(10, "floor", committed=51, west=31, east=0)
+    assert written(on, before.written, before) == Progress(40, {"west": 31, "east": 4})
+
+
+def test_what_was_written_of_a_region_that_does_not_count_any_more_is_not_written_again():
+    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+    lossy = move(10, "floor", committed=51, east=3)
+    assert written(lossy, before.written, before) == Progress(10, {"east": 3})
+
+
+def test_what_somebody_else_wrote_here_is_overruled():
+    before = Followed(50, Progress(40, {"west": 30}))
+    assert written(move(), Progress(99), before) == Progress(40, {"west": 30})
+    assert written(move(10, "floor", west=5), Progress(99), before) == Progress(10, {"west": 5})
+
+
+def test_after_a_restart_what_the_group_says_where_it_lives_counts():
+    held = Progress(40, {"west": 30})
+    assert written(move(10, "floor", west=5), held) == Progress(10, {"west": 5})
+
+
+@pytest.mark.parametrize(
+    ("each", "expected"),
+    [
+        (move(), True),
+        (move(100), False),
+        (move(basis="floor"), False),
+        (move(None, "none", case=Case.UNKNOWN), False),
+        (move(None, "none", case=Case.UNCOMMITTED, committed=None), True),
+        (move(None, "none", case=Case.NOT_MIRRORED), True),
+    ],
+)
+def test_it_is_settled_where_an_unread_record_stands(each, expected):
+    assert is_settled([each], {PLACE: 100}) is expected

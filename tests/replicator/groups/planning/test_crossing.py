@@ -1,0 +1,231 @@
+"""Positions translated from one aggregate to another agree with a replay of both logs."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.replicator.groups.progress import world as worlds_
+
+from replicator.groups.planning.crossing import Crossing, told
+from replicator.groups.planning.plan import Count
+from replicator.groups.progress.aggregate import Aggregate, Known, Passed, vector_of
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from tests.replicator.groups.progress.world import (
+    Record,
+    Regions,
+    World,
+    aggregates,
+    exact_vector,
+    progress,
+    read,
+    some_regions,
+    worlds,
+)
+
+
+def met_again(world: World, committed: int, resume: int) -> int:
+    """Counts records read here that stand at or behind `resume` there, or have yet to arrive."""
+    seen = read(world.here, committed)
+    return len(seen - set(world.there[:resume]))
+
+
+@given(st.data(), worlds(2, 4))
+def test_it_agrees_with_progress_and_resume(data, world):
+    here = data.draw(aggregates(world.here, list(world.sources)))
+    there = data.draw(aggregates(world.there, list(world.sources)))
+    committed = data.draw(st.integers(0, len(world.here)))
+    vector = data.draw(st.dictionaries(st.sampled_from(list(world.sources)), st.integers(0, 25)))
+    crossing = Crossing(here, there)
+    places, whole = crossing.progress(committed, vector), progress(here, committed, vector)
+    assert (None in places.values()) == (whole is None)
+    if whole is None:
+        assert crossing.resume(places) is None
+        return
+    assert places == whole
+    found, expected = crossing.resume(places), there.resume(vector_of(whole))
+    assert (found and found.offset) == (expected and expected.offset)
+    assert bool(found) != bool(crossing.untold(places))
+
+
+@given(st.data(), worlds(2, 4), st.booleans(), st.booleans())
+def test_what_is_read_again_is_counted_or_bounded(data, world, here_is_whole, there_is_whole):
+    regions = list(world.sources)
+    here = data.draw(aggregates(world.here, regions, is_whole=here_is_whole))
+    there = data.draw(aggregates(world.there, regions, is_whole=there_is_whole))
+    committed = data.draw(st.integers(0, len(world.here)))
+    crossing = Crossing(here, there)
+    places = crossing.progress(committed)
+    found = crossing.resume(places)
+    if found is None:
+        return
+    # Retention that raised the log's start, or an operator's choice, may have moved the offset.
+    resume = data.draw(st.sampled_from([found.offset, min(found.offset + 1, len(world.there))]))
+    again = crossing.read_again(places, committed, resume)
+    if again is None:
+        return
+    truth = met_again(world, committed, resume)
+    assert again.records >= truth
+    if again.bound == "exact":
+        assert again.records == truth
+    if here_is_whole and there_is_whole and read(world.here, committed) <= set(world.there):
+        assert again.bound == "exact"
+        assert again.records == worlds_.met_again(there, vector_of(told(places)), resume)
+
+
+@given(st.data(), worlds(2, 4), st.booleans())
+def test_what_is_not_replicated_is_counted_or_bounded(data, world, is_end_known):
+    regions = list(world.sources)
+    here = data.draw(aggregates(world.here, regions))
+    there = data.draw(aggregates(world.there, regions, is_whole=data.draw(st.booleans())))
+    offsets = world.sources["west"]
+    end = offsets[-1] + 1 if offsets else 0
+    count = Crossing(here, there).not_replicated("west", end if is_end_known else None)
+    if count is None:
+        return
+    truth = sum(("west", offset) not in world.there for offset in offsets)
+    if count.bound == "exact":
+        assert truth == count.records == 0
+    elif count.bound == "at most":
+        assert count.records >= truth
+
+
+def on_the_way(data, regions: Regions, *, is_whole: bool, are_plain: bool) -> list[Record]:
+    """Returns the records that a group's application receives while it moves between regions.
+
+    The application reads the last region's log to the end. Records arrive everywhere before,
+    between and after the group's moves.
+    """
+    where = data.draw(st.sampled_from(list(regions.logs)))
+    held = dict.fromkeys(regions.logs, 0)
+    at, vector, taken = 0, {}, []
+
+    def read_to(end: int) -> None:
+        records = regions.logs[where][at:end]
+        taken.extend(each for each in records if each and each[1] >= vector.get(each[0], 0))
+
+    for _ in range(data.draw(st.integers(1, 4))):
+        held = {r: data.draw(st.integers(held[r], len(log))) for r, log in regions.logs.items()}
+        begun, end = at, data.draw(st.integers(min(at, held[where]), held[where]))
+        read_to(end)
+        at = max(begun, end)
+        if are_plain and data.draw(st.booleans()):
+            vector = {}
+        to = data.draw(st.sampled_from([region for region in regions.logs if region != where]))
+        here, there = (
+            data.draw(aggregates(regions.logs[r][: held[r]], list(regions.logs), is_whole=is_whole))
+            for r in (where, to)
+        )
+        crossing = Crossing(here, there)
+        places = crossing.progress(at, vector)
+        found = crossing.resume(places)
+        if found is None:
+            continue
+        assert not is_whole or {place.basis for place in told(places).values()} == {"exact"}
+        where, at, vector = to, found.offset, vector_of(told(places))
+    read_to(len(regions.logs[where]))
+    return taken
+
+
+@settings(max_examples=300)
+@given(st.data(), some_regions())
+def test_a_group_that_moves_on_and_back_with_its_vector_is_given_every_record_exactly_once(
+    data, regions
+):
+    taken = on_the_way(data, regions, is_whole=True, are_plain=False)
+    assert sorted(taken) == sorted(regions.records)
+
+
+@settings(max_examples=300)
+@given(st.data(), some_regions(), st.booleans(), st.booleans())
+def test_a_group_that_moves_on_and_back_is_never_kept_from_a_record_whatever_is_known(
+    data, regions, is_whole, are_plain
+):
+    taken = on_the_way(data, regions, is_whole=is_whole, are_plain=are_plain)
+    assert set(taken) == regions.records
+
+
+@given(st.data(), worlds(2, 4))
+def test_a_vector_moves_no_answer_past_what_was_read_and_is_exact_only_where_that_is(data, world):
+    regions = list(world.sources)
+    committed = data.draw(st.integers(0, len(world.here)))
+    said = {region: data.draw(st.integers(0, 25)) for region in regions}
+    by_position = exact_vector(world, committed)
+    for is_whole in (True, False):
+        here = data.draw(aggregates(world.here, regions, is_whole=is_whole))
+        for region, place in (progress(here, committed, said) or {}).items():
+            truth = max(by_position[region], said[region])
+            between = [o for o in world.sources[region] if truth <= o < place.offset]
+            assert not between or place.offset == truth
+            assert said[region] <= place.offset
+            if place.basis == "exact":
+                mirrored = {offset for each, offset in filter(None, world.here) if each == region}
+                assert not {o for o in mirrored if place.offset <= o < truth}
+
+
+def landed(*runs: Run) -> OffsetMap:
+    known = OffsetMap()
+    known.learn(Stretch(0, runs[-1].source_end, runs))
+    return known
+
+
+def test_a_region_without_a_route_to_here_is_read_from_its_first_record_on():
+    here = Aggregate({"west": Known(landed(Run(0, 0, 10)), Passed(10, 10))}, 10)
+    west, north = Known(landed(Run(0, 5, 10))), Known(landed(Run(0, 2, 3)))
+    crossing = Crossing(here, Aggregate({"west": west, "north": north}, 15))
+    places = crossing.progress(10)
+    assert vector_of(told(places)) == {"west": 10, "north": 0}
+    found = crossing.resume(places)
+    assert found is not None
+    assert found.offset == 2
+    assert crossing.read_again(places, 10, 2) == Count(10)
+
+
+def test_a_region_without_a_route_to_there_holds_nothing_up():
+    here = Aggregate(
+        {"west": Known(landed(Run(0, 0, 10))), "north": Known(OffsetMap())}, log_end=10
+    )
+    crossing = Crossing(here, Aggregate({"west": Known(landed(Run(0, 5, 10)))}, 15))
+    places = crossing.progress(4)
+    found = crossing.resume(places)
+    assert found is not None
+    assert found.offset == 9
+    assert crossing.not_replicated("north", None) is None
+
+
+def test_records_that_a_dead_region_had_and_the_target_has_not_are_counted_by_its_copies():
+    here = Aggregate({"west": Known(landed(Run(0, 0, 10), Run(15, 10, 5)))}, log_end=15)
+    there = Aggregate({"west": Known(landed(Run(0, 0, 8)), Passed(8, 8))}, log_end=8)
+    assert Crossing(here, there).not_replicated("west", None) == Count(7, "at least")
+    assert Crossing(here, there).not_replicated("west", 20) == Count(12, "at most")
+    assert Crossing(here, there).not_replicated("west", 8) == Count(0)
+
+
+def test_what_retention_took_there_of_the_unread_is_told_in_source_offsets():
+    runs = landed(Run(0, 0, 10))
+    runs.trim(7)
+    there = Aggregate({"west": Known(runs, Passed(10, 10))}, log_end=10)
+    crossing = Crossing(Aggregate({}), there)
+    assert crossing.retention_took({"west": 4}) == 3
+    assert crossing.retention_took({"west": 7}) == 0
+
+
+def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
+    late = OffsetMap()
+    late.add([Run(5, 10, 10)])
+    here = Aggregate({"west": Known(landed(Run(0, 0, 8))), "east": Known(landed(Run(0, 8, 5)))}, 13)
+    there = Aggregate({"west": Known(late), "east": Known(landed(Run(0, 0, 5)))}, 20)
+    crossing = Crossing(here, there)
+    places = crossing.progress(11)
+    assert crossing.resume(places) == (3, "exact")
+    assert crossing.read_again(places, 11, 3) == Count(8, "at most")
+
+
+def test_what_was_read_beyond_a_floor_may_be_read_again():
+    known = OffsetMap()
+    known.learn(Stretch(0, 4, (Run(0, 0, 4),)))
+    crossing = Crossing(
+        Aggregate({"west": Known(known)}), Aggregate({"west": Known(landed(Run(0, 0, 20)))}, 20)
+    )
+    places = crossing.progress(9)
+    assert places == {"west": (4, "floor")}
+    assert crossing.read_again(places, 9, 4) == Count(5, "at most")
+    assert crossing.read_again(places, 9, 2) == Count(7, "at most")

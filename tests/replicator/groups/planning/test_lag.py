@@ -1,0 +1,83 @@
+"""Lag that a switchover waits for."""
+
+from balancer.plan import TopicPartition
+from replicator.groups.planning.knowledge import Knowledge, LogRange, PartitionFacts
+from replicator.groups.planning.lag import Lag, Origin, goals, lag
+from replicator.groups.planning.plan import Case, Move
+from replicator.groups.progress.aggregate import Aggregate, Known, Passed
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.run_segment import Gathering
+
+PLACE = TopicPartition("trades", 0)
+WEST, NORTH = Origin("west", PLACE), Origin("north", PLACE)
+
+
+def move(**vector: int) -> Move:
+    return Move(topic="trades", partition=0, case=Case.MOVES, committed=1, vector=vector)
+
+
+def told(landed: int) -> OffsetMap:
+    runs, gathering = OffsetMap(), Gathering(0)
+    if landed:
+        gathering.land(0, 0, landed)
+        for stretch in gathering.take():
+            runs.learn(stretch)
+    return runs
+
+
+LOG = LogRange(0, 9)
+
+
+def knowledge(age_ms: int | None = 0, log: LogRange | None = LOG, **known: Known) -> Knowledge:
+    facts = PartitionFacts(here=Aggregate({}), there=Aggregate(known), there_log=log)
+    return Knowledge(
+        commits={},
+        target_commits={},
+        partitions={PLACE: facts},
+        mirrored_topics=frozenset({"trades"}),
+        active_in_target=frozenset(),
+        age_ms=age_ms,
+    )
+
+
+def test_all_that_was_written_and_all_that_was_read_has_to_arrive():
+    found = goals({WEST: 10}, [move(west=7, north=5), move(west=12), move(north=3)])
+    assert found == {WEST: 12, NORTH: 5}
+
+
+def test_positions_that_do_not_move_have_nothing_to_wait_for():
+    chosen = Move(topic="t", partition=0, case=Case.CHOSEN, committed=1, vector={"west": 7})
+    assert goals({}, [chosen]) == {}
+
+
+def test_what_runs_or_ledger_have_passed_has_arrived():
+    for known in (Known(told(8)), Known(told(0), Passed(8, 8)), Known(told(8), Passed(5, 5))):
+        assert lag({WEST: 10}, knowledge(west=known), fresh_age_ms=0) == Lag({"west": 2})
+        assert lag({WEST: 8}, knowledge(west=known), fresh_age_ms=0).is_zero
+
+
+def test_a_route_of_which_nothing_is_known_is_waited_for_and_named():
+    found = lag(
+        {WEST: 3, NORTH: 0}, knowledge(west=Known(told(0)), north=Known(told(0))), fresh_age_ms=0
+    )
+    assert found == Lag({"north": 0}, untold=1)
+    assert str(found) == "partitions of which no ledger tells: 1"
+
+
+def test_what_can_never_arrive_is_not_waited_for():
+    without_route = knowledge(north=Known(told(0), Passed(0, 0)))
+    without_partition = knowledge(log=None, west=Known(told(0), Passed(0, 0)))
+    for facts in (without_route, without_partition):
+        assert lag({WEST: 3}, facts, fresh_age_ms=0).is_zero
+    assert lag({Origin("west", TopicPartition("no", 0)): 3}, knowledge(), fresh_age_ms=0).is_zero
+
+
+def test_copies_of_before_the_groups_stopped_are_not_enough():
+    assert not lag({}, knowledge(age_ms=11), fresh_age_ms=10).is_zero
+    assert not lag({}, knowledge(age_ms=None), fresh_age_ms=10).is_zero
+    assert lag({}, knowledge(age_ms=10), fresh_age_ms=10).is_zero
+
+
+def test_a_lag_says_what_is_missing():
+    assert str(Lag({"west": 3, "east": 0}, is_fresh=False)) == "3 records of west, the last commits"
+    assert str(Lag()) == "nothing"

@@ -1,0 +1,33 @@
+"""Claims about comparing cluster ids, on values alone."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.config.topology import ROLES, Route
+from replicator.kafka.client.cluster_ids import ends, first_clash, harm
+
+WEST, EAST = ("west", "regional"), ("east", "aggregate")
+places = st.tuples(st.sampled_from(["north", "east", "west"]), st.sampled_from(ROLES))
+
+
+@given(st.dictionaries(places, st.sampled_from("abcdef")))
+def test_a_clash_is_found_exactly_where_two_clusters_have_one_id(ids):
+    clash = first_clash(ids)
+    assert (clash is None) == (len(set(ids.values())) == len(ids))
+    if clash:
+        one, other = clash
+        assert one != other
+        assert ids[one] == ids[other]
+
+
+def test_the_clusters_of_routes_are_named_once_each():
+    routes = [Route("west", "east"), Route("east", "east")]
+    assert ends(routes) == (WEST, EAST, ("east", "regional"))
+
+
+def test_a_clash_says_what_would_come_of_it():
+    routes = [Route("west", "east")]
+    assert harm(WEST, EAST, routes) == "route west>east would lead onto itself"
+    assert "more than once" in harm(WEST, ("east", "regional"), routes)
+    assert "more than once" in harm(("west", "aggregate"), EAST, routes)
+    assert "in a circle" in harm(("east", "regional"), EAST, routes)

@@ -1,0 +1,116 @@
+"""Commits are read back: a coordinator may call a transaction complete that is not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.kafka.client import fenced_committer as writing
+from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Commit
+from replicator.kafka.client.fenced_committer import NotCommitted, Writer
+from tests.replicator.mirror.ledger.coordinator import Coordinator, Offsets
+
+OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
+OTHER = ("t", 1, 7, "other")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "SHOWN_SECONDS", 0.01)
+
+
+def is_old(_: TopicPartition, shown: Commit | None) -> bool:
+    return shown is None or shown.metadata == "old"
+
+
+async def committed(coordinator: Coordinator, groups: Offsets) -> list[Offsets]:
+    """Returns the offsets of each transaction that was committed and not aborted."""
+    await Writer(coordinator, "id").commit(groups, is_old)
+    return [offsets for is_commit, offsets in coordinator.ended if is_commit]
+
+
+async def test_what_is_shown_is_committed_once():
+    coordinator = Coordinator({"g": [OLD]}, [])
+    assert await committed(coordinator, {"g": [NEW]}) == [{"g": [NEW]}]
+    assert len(coordinator.ended) == 1
+
+
+@pytest.mark.parametrize("before", [[OLD], []], ids=["an entry", "nothing"])
+async def test_what_stays_hidden_is_committed_until_it_is_shown(before):
+    coordinator = Coordinator({"g": before}, [{"g"}, {"g"}])
+    assert await committed(coordinator, {"g": [NEW]}) == 3 * [{"g": [NEW]}]
+    assert coordinator.shown["g", "t", 0] == Commit(2, "new")
+
+
+async def test_only_what_stayed_hidden_is_committed_again():
+    coordinator = Coordinator({"g": [OLD], "h": [OTHER]}, [{"g"}])
+    groups: Offsets = {"g": [NEW], "h": [OTHER]}
+    assert await committed(coordinator, groups) == [groups, {"g": [NEW]}]
+
+
+async def test_who_came_next_is_not_written_over():
+    coordinator = Coordinator({"g": [OLD], "h": []}, [{"h"}], {"g": [NEXT]})
+    assert await committed(coordinator, {"g": [NEW], "h": [OTHER]}) == [
+        {"g": [NEW], "h": [OTHER]},
+        {"h": [OTHER]},
+    ]
+    assert coordinator.shown["g", "t", 0] == Commit(3, "next")
+    assert coordinator.shown["h", "t", 1] == Commit(7, "other")
+
+
+async def test_a_marker_that_was_only_late_is_not_followed_by_a_second_commit():
+    """The marker takes effect between the read that missed it and the confirmation."""
+
+    class Late(Coordinator):
+        async def ask_coordinator(self, kind: int, key: str, request: Any, *_: Any, **more: Any):
+            if self.ended and type(request).__name__ == "AddOffsetsToTxnRequest":
+                self._show({"g": [NEXT]})
+            return await super().ask_coordinator(kind, key, request, *_, **more)
+
+    coordinator = Late({"g": [OLD]}, [{"g"}])
+    assert await committed(coordinator, {"g": [NEW]}) == [{"g": [NEW]}]
+    assert coordinator.shown["g", "t", 0] == Commit(3, "next")
+
+
+class WithoutTopic(Coordinator):
+    """A coordinator that no longer knows a topic, once so many transactions have ended."""
+
+    def __init__(self, ended: int, left_out: list[set[str]]):
+        super().__init__({"g": [OLD], "h": []}, left_out)
+        self._known_for = ended
+
+    async def ask_coordinator(self, kind: int, key: str, request: Any, *_: Any, **more: Any):
+        asks = type(request).__name__ == "TxnOffsetCommitRequest" and more.get("never")
+        if asks and key == "g" and len(self.ended) >= self._known_for:
+            raise Answered("TxnOffsetCommit", [UNKNOWN_TOPIC])
+        return await super().ask_coordinator(kind, key, request, *_, **more)
+
+
+async def test_with_a_topic_that_is_not_there_nothing_is_committed_and_the_next_one_is_whole():
+    coordinator = WithoutTopic(0, [])
+    writer = Writer(coordinator, "id")
+    with pytest.raises(NotCommitted):
+        await writer.commit({"h": [OTHER], "g": [NEW]}, is_old)
+    await writer.commit({"h": [OTHER]}, is_old)
+    assert [is_commit for is_commit, _ in coordinator.ended] == [False, True]
+    assert coordinator.ended[1][1] == {"h": [OTHER]}
+
+
+async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
+    coordinator = WithoutTopic(1, [{"g"}])
+    with pytest.raises(Answered) as found:
+        await Writer(coordinator, "id").commit({"h": [OTHER], "g": [NEW]}, is_old)
+    assert not isinstance(found.value, NotCommitted)
+    assert coordinator.shown["h", "t", 1] == Commit(7, "other")
+
+
+async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there():
+    """The later commit waits until the one before it is shown."""
+    coordinator = Coordinator({"g": [OLD]}, [{"g"}])
+    writer = Writer(coordinator, "id")
+    later = ("t", 0, 5, "old")
+    await asyncio.gather(writer.commit({"g": [NEW]}, is_old), writer.commit({"g": [later]}, is_old))
+    assert coordinator.shown["g", "t", 0] == Commit(5, "old")

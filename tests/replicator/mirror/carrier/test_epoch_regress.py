@@ -1,0 +1,141 @@
+"""Older leader epochs: a single broker that reports one is stale; all of them mean a restore."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from replicator.kafka.client.brokers import Leader, Topic
+from replicator.mirror.carrier import epoch_regress
+from replicator.mirror.carrier.epoch_regress import (
+    LASTING_SECONDS,
+    EpochRegress,
+    Told,
+    told_together,
+)
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.ledger.loss import LossKind
+from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
+from tests.replicator.mirror.ledger.held import held
+
+NEWEST, OLDER = 5, 3
+END, POSITION = 130, 200
+TOPIC_ID, NEW_TOPIC_ID = UUID(int=1), UUID(int=2)
+
+
+class Source:
+    """Source cluster whose answers are set by the test."""
+
+    name = "west"
+
+    def __init__(self) -> None:
+        self.told = self.known = Leader(1, NEWEST)
+        self.each: list[Leader | None] = [self.known]
+        self.topic_id = TOPIC_ID
+
+    def topic(self, name):
+        return Topic(self.topic_id, {})
+
+    def leader(self, *_):
+        return self.known
+
+    def told_leader(self, *_):
+        return self.told
+
+    async def told_by_each(self, *_):
+        return self.each
+
+    def believe(self, topic, partition, leader):
+        self.known = leader
+
+    async def log_end(self, *_):
+        return END
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(epoch_regress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def lane(source_epoch: int = NEWEST) -> Lane:
+    entry = replace(held(), source_offset=POSITION, source_epoch=source_epoch)
+    return Lane(PLACE, replace(entry, source_topic=TOPIC_ID))
+
+
+def restored() -> Source:
+    source = Source()
+    source.told = Leader(1, OLDER)
+    source.each = [Leader(1, OLDER), Leader(1, OLDER - 1)]
+    return source
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([], Told.UNKNOWN),
+        ([None], Told.UNKNOWN),
+        ([Leader(1, OLDER), None], Told.UNKNOWN),
+        ([Leader(1, NEWEST)], Told.NEWER),
+        ([Leader(1, OLDER), Leader(2, NEWEST), None], Told.NEWER),
+        ([Leader(1, OLDER), Leader(2, OLDER + 1)], Told.OLDER),
+    ],
+)
+def test_brokers_agree_only_if_each_of_them_tells_an_older_epoch(answers, expected):
+    assert told_together(answers, NEWEST) is expected
+
+
+async def test_an_epoch_that_is_known_holds_nothing_up():
+    assert not await EpochRegress(Source()).holds_up(lane())
+
+
+async def test_a_broker_that_tells_the_epoch_that_was_read_holds_nothing_up():
+    source, one = restored(), lane()
+    source.each = [Leader(1, OLDER), Leader(2, NEWEST)]
+    assert not await EpochRegress(source).holds_up(one)
+
+
+async def test_a_lane_stops_once_all_brokers_have_agreed_for_long_enough(clock):
+    source, one = restored(), lane()
+    regress = EpochRegress(source)
+    assert await regress.holds_up(one)
+    assert one.stopping is None
+    clock[0] += LASTING_SECONDS
+    assert await regress.holds_up(one)
+    loss = one.stopping
+    assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_WENT_BACK, END, POSITION)
+    assert source.known == Leader(1, OLDER)
+
+
+async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_said_once(clock, caplog):
+    source, one = restored(), lane()
+    regress = EpochRegress(source)
+    agreeing, silent = source.each, [Leader(1, OLDER), None]
+    for _ in range(3):
+        source.each = agreeing
+        assert await regress.holds_up(one)
+        clock[0] += LASTING_SECONDS
+        source.each = silent
+        assert await regress.holds_up(one)
+    assert one.stopping is None
+    assert source.known == Leader(1, NEWEST)
+    assert [each.getMessage().split()[0] for each in caplog.records] == ["event=source-went-back"]
+
+
+async def test_a_lane_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
+    source, one = restored(), lane(source_epoch=OLDER)
+    regress = EpochRegress(source)
+    assert await regress.holds_up(one)
+    clock[0] += LASTING_SECONDS
+    assert await regress.holds_up(one)
+    assert one.stopping is None
+    assert not await regress.holds_up(one)
+
+
+async def test_a_topic_that_was_made_anew_has_not_gone_back(clock):
+    """The epochs of a recreated topic begin again; the check of its log reports that."""
+    source, one = restored(), lane()
+    source.topic_id = NEW_TOPIC_ID
+    assert not await EpochRegress(source).holds_up(one)
+    assert one.stopping is None

@@ -1,0 +1,123 @@
+"""Rates follow the acknowledged records; an unknown figure is None and never 0."""
+
+from weakref import ref
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.batches.outgoing_batch import Parcel
+from replicator.mirror.carrier.pace import HALF_LIFE_SECONDS, Pace
+from replicator.mirror.carrier.partition_pipeline import Lane, Unit
+from replicator.mirror.carrier.tally import Tally
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.offset_map.totals import bucket
+from tests.replicator.mirror.carrier.test_receipt_book import ONE, lane_that_carried
+
+
+def unit_of(size: int, count: int, readable_ms: int | None) -> Unit:
+    return Unit(0, Parcel(bytearray(size), count, ((0, count),), False), readable_ms=readable_ms)
+
+
+def test_bytes_shipped_are_counted_until_the_ledger_takes_note():
+    pace = Pace("west>east", 0)
+    one, two = unit_of(400, 3, 100_000), unit_of(2, 1, None)
+    pace.shipped(one, 100.25)
+    pace.shipped(two, 100.25)
+    assert pace.bytes_since_commit == 402
+
+
+def test_the_latency_of_each_record_counts_once_though_its_batch_is_acknowledged_twice():
+    tally = Tally()
+    pace, unit = Pace("west>east", 0, tally), unit_of(400, 3, 100_000)
+    pace.shipped(unit, 100.25)
+    pace.shipped(unit, 107.0)
+    totals = tally.totals({})
+    assert (sum(totals.latencies), totals.latencies[bucket(0.25)]) == (3, 3)
+    assert totals.latency_seconds == pytest.approx(0.75)
+
+
+def test_before_anything_is_known_nothing_is_said():
+    lane = lane_that_carried(0, 0, 5)
+    (report,) = Pace("west>east", 0).reports([lane], {}, 100.0)
+    assert report.records_per_second is None
+    assert report.source_end is None and report.lag_records is None and report.lag_seconds is None
+    assert report.mirrored_to == 5
+
+
+def test_a_rate_is_taken_from_the_first_interval_and_fades():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace.reports([lane], {}, 100.0)
+    lane.records += 100
+    (report,) = pace.reports([lane], {}, 110.0)
+    assert report.records_per_second == 10.0
+    (report,) = pace.reports([lane], {}, 110.0 + HALF_LIFE_SECONDS)
+    assert report.records_per_second == pytest.approx(5.0)
+
+
+def test_a_partition_taken_again_starts_over_and_its_rate_is_never_negative():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 500)
+    pace.reports([lane], {}, 100.0)
+    lane.records += 100
+    pace.reports([lane], {}, 110.0)
+    again = lane_that_carried(500, 500, 3)
+    (report,) = pace.reports([again], {}, 120.0)
+    assert report.records_per_second is None and report.bytes_per_second is None
+    again.records += 20
+    (report,) = pace.reports([again], {}, 130.0)
+    assert report.records_per_second == 2.0
+
+
+def test_a_lane_that_was_parked_is_not_held_in_memory():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace.reports([lane], {}, 100.0)
+    pace.reports([], {ONE: Loss(LossKind.TARGET_REFUSES, 3, 4)}, 101.0)
+    known = ref(lane)
+    del lane
+    assert known() is None
+
+
+def test_lag_counts_from_when_it_began():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    lane.source_end, lane.heard_at = 5, 100.0
+    assert pace.reports([lane], {}, 100.0)[0].lag_seconds == 0.0
+    lane.source_end, lane.heard_at = 9, 101.0
+    first, later = pace.reports([lane], {}, 101.0)[0], pace.reports([lane], {}, 104.0)[0]
+    assert (first.lag_records, later.lag_records) == (4, 4)
+    assert later.lag_seconds == 3.0
+    assert lane.statement().entry.seen == lane.clock.sightings
+
+
+def test_lag_goes_on_under_the_next_carrier():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    for at, end in ((100.0, 5), (101.0, 9)):
+        lane.source_end, lane.heard_at = end, at
+        pace.reports([lane], {}, at)
+    taken = Lane(lane.partition, lane.released("id.free"))
+    taken.source_end, taken.heard_at = 9, 400.0
+    (report,) = Pace("west>east", 1).reports([taken], {}, 400.0)
+    assert report.lag_seconds == 299.0
+
+
+def test_a_source_that_has_not_answered_lately_leaves_lag_unknown():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    lane.source_end, lane.heard_at = 5, 100.0
+    assert pace.reports([lane], {}, 115.0)[0].lag_seconds == 0.0
+    assert pace.reports([lane], {}, 116.0)[0].lag_seconds is None
+
+
+def test_what_an_open_transaction_holds_up_lags_behind_the_high_watermark():
+    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    for at, high in ((100.0, 5), (101.0, 8), (131.0, 9)):
+        lane.source_end, lane.source_high, lane.heard_at = 5, high, at
+        (report,) = pace.reports([lane], {}, at)
+    assert (report.lag_records, report.lag_seconds) == (0, 0.0)
+    assert (report.source_high, report.written_lag_records) == (9, 4)
+    assert (report.written_lag_seconds, report.open_transaction_seconds) == (30.0, 30.0)
+
+
+def test_a_parked_partition_says_why_and_nothing_else():
+    loss = Loss(LossKind.TARGET_REFUSES, 3, 4)
+    (report,) = Pace("west>east", 2).reports([], {ONE: loss}, 100.0)
+    assert TopicPartition(report.topic, report.partition) == ONE
+    assert (report.parked, report.carrier) == (str(loss), 2)
+    assert report.lag_records is None and report.records_per_second is None

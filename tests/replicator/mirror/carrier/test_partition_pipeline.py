@@ -1,0 +1,321 @@
+"""Partition pipeline: an entry and the records landed after it always give the source position."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from balancer.plan import TopicPartition
+from replicator.batches.outgoing_batch import Parcel
+from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, Lane, Statement, Unit
+from replicator.mirror.ledger.entry import (
+    METADATA_BYTES_MAX,
+    SEQUENCE_MASK,
+    decode,
+    encode,
+)
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.ledger.sightings import Sighting
+from tests.replicator.batches.source_batches import encoded, one_record
+from tests.replicator.mirror.ledger.held import held
+
+PLACE = TopicPartition("topic", 0)
+BATCH = encoded([one_record(0)])
+WINDOW = 5
+
+
+def parcel(*spans: tuple[int, int]) -> Parcel:
+    return Parcel(bytearray(BATCH), sum(count for _, count in spans), spans, False)
+
+
+class Carried(RuleBasedStateMachine):
+    """Random histories of one pipeline.
+
+    The source has gaps. The broker accepts sequences in order. Answers come late or never. The
+    ledger keeps the last statement committed.
+    """
+
+    @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
+    def begin(self, begin: int, source: int) -> None:
+        entry = held(sequence=begin, source_offset=source, target_offset=1000)
+        self.lane = Lane(PLACE, entry)
+        self.ledger = entry
+        self.source_end = source  # source offset of the next record
+        self.records: list[int] = []  # source offsets of all records, in order
+        self.first = source
+        self.landed: list[int] = []  # source offsets of the records in the target
+        self.base_of: dict[int, int] = {}  # target offset of each batch, by its first source offset
+        self.unanswered: deque[Unit] = deque()
+        self.undelivered: deque[Unit] = deque()
+        self.target_end = 1000
+        self.statement: Statement | None = None
+
+    # -- the reader
+
+    @precondition(lambda self: not self.lane.is_settling)
+    @rule(
+        spans=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=4),
+        tail=st.integers(0, 3),
+    )
+    def fetch(self, spans: list[tuple[int, int]], tail: int) -> None:
+        """Fetches gaps and records in turn, and `tail` offsets without records behind them."""
+        parts = []
+        for skipped, count in spans:
+            begin = self.source_end + skipped
+            parts.append((begin, count))
+            self.records += range(begin, begin + count)
+            self.source_end = begin + count
+        self.source_end += tail
+        parcels = [parcel(*parts)] if parts and len(parts) % 2 else [parcel(p) for p in parts]
+        self.lane.add(parcels, self.source_end, 1)
+
+    # -- the sender and the broker
+
+    @rule()
+    def send(self) -> None:
+        if self.lane.is_ready(WINDOW):
+            self.undelivered.append(self.lane.take())
+
+    @rule()
+    def deliver(self) -> None:
+        if self.undelivered:
+            unit = self.undelivered.popleft()
+            offsets = [o + i for o, count in unit.parcel.spans for i in range(count)]
+            if offsets[0] not in self.base_of:
+                assert self.landed == self.records[: len(self.landed)]
+                assert offsets == self.records[len(self.landed) :][: len(offsets)]
+                self.base_of[offsets[0]] = self.target_end
+                self.landed += offsets
+                self.target_end += len(offsets)
+            self.unanswered.append(unit)
+
+    @rule(knows_where=st.booleans())
+    def answer(self, knows_where: bool) -> None:
+        if self.unanswered:
+            unit = self.unanswered.popleft()
+            base = self.base_of[unit.parcel.first_offset]
+            self.lane.acknowledge(unit, base if knows_where else -1)
+
+    @rule()
+    def lose_the_line(self) -> None:
+        """Loses all requests and answers under way; every batch is sent again."""
+        self.undelivered.clear()
+        self.unanswered.clear()
+        self.lane.rewind()
+
+    @rule(at=st.integers(1, 4), joins=st.booleans())
+    def pack_anew(self, at: int, joins: bool) -> None:
+        """A batch at the front was refused: it is split, or joined with the one behind it."""
+        units = self.lane.queued()
+        if not units or any(unit.parcel.first_offset in self.base_of for unit in units):
+            return
+        replaced = 2 if joins and len(units) > 1 else 1
+        old = [unit.parcel for unit in units[:replaced]]
+        offsets = [o + i for one in old for o, count in one.spans for i in range(count)]
+        parts = [offsets] if replaced == 2 else [offsets[:at], offsets[at:]]
+        self.lane.repack(replaced, [parcel(*((o, 1) for o in part)) for part in parts if part])
+        assert self.lane.queued()[0].sequence == units[0].sequence
+
+    @rule(count=st.integers(1, 5))
+    def others_append(self, count: int) -> None:
+        self.target_end += count
+
+    @rule()
+    def move_up(self) -> None:
+        self.lane.moved_up(self.target_end)
+
+    # -- the ledger
+
+    @rule()
+    def state(self) -> None:
+        if self.statement is None:
+            self.statement = self.lane.statement()
+
+    @rule(arrives=st.booleans())
+    def commit(self, arrives: bool) -> None:
+        """Commits an earlier statement; its answer may be lost."""
+        if self.statement is not None:
+            offset, metadata = encode(self.statement.entry)
+            self.ledger = decode(offset, metadata)
+            if arrives:
+                self.lane.committed(self.statement)
+            self.statement = None
+
+    @rule()
+    def settle(self) -> None:
+        self.lane.settle()
+
+    @rule()
+    def release(self) -> None:
+        """Releases an empty pipeline; the entry alone then gives the position."""
+        if self.lane.is_settling and self.lane.is_empty and self.statement is None:
+            released = self.lane.released("sluice.west.east.0.free")
+            assert [o for o in self.records if o < released.source_offset] == self.landed
+            assert released.target_offset <= self.target_end
+
+    # -- findings of a takeover
+
+    @invariant()
+    def the_source_position_is_determined(self) -> None:
+        if not hasattr(self, "lane"):
+            return
+        before = [o for o in self.landed if o < self.ledger.source_offset]
+        after = self.landed[len(before) :]
+        last = (self.lane.began.sequence + len(self.landed) - 1) & SEQUENCE_MASK
+        landed = self.ledger.landed_up_to(last)
+        assert landed == len(after)
+        position = self.ledger.after(landed)
+        assert [o for o in self.records if o < position] == self.landed
+        spans = self.ledger.spans(0, landed)
+        assert [s.source_offset + i for s in spans for i in range(s.count)] == after
+
+    @invariant()
+    def what_follows_stands_behind_the_target_offset(self) -> None:
+        if not hasattr(self, "lane"):
+            return
+        after = [o for o in self.landed if o >= self.ledger.source_offset]
+        bases = [base for first, base in self.base_of.items() if first in after]
+        assert all(base >= self.ledger.target_offset for base in bases)
+
+
+Carried.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestCarried = Carried.TestCase
+
+
+def cover(lane: Lane) -> Statement:
+    statement = lane.statement()
+    lane.committed(statement)
+    return statement
+
+
+def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((3, 2))], 5, 0)
+    assert lane.waits_for_cover and not lane.is_ready(WINDOW)
+    cover(lane)
+    assert lane.is_ready(WINDOW)
+
+
+def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    first = lane.take()
+    assert not lane.is_ready(WINDOW)
+    lane.acknowledge(first, 0)
+    assert lane.is_ready(WINDOW)
+    lane.take()
+    assert lane.is_ready(WINDOW)
+    lane.rewind()
+    second = lane.take()
+    assert not lane.is_ready(WINDOW)
+    lane.acknowledge(second, 1)
+    lane.rest()
+    lane.take()
+    assert not lane.is_ready(WINDOW)
+
+
+def test_what_may_have_landed_is_sent_again_byte_for_byte():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((0, 2)), parcel((2, 1))], 3, 0)
+    sent = lane.take()
+    data = bytes(sent.parcel.data)
+    lane.rewind()
+    assert lane.take() is sent and bytes(sent.parcel.data) == data
+
+
+def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_loss():
+    """With slow followers, the first request times out and the next ones are answered."""
+    lane = Lane(PLACE, held())
+    lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    lane.acknowledge(lane.take(), 10)
+    unanswered, answered = lane.take(), lane.take()
+    lane.acknowledge(answered, 12)
+    lane.rewind()
+    assert lane.take() is unanswered
+    lane.acknowledge(unanswered, 11)
+    assert lane.entry.source_offset == 2
+    assert lane.take() is answered
+    lane.acknowledge(answered, 12)
+    assert (lane.entry.source_offset, lane.entry.target_offset) == (3, 13)
+
+
+def test_an_answer_below_what_was_acknowledged_is_a_loss():
+    lane = Lane(PLACE, held(target_offset=50))
+    lane.add([parcel((0, 1))], 1, 0)
+    with pytest.raises(AcknowledgedTooLow):
+        lane.acknowledge(lane.take(), 49)
+
+
+def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((0, 1))], 1, 0)
+    lane.take()
+    lane.rewind()
+    lane.moved_up(100)
+    assert lane.entry.target_offset == 0
+
+
+def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
+    lane = Lane(
+        PLACE, held(sequence=SEQUENCE_MASK // 2, source_offset=10**15, target_offset=10**15)
+    )
+    spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
+    lane.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
+    statement = cover(lane)
+    seen = [Sighting(10**12 + n * 10**9, 10**12 + n * 10**9, 10**15, 2**62) for n in range(64)]
+    worst = replace(
+        statement.entry, producer_id=2**62, transactional_id="s" * 250, seen=tuple(seen)
+    )
+    loss = Loss(LossKind.TARGET_TAIL_DELETED, 10**15, 10**15, "ü" * 500)
+    for entry in (worst, worst.park(loss)):
+        assert len(encode(entry)[1].encode()) <= 4096
+        assert decode(*encode(entry)).seen
+    assert len(statement.entry.gaps) > 150
+    assert METADATA_BYTES_MAX < 4096
+
+
+def test_only_records_in_doubt_count_as_old():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((0, 1))], 1, 0)
+    unit = lane.take()
+    assert lane.newest_in_doubt_ms == float("inf")
+    unit.is_in_doubt = True
+    assert lane.newest_in_doubt_ms == 1_700_000_000_000
+
+
+def test_what_was_acknowledged_behind_a_batch_that_was_not_is_in_doubt_when_it_goes_again():
+    lane = Lane(PLACE, held())
+    lane.add([parcel((n, 1)) for n in range(2)], 2, 0)
+    lane.take()
+    lane.acknowledge(lane.take(), 1)
+    assert lane.newest_in_doubt_ms == 1_700_000_000_000
+
+
+def test_batches_packed_anew_keep_their_sequences_and_are_counted_anew():
+    lane = Lane(PLACE, held(sequence=7))
+    lane.add([parcel((0, 3)), parcel((3, 2))], 5, 0)
+    before = lane.queued_bytes
+    lane.repack(1, [parcel((0, 1)), parcel((1, 2))])
+    assert [unit.sequence for unit in lane.queued()] == [7, 8, 10]
+    assert lane.queued_bytes == before + len(BATCH)
+    lane.repack(2, [parcel((0, 3))])
+    assert [unit.sequence for unit in lane.queued()] == [7, 10]
+    assert lane.queued_bytes == before
+
+
+def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():
+    """An entry parked there would name a loss behind records that were never carried."""
+    loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
+    for sent, stopping in ((1, None), (2, loss)):
+        lane = Lane(PLACE, held())
+        lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
+        for _ in range(sent):
+            lane.take()
+        lane.stopping = loss
+        lane.settle()
+        assert lane.stopping == stopping

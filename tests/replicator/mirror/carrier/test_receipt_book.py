@@ -1,0 +1,91 @@
+"""A receipt book adds up the sessions of one epoch, and has the final state of each partition."""
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.batches.outgoing_batch import Parcel
+from replicator.config.topology import Route
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.spark.driver_command import Term
+from tests.replicator.batches.source_batches import encoded, one_record
+from tests.replicator.mirror.ledger.held import held
+
+ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)
+
+
+def book() -> ReceiptBook:
+    route = Route("west", "east")
+    return ReceiptBook(Assignment(route, 3, (ONE, TWO), Term(1, 0), 7, 0.0))
+
+
+def lane_that_carried(source_offset: int, target_offset: int, count: int) -> Lane:
+    entry = held(
+        source_offset=source_offset,
+        target_offset=target_offset,
+        transactional_id="sluice.west.east.3",
+    )
+    lane = Lane(ONE, entry)
+    data = bytearray(encoded([one_record(0)]))
+    lane.add([Parcel(data, count, ((source_offset, count),), False)], source_offset + count, 0)
+    lane.acknowledge(lane.take(), target_offset)
+    return lane
+
+
+def test_a_partition_never_held_has_an_unreleased_receipt_with_nothing_in_it():
+    one, two = book().receipts(5.0)
+    assert (one.partition, two.partition) == (0, 1)
+    assert (one.records, one.target_begin, one.state) == (0, None, "unreleased")
+    assert (one.source_begin, one.source_end) == (None, None)
+    assert str(one) == "west>east topic-0 never held unreleased"
+    assert (one.route, one.carrier, one.plan_version, one.ended_at) == ("west>east", 3, 7, 5.0)
+
+
+def test_sessions_of_an_epoch_add_up():
+    kept = book()
+    kept.note([lane_that_carried(10, 100, 5)], {}, {})
+    kept.note([lane_that_carried(15, 105, 7)], {}, {})
+    kept.released([ONE])
+    receipt = kept.receipts(0.0)[0]
+    assert (receipt.source_begin, receipt.source_end) == (10, 22)
+    assert (receipt.target_begin, receipt.target_end) == (100, 112)
+    assert (receipt.records, receipt.batches_unopened, receipt.state) == (12, 2, "released")
+
+
+def test_a_lane_noted_twice_is_counted_once():
+    kept, lane = book(), lane_that_carried(10, 100, 5)
+    kept.note([lane], {}, {})
+    kept.note([lane], {}, {})
+    assert kept.receipts(0.0)[0].records == 5
+
+
+def test_what_is_parked_says_why():
+    kept = book()
+    loss = Loss(LossKind.TARGET_REFUSES, 3, 4)
+    kept.note([], {ONE: loss}, {TWO: "no leader in the target"})
+    one, two = kept.receipts(0.0)
+    assert (one.state, one.reason) == ("parked", str(loss))
+    assert (two.state, two.reason) == ("unreleased", "no leader in the target")
+    kept.resumed(ONE)
+    assert kept.receipts(0.0)[0].state != "parked"
+
+
+def test_what_was_left_while_it_was_parked_is_said_to_be_parked_by_its_next_carrier_only():
+    kept = book()
+    kept.parked(ONE, "why")
+    kept.released([TWO])
+    kept.left([ONE, TWO])
+    one, two = kept.receipts(0.0)
+    assert (one.state, one.reason) == ("unreleased", "why")
+    assert two.state == "released"
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_receipts_ranges_are_those_of_its_records(count):
+    kept = book()
+    kept.note([lane_that_carried(0, 9, count)], {}, {})
+    receipt = kept.receipts(0.0)[0]
+    assert receipt.source_end - receipt.source_begin == count
+    assert receipt.target_end - receipt.target_begin == count

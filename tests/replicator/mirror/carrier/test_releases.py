@@ -1,0 +1,111 @@
+"""Partitions that may be acquired, by their entries, releases and driver commands."""
+
+from dataclasses import replace
+
+import pytest
+
+from balancer.plan import TopicPartition
+from replicator.mirror.carrier.releases import Releases
+from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.loss import Loss, LossKind
+from tests.replicator.mirror.ledger.held import held
+
+ONE = TopicPartition("flights", 1)
+OURS, OTHERS = "sluice.west.east.3", "sluice.west.east.4"
+FREE = held(
+    custody=Custody.RELEASED,
+    source_offset=10,
+    target_offset=10,
+    transactional_id="sluice.west.east.3.handed",
+)
+HELD_BY_US = replace(FREE, custody=Custody.HELD, transactional_id=OURS)
+HELD_BEFORE_A_ROTATION = replace(HELD_BY_US, transactional_id=f"{OURS}~1")
+HELD_BY_OTHERS = replace(HELD_BY_US, transactional_id=OTHERS)
+PARKED = replace(HELD_BY_OTHERS, parked=Loss(LossKind.SOURCE_DELETED, 1, 2))
+VIRGIN = replace(FREE, custody=Custody.VIRGIN, transactional_id="sluice.west.east.free")
+NOBODYS = [FREE, VIRGIN, PARKED]
+
+
+@pytest.fixture
+def releases():
+    return Releases(lambda: OURS, promise_seconds=20)
+
+
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US])
+def test_what_nobody_else_holds_is_taken_at_once(releases, entry):
+    assert releases.spared({ONE: entry}, 0) == set()
+    assert not releases.is_awaiting
+
+
+def test_what_others_hold_is_taken_from_them_upon_a_word_heard_since_it_was_seen(releases):
+    releases.heard(99)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 100) == {ONE}
+    releases.heard(100)
+    assert releases.is_awaiting
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 101) == {ONE}
+    releases.heard(101)
+    assert not releases.is_awaiting
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 102) == set()
+
+
+def test_a_holder_that_was_released_in_between_is_seen_anew(releases):
+    releases.spared({ONE: HELD_BY_OTHERS}, 100)
+    releases.spared({ONE: FREE}, 101)
+    releases.heard(102)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 103) == {ONE}
+
+
+def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time_is_over(releases):
+    releases.promise([ONE], 100)
+    releases.heard(118)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 117) == {ONE}
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
+    assert releases.lost({ONE}) == set()
+    assert releases.spared({ONE: FREE}, 119) == set()
+    # Another carrier has acquired it first.
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 119) == {ONE}
+    assert releases.is_awaiting
+    releases.heard(120)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 121) == set()
+    assert not releases.is_awaiting
+
+
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION])
+def test_what_is_promised_and_nobody_elses_is_taken_at_once(releases, entry):
+    releases.promise([ONE], 100)
+    assert releases.spared({ONE: entry}, 100) == set()
+
+
+@pytest.mark.parametrize("entry", [HELD_BY_US, HELD_BEFORE_A_ROTATION])
+def test_what_we_held_before_is_reclaimed(releases, entry):
+    releases.reclaim([ONE])
+    assert releases.spared({ONE: entry}, 0) == set()
+
+
+@pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_OTHERS])
+def test_what_we_do_not_hold_any_more_is_not_reclaimed_from_those_it_was_handed_to(releases, entry):
+    releases.reclaim([ONE])
+    assert releases.spared({ONE: entry}, 0) == {ONE}
+    assert releases.lost({ONE}) == {ONE}
+
+
+def test_what_has_no_entry_any_more_is_not_reclaimed_but_asked_for_where_it_is_to_be_ours(releases):
+    releases.reclaim([ONE])
+    assert releases.spared({ONE: None}, 0) == {ONE}
+    releases.forget([ONE])
+    assert releases.spared({ONE: None}, 0) == set()
+
+
+def test_what_comes_back_to_us_is_awaited_and_not_lost(releases):
+    releases.reclaim([ONE])
+    releases.promise([ONE], 0)
+    assert releases.spared({ONE: HELD_BY_OTHERS}, 1) == {ONE}
+    assert releases.lost({ONE}) == set()
+
+
+def test_what_nobody_wants_any_more_is_forgotten(releases):
+    releases.promise([ONE], 0)
+    releases.reclaim([ONE])
+    releases.forget([ONE])
+    assert not releases.is_awaiting
+    assert releases.lost({ONE}) == set()

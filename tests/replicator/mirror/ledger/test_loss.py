@@ -1,0 +1,93 @@
+"""Every loss is found, named and measured; where nothing is lost, nothing is named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.mirror.ledger.loss import (
+    LogView,
+    Loss,
+    LossKind,
+    source_loss,
+    target_loss,
+    went_back,
+)
+
+offsets = st.integers(0, 100)
+
+
+def view(start=0, end=100, **more):
+    return LogView(start=start, end=end, **more)
+
+
+@given(offsets, offsets, offsets)
+def test_a_position_inside_the_log_has_lost_nothing(start, position, end):
+    start, position, end = sorted((start, position, end))
+    assert source_loss(position, view(start, end)) is None
+    assert source_loss(position, view(start, end, epoch_end=position)) is None
+
+
+@pytest.mark.parametrize(
+    ("position", "log", "kind", "begin", "end"),
+    [
+        (5, view(10, 100), LossKind.RETENTION_PASSED, 5, 10),
+        (50, view(0, 40), LossKind.SOURCE_TRUNCATED, 40, 50),
+        (50, view(0, 80, epoch_end=30), LossKind.SOURCE_TRUNCATED, 30, 50),
+        (50, view(0, 80, topic_id_differs=True), LossKind.SOURCE_RECREATED, 50, None),
+    ],
+)
+def test_a_sources_losses_have_their_ranges(position, log, kind, begin, end):
+    loss = source_loss(position, log)
+    assert (loss.kind, loss.begin, loss.end) == (kind, begin, end)
+    assert loss.kind.at_source
+
+
+@pytest.mark.parametrize(
+    ("log", "kind", "begin"),
+    [
+        (view(0, 40), LossKind.TARGET_TRUNCATED, 40),
+        (view(0, 80, mark_holds=False), LossKind.TARGET_TRUNCATED, 0),
+        (view(0, 80, topic_id_differs=True), LossKind.TARGET_RECREATED, 0),
+    ],
+)
+def test_a_targets_losses_have_their_ranges(log, kind, begin):
+    loss = target_loss(50, log)
+    assert (loss.kind, loss.begin, loss.end) == (kind, begin, 50)
+    assert not loss.kind.at_source
+
+
+@pytest.mark.parametrize("holds", [True, None])
+def test_a_target_that_reaches_the_entry_has_lost_nothing(holds):
+    assert target_loss(50, view(0, 50, mark_holds=holds)) is None
+    assert target_loss(50, view(70, 80, mark_holds=holds)) is None
+
+
+@pytest.mark.parametrize("kind", LossKind)
+def test_a_loss_says_on_which_side_and_where(kind):
+    side = "source" if kind.at_source else "target"
+    assert str(Loss(kind, 3, 9)) == f"{kind.value}: {side} offsets [3, 9)"
+    assert str(Loss(kind, 3, None, "why")) == f"{kind.value}: {side} offsets [3, ?): why"
+
+
+def test_what_the_target_refuses_or_stamps_is_named_by_the_sources_offsets():
+    """The carrier that names the records knows their source offsets. In the target they have none,
+    or none that is known."""
+    for kind in (LossKind.RECORDS_REFUSED, LossKind.TARGET_REFUSES, LossKind.TIMES_CHANGED):
+        assert kind.at_source
+    at_target = {kind.name for kind in LossKind if not kind.at_source}
+    assert at_target == {
+        "TARGET_TRUNCATED",
+        "TARGET_DELETED",
+        "TARGET_RECREATED",
+        "TARGET_TAIL_DELETED",
+        "WRITER_FORGOTTEN",
+    }
+
+
+@given(offsets, offsets)
+def test_a_source_that_went_back_names_what_is_missing_and_no_range_where_nothing_is(position, end):
+    loss = went_back(position, end, (5, 3))
+    assert loss.begin == min(position, end)
+    assert loss.end == (position if end < position else None)
+    assert "leader epoch 3 after 5" in str(loss)
+    assert loss.kind.at_source

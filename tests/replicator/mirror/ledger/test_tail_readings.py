@@ -1,0 +1,93 @@
+"""A leader's memory counts if it is reliable; readings are kept between attempts."""
+
+import asyncio
+
+import pytest
+
+from replicator.kafka.client.cluster import Answered, ProducerState
+from replicator.kafka.protocol.error_codes import Code
+from replicator.mirror.ledger.inspection import TargetFindings
+from replicator.mirror.ledger.landed import Memory
+from replicator.mirror.ledger.tail import Remembered
+from replicator.mirror.ledger.tail_readings import TailReadings, remembered
+from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
+from tests.replicator.mirror.ledger.ends import LEADER_EPOCH, marker
+from tests.replicator.mirror.ledger.test_tail import ENTRY, TAKER, BatchByBatch, own
+
+FOUND = TargetFindings(start=0, end=1020, leader=LEADER_EPOCH, loss=None)
+FORGOTTEN = Memory(LEADER_EPOCH, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "known"),
+    [
+        (ProducerState(ENTRY.epoch, ENTRY.sequence), Remembered(1, 1020)),
+        (ProducerState(ENTRY.epoch, ENTRY.sequence - 1), Remembered(0, 1020)),
+        (ProducerState(ENTRY.epoch, -1), Remembered(0, 1020)),
+        (ProducerState(ENTRY.epoch - 1, ENTRY.sequence + 9), Remembered(0, 1020)),
+        (ProducerState(ENTRY.epoch + 1, -1), None),
+        (None, None),
+    ],
+    ids=["landed", "nothing new", "sent nothing", "never wrote", "fenced before", "forgotten"],
+)
+def test_a_memory_counts_where_it_is_of_the_entrys_epoch_or_older(state, known):
+    assert remembered(ENTRY, FOUND, Memory(LEADER_EPOCH, state)) == known
+    assert remembered(ENTRY, FOUND, Memory(LEADER_EPOCH + 1, state)) is None
+
+
+async def attempt(
+    readings: TailReadings, log: BatchByBatch, answers: int, memory: Memory = FORGOTTEN
+):
+    log.left = answers
+    return await readings.read(PLACE, ENTRY, 1000, TAKER, found=FOUND, memory=memory, is_whole=True)
+
+
+async def test_the_next_attempt_goes_on_where_the_one_before_was_cut_short():
+    log = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10), marker(1020, TAKER))
+    readings = TailReadings(log)  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        await attempt(readings, log, 1)
+    first = readings.bytes_read
+    assert first > 0
+    assert (await attempt(readings, log, 2))[0].landed == 20
+    assert log.asked == [1000, 1010, 1020]
+    assert readings.bytes_read > first
+
+
+async def test_a_log_that_does_not_reach_as_far_any_more_is_read_from_the_entry_on():
+    log = BatchByBatch(own(1000, 0, 10), marker(1010, TAKER))
+    readings = TailReadings(log)  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        await attempt(readings, log, 1)
+
+    async def cut(topic, partition, offset, size):
+        raise Answered("Fetch", [Code.OFFSET_OUT_OF_RANGE])
+
+    read, log.read = log.read, cut
+    with pytest.raises(Answered):
+        await attempt(readings, log, 1)
+    log.read = read
+    assert (await attempt(readings, log, 2))[0].landed == 10
+    assert log.asked == [1000, 1000, 1010]
+
+
+async def test_a_tail_that_was_read_is_kept_until_its_entry_is_replaced():
+    log = BatchByBatch(own(1000, 0, 10), marker(1010, TAKER))
+    readings = TailReadings(log)  # type: ignore[arg-type]
+    first = await attempt(readings, log, 2)
+    assert await attempt(readings, log, 0) == first
+    assert log.asked == [1000, 1010]
+    readings.forget([PLACE])
+    read = readings.bytes_read
+    await attempt(readings, log, 2)
+    assert readings.bytes_read == 2 * read
+
+
+async def test_the_memory_of_the_first_attempt_counts_once_its_own_marker_has_reset_the_leaders():
+    log = BatchByBatch(own(1000, 0, 10), marker(1010, TAKER))
+    readings = TailReadings(log)  # type: ignore[arg-type]
+    memory = Memory(LEADER_EPOCH, ProducerState(ENTRY.epoch, ENTRY.sequence + 29))
+    with pytest.raises(asyncio.CancelledError):
+        await attempt(readings, log, 1, memory)
+    reset = Memory(LEADER_EPOCH, ProducerState(ENTRY.epoch + 1, -1))
+    assert (await attempt(readings, log, 1, reset))[1] == memory

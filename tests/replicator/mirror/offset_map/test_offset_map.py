@@ -1,0 +1,354 @@
+"""Offset map against its log: exact where runs are known, never past the truth elsewhere."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.packed_map import Edge, pack, unpack
+from replicator.mirror.offset_map.run_columns import RunsContradict
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.spans import Span, Spans
+from tests.replicator.mirror.offset_map.lives import CUT_LIVES, LIVES, check_life, part_of
+from tests.replicator.mirror.offset_map.told_logs import ASKED, TOLD, before, check_floors, learned
+
+
+@given(TOLD)
+def test_a_record_told_of_is_found_on_both_sides_and_no_other_is(told):
+    log, stretches = told
+    offset_map = learned(stretches)
+    for asked in ASKED:
+        assert offset_map.target_of(asked) == dict(log).get(asked)
+        assert offset_map.source_of(asked) == {target: source for source, target in log}.get(asked)
+
+
+@given(TOLD)
+def test_adjacent_runs_are_one(told):
+    runs = list(learned(told[1]).runs())
+    for left, right in pairwise(runs):
+        assert (left.source_end, left.target_end) != (right.source_offset, right.target_offset)
+
+
+@given(TOLD, st.randoms())
+def test_order_and_repetition_never_matter(told, random):
+    stretches = told[1]
+    shuffled = random.sample(stretches * 2, len(stretches) * 2)
+    assert learned(shuffled) == learned(stretches)
+
+
+@given(TOLD, st.randoms())
+def test_stretches_joined_in_packed_form_make_the_same_map(told, random):
+    stretches = told[1]
+    pieces = [unpack(pack(learned([stretch]).piece())) for stretch in stretches]
+    random.shuffle(pieces)
+    joined = OffsetMap()
+    half = len(pieces) // 2
+    joined.join(pieces[:half])
+    joined.join(pieces[half:])
+    assert joined == learned(stretches)
+
+
+@given(TOLD, st.integers(1, 3))
+def test_a_map_in_pieces_joins_to_itself(told, runs_max):
+    offset_map = learned(told[1])
+    joined = OffsetMap()
+    joined.join(unpack(pack(piece)) for piece in offset_map.pieces(runs_max))
+    assert joined == offset_map
+
+
+@given(TOLD)
+def test_runs_without_what_lies_between_them_map_the_same_records(told):
+    offset_map = OffsetMap()
+    for stretch in reversed(told[1]):
+        offset_map.add(stretch.runs)
+    assert list(offset_map.runs()) == list(learned(told[1]).runs())
+    check_floors(offset_map, told[0])
+
+
+@given(TOLD)
+def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
+    log, stretches = told
+    offset_map = learned(stretches)
+    assert offset_map.complete
+    check_floors(offset_map, log)
+    for source, target in log:
+        assert offset_map.target_floor(source) == (target, "exact")
+        assert before(offset_map.source_floor(target)) <= source
+        assert offset_map.source_floor(target + 1) == (source + 1, "exact")
+
+
+@given(TOLD, st.data())
+def test_a_missing_stretch_never_skips_a_record_and_never_moves_an_answer_forward(told, data):
+    log, stretches = told
+    kept = [stretch for stretch in stretches if data.draw(st.booleans())]
+    whole, part = learned(stretches), learned(kept)
+    check_floors(part, log)
+    for asked in ASKED:
+        assert before(part.source_floor(asked)) <= before(whole.source_floor(asked))
+        assert before(part.target_floor(asked)) <= before(whole.target_floor(asked))
+
+
+@given(TOLD, st.data())
+def test_a_missing_stretch_before_the_last_shows(told, data):
+    _, stretches = told
+    kept = [stretch for stretch in stretches[:-1] if data.draw(st.booleans())] + stretches[-1:]
+    lost = [Span(it.source_begin, it.source_end) for it in stretches if it not in kept]
+    assert learned(kept).missing == Spans(*lost)
+    assert learned(kept).complete == (not lost)
+
+
+@given(TOLD, st.integers(0, 60))
+def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, log_start):
+    log, stretches = told
+    offset_map = learned(stretches)
+    offset_map.trim(log_start)
+    left = [(source, target) for source, target in log if target >= log_start]
+    assert [
+        (run.source_offset + at, run.target_offset + at)
+        for run in offset_map.runs()
+        for at in range(run.records)
+    ] == left
+    assert offset_map.source_end == learned(stretches).source_end
+    assert offset_map.complete
+    whole = learned(stretches)
+    for asked in range(log_start, 90):
+        assert offset_map.source_floor(asked) == whole.source_floor(asked)
+    for source, target in left:
+        assert offset_map.target_floor(source) == (target, "exact")
+
+
+@given(TOLD, st.integers(0, 60), st.data())
+def test_what_was_trimmed_stays_away_however_late_it_is_told_again(told, log_start, data):
+    stretches = told[1]
+    offset_map = learned(stretches)
+    offset_map.trim(log_start)
+    again = learned(stretches)
+    again.trim(log_start)
+    for stretch in data.draw(st.permutations(stretches)):
+        again.learn(stretch)
+    assert again == offset_map
+    joined = learned(stretches)
+    joined.join([offset_map.piece()])
+    assert joined == offset_map
+
+
+@given(TOLD, st.integers(0, 60), st.data())
+def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(told, log_start, data):
+    stretches = told[1]
+    early = [stretch for stretch in stretches if data.draw(st.booleans())]
+    offset_map = learned(early)
+    offset_map.trim(log_start)
+    for stretch in stretches:
+        offset_map.learn(stretch)
+    offset_map.trim(log_start)
+    whole = learned(stretches)
+    whole.trim(log_start)
+    assert offset_map == whole
+
+
+@given(TOLD, st.integers(0, 6))
+def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, runs_max):
+    log, stretches = told
+    whole, thin = learned(stretches), learned(stretches)
+    dropped = thin.thin(runs_max)
+    assert len(thin) <= runs_max or not dropped
+    assert len(thin) == len(whole) - dropped
+    gone = set(whole.runs()) - set(thin.runs())
+    assert thin.thinned == Spans(*(Span(run.source_offset, run.source_end) for run in gone))
+    assert not len(thin.missing)
+    assert thin.complete == (not dropped)
+    check_floors(thin, log)
+    for run in thin.runs():
+        assert thin.target_floor(run.source_offset) == (run.target_offset, "exact")
+
+
+@given(TOLD, st.integers(0, 6))
+def test_telling_a_thinned_map_all_again_makes_it_whole(told, runs_max):
+    stretches = told[1]
+    offset_map = learned(stretches)
+    offset_map.thin(runs_max)
+    for stretch in stretches:
+        offset_map.learn(stretch)
+    assert offset_map == learned(stretches)
+
+
+@given(TOLD, st.integers(0, 6), st.integers(0, 60))
+def test_a_thinned_and_trimmed_map_survives_being_packed(told, runs_max, log_start):
+    offset_map = learned(told[1])
+    offset_map.thin(runs_max)
+    offset_map.trim(log_start)
+    joined = OffsetMap()
+    joined.join([unpack(pack(offset_map.piece()))])
+    assert joined == offset_map
+
+
+@given(TOLD, st.data())
+def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
+    log, stretches = told
+    if not log:
+        return
+    source, target = data.draw(st.sampled_from(log))
+    wrong = Run(source, target + data.draw(st.integers(1, 9)), 1)
+    for offset_map in (learned(stretches), learned(stretches[:1])):
+        known = list(offset_map.runs())
+        if offset_map.target_of(source) is None:
+            continue
+        with pytest.raises(RunsContradict) as caught:
+            offset_map.add([wrong])
+        assert wrong in (caught.value.known, caught.value.told)
+        assert list(offset_map.runs()) == known
+
+
+@given(TOLD, st.data())
+def test_a_place_told_for_two_records_is_refused(told, data):
+    log, stretches = told
+    if not log:
+        return
+    source, target = data.draw(st.sampled_from(log))
+    with pytest.raises(RunsContradict):
+        learned(stretches).add([Run(source + data.draw(st.integers(1, 9)), target, 1)])
+
+
+def test_a_contradiction_names_both_runs():
+    offset_map = OffsetMap()
+    offset_map.add([Run(0, 0, 10)])
+    with pytest.raises(RunsContradict, match=r"0\.\.9 landed at 0\.\.9, but .* 5\.\.6 .* 7\.\.8"):
+        offset_map.add([Run(5, 7, 2)])
+
+
+@given(TOLD, TOLD, st.integers(0, 30), st.integers(0, 30))
+def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_them(
+    told, newly_told, source_shift, target_shift
+):
+    older, newer = learned(told[1]), OffsetMap()
+    newer_log = [(source + source_shift, target + target_shift) for source, target in newly_told[0]]
+    newer.add(Run(source, target, 1) for source, target in newer_log)
+    older.give_way(newer)
+    source_begin, target_begin = newer_log[0] if newer_log else (80, 80)
+    kept = [it for it in told[0] if it[0] < source_begin and it[1] < target_begin]
+    held = dict(kept + newer_log)
+    assert {asked: older.target_of(asked) for asked in ASKED if asked in held} == held
+    assert [asked for asked in ASKED if older.target_of(asked) is None] == [
+        asked for asked in ASKED if asked not in held
+    ]
+
+
+@given(LIVES, st.data())
+def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_is_it(life, data):
+    kept = [part_of(stretches, data) for stretches in life.told]
+    log_starts = [data.draw(st.integers(0, life.end[1] + 2))] * len(kept)
+    if data.draw(st.booleans()):
+        # The runs topic has restored some of the trimmed runs.
+        log_starts = [log_start if data.draw(st.booleans()) else 0 for log_start in log_starts]
+    check_life(life.whole(kept, log_starts), life, log_starts, is_exact=True)
+
+
+@given(CUT_LIVES, st.data())
+def test_after_losses_of_either_end_no_floor_is_past_the_truth(life, data):
+    kept = []
+    for stretches in life.told:
+        # A cut of the target shows as soon as anything has landed since.
+        landed = [stretch for stretch in stretches if stretch.runs][-1:]
+        part = part_of(stretches, data)
+        kept.append([it for it in stretches if it in part or it in landed])
+    check_life(life.whole(kept, [0] * len(kept)), life, [0], is_exact=False)
+
+
+@given(LIVES)
+def test_a_map_that_was_told_all_answers_exactly_also_after_losses(life):
+    whole = life.whole(life.told, [0] * len(life.told))
+    for source, target in life.log:
+        assert whole.target_floor(source) == (target, "exact")
+        assert whole.source_floor(target + 1) == (source + 1, "exact")
+
+
+def after_a_cut(log_start: int = 0, *newer: Stretch) -> OffsetMap:
+    """Returns the map of source offsets 0..4999, cut to 4000, with the newer segments behind."""
+    older, map_since = learned([Stretch(0, 5000, (Run(0, 0, 5000),))]), learned(newer)
+    older.trim(log_start)
+    map_since.trim(log_start)
+    older.give_way(map_since)
+    return older
+
+
+def test_an_older_edge_past_a_loss_is_moved_back_to_it():
+    whole = after_a_cut(4500, Stretch(4000, 4400, (Run(4000, 5001, 400),)))
+    assert whole.target_floor(4100) == (5101, "exact")
+    assert whole.source_floor(4500) == (4000, "exact")
+    assert whole.source_floor(4499) is None
+    assert whole.trimmed == Edge(4000, 4500)
+    assert whole.complete
+
+
+def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_before():
+    newer = (
+        Stretch(4000, 4200, (Run(4000, 5001, 200),)),
+        Stretch(4300, 4400, (Run(4300, 5301, 100),)),
+    )
+    whole = after_a_cut(0, *newer)
+    assert whole.missing == Spans(Span(4200, 4300))
+    assert whole.target_floor(4250) == (5201, "floor")
+
+
+def test_a_loss_holds_before_anything_has_landed_behind_it():
+    whole = after_a_cut(0, Stretch(4000, 4100, ()))
+    assert whole.source_floor(4700) == (4000, "floor")
+    assert whole.target_floor(4700) == (4000, "floor")
+    assert whole.source_end == 4100
+
+
+def test_where_retention_has_passed_the_loss_only_the_newer_runs_count():
+    newer = learned([Stretch(4000, 4400, (Run(4000, 5001, 400),))])
+    newer.trim(5101)
+    older = learned([Stretch(0, 5000, (Run(0, 0, 5000),))])
+    older.give_way(newer)
+    assert older == newer
+
+
+def test_an_edge_of_the_target_before_it_was_cut_trims_nothing_that_landed_since():
+    older = learned([Stretch(0, 5000, (Run(0, 0, 5000),))])
+    older.trim(4500)
+    older.give_way(learned([Stretch(5000, 9000, (Run(5000, 0, 4000),))]))
+    assert older.target_floor(5010) == (10, "exact")
+    assert older.target_floor(4100) == (0, "exact")
+    assert older.source_floor(50) == (5050, "exact")
+
+
+def test_runs_missing_before_the_first_newer_one_put_all_older_ones_in_doubt():
+    newer = (Stretch(5000, 5001, ()), Stretch(5100, 5200, (Run(5100, 4100, 100),)))
+    whole = after_a_cut(0, *newer)
+    assert whole.target_floor(4050) is None
+    assert whole.missing == Spans(Span(0, 5000), Span(5001, 5100))
+
+
+def test_a_group_between_two_runs_has_consumed_the_first_and_nothing_of_the_second():
+    offset_map = learned([Stretch(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
+    assert offset_map.source_floor(120) == (10, "exact")
+    assert offset_map.source_floor(100) == (0, "exact")
+    assert offset_map.source_floor(155) == (15, "exact")
+
+
+def test_past_the_last_run_an_answer_is_a_floor_for_more_may_have_landed():
+    offset_map = learned([Stretch(0, 10, (Run(0, 100, 10),))])
+    assert offset_map.source_floor(110) == (10, "exact")
+    assert offset_map.source_floor(111) == (10, "floor")
+    assert offset_map.target_floor(10) == (110, "floor")
+
+
+def test_an_empty_map_knows_nothing():
+    offset_map = OffsetMap()
+    assert offset_map.target_floor(0) is None
+    assert offset_map.source_floor(0) is None
+    assert offset_map.complete
+    assert (len(offset_map), offset_map.source_end, offset_map.target_end) == (0, 0, 0)
+
+
+def test_a_group_below_the_trimmed_part_gets_no_answer():
+    offset_map = learned([Stretch(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
+    offset_map.trim(120)
+    assert offset_map.trimmed == Edge(10, 110)
+    assert offset_map.source_floor(109) is None
+    assert offset_map.source_floor(110) == (10, "exact")
+    assert offset_map.target_floor(3) == (150, "exact")

@@ -1,0 +1,160 @@
+"""Tail of a runs topic: read once, continued where reading ended, whatever messages lie in it."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.client.brokers import Leader, Topic
+from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.protocol.error_codes import Code
+from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.packed_map import pack, pack_stretch
+from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.runs_tail import LastRun, RunsTail, _covered_to
+from replicator.mirror.offset_map.runs_topic import RunsKey, encode
+from tests.replicator.batches.source_batches import Record, encoded
+
+ONE, OTHER = (RunsKey("flights", number, "a" * 32, "b" * 32) for number in range(2))
+TOPIC = "sluice.runs.west.east"
+
+
+class Log(Cluster):
+    """Runs topic whose partitions are lists of messages, two to a batch."""
+
+    def __init__(self, partitions: int, codec: int = 3) -> None:
+        super().__init__("log", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
+        self._topics = {TOPIC: Topic(UUID(int=1), dict.fromkeys(range(partitions), Leader(1, 0)))}
+        self.messages: list[list[tuple[bytes, bytes]]] = [[] for _ in range(partitions)]
+        self.asked: list[tuple[int, int]] = []
+        self.starts = [0] * partitions
+        self._codec = codec
+        self.left = -1
+        """Answers left until an attempt is cut short; below zero: it is not cut short."""
+
+    def tell(self, number: int, key: RunsKey, *runs: Run) -> None:
+        end = runs[-1].source_offset + runs[-1].records if runs else 7
+        self.messages[number].append(encode(key, Stretch(0, end, runs)))
+
+    async def log_start(self, topic, partition):
+        return self.starts[partition]
+
+    async def log_end(self, topic, partition):
+        assert topic == TOPIC
+        return len(self.messages[partition])
+
+    async def read(self, topic, partition, offset, bytes_max):
+        self.asked.append((partition, offset))
+        if offset < self.starts[partition]:
+            raise Answered("Fetch", [Code.OFFSET_OUT_OF_RANGE])
+        if self.left == 0:
+            raise asyncio.CancelledError
+        self.left -= 1
+        begin = offset - offset % 2  # a fetch begins with the whole batch that holds its offset
+        pair = list(enumerate(self.messages[partition]))[begin : begin + 2]
+        return encoded([Record(at, 0, *message) for at, message in pair], codec=self._codec)
+
+
+@pytest.mark.parametrize("codec", [0, 3])
+async def test_the_last_run_of_each_key_is_found_in_any_partition(codec):
+    log = Log(2, codec)
+    log.tell(0, ONE, Run(0, 10, 5))
+    log.tell(0, ONE, Run(5, 20, 5), Run(12, 30, 3))
+    log.tell(0, ONE, Run(2, 12, 3))  # published again
+    log.tell(1, OTHER, Run(100, 7, 1))
+    log.tell(1, OTHER)  # offsets passed over, without a record
+    tail = RunsTail(log, "west.east")
+    found = await tail.told_since((0, 0))
+    assert found == {ONE: LastRun(15, 33), OTHER: LastRun(101, 8)}
+    assert tail.positions == (3, 2)
+
+
+async def test_what_was_read_is_not_read_again():
+    log = Log(1)
+    for number in range(4):
+        log.tell(0, ONE, Run(number, number, 1))
+    tail = RunsTail(log, "west.east")
+    assert await tail.told_since((3,)) == {ONE: LastRun(4, 4)}
+    log.tell(0, OTHER, Run(0, 9, 1))
+    assert (await tail.told_since((4,)))[OTHER] == LastRun(1, 10)
+    assert log.asked == [(0, 3), (0, 4)]
+    await tail.told_since((1,))
+    assert log.asked[2:] == [(0, 1), (0, 2)]
+
+
+async def test_messages_before_the_position_are_not_looked_at():
+    log = Log(1)
+    log.tell(0, OTHER, Run(0, 0, 1))
+    log.tell(0, ONE, Run(0, 0, 1))
+    assert await RunsTail(log, "west.east").told_since((1,)) == {ONE: LastRun(1, 1)}
+
+
+async def test_a_topic_that_is_shorter_than_the_position_is_read_whole():
+    log = Log(2)
+    log.tell(0, ONE, Run(0, 0, 1))
+    assert await RunsTail(log, "west.east").told_since((50,)) == {ONE: LastRun(1, 1)}
+
+
+async def test_what_another_version_told_is_passed_over():
+    log = Log(1)
+    log.messages[0] += [(b"[2]", b""), (encode(ONE, Stretch(0, 1, ()))[0], b"\x02")]
+    log.tell(0, ONE, Run(0, 0, 1))
+    assert await RunsTail(log, "west.east").told_since((0,)) == {ONE: LastRun(1, 1)}
+
+
+async def test_a_topic_that_is_not_there_says_nothing():
+    log = Log(0)
+    log._topics = {}
+    tail = RunsTail(log, "west.east")
+    assert await tail.told_since((3,)) == {}
+    assert tail.positions == ()
+
+
+offsets = st.integers(0, 2**60)
+lengths = st.integers(1, 1000)
+
+
+@given(offsets, offsets, st.lists(st.tuples(lengths, lengths, lengths), max_size=8), lengths)
+def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, rows, spare):
+    """Each row: a number of offsets passed over, of records, and of other regions' records."""
+    runs, source = [], begin
+    for passed_over, count, others in rows:
+        runs.append(Run(source + passed_over, target, count))
+        source += passed_over + count
+        target += count + others
+    said = _covered_to(pack_stretch(Stretch(begin, source + spare, tuple(runs))))
+    assert said == source + spare
+    joined = OffsetMap()
+    joined.learn(Stretch(begin, source + spare, tuple(runs)))
+    joined.learn(Stretch(source + 2 * spare, source + 3 * spare, ()))
+    assert _covered_to(pack(joined.piece())) >= source
+
+
+async def test_a_position_below_the_topics_start_is_read_from_there():
+    log = Log(1)
+    for number in range(6):
+        log.tell(0, ONE, Run(5 * number, 5 * number, 5))
+    log.starts[0] = 3
+    tail = RunsTail(log, "west.east")
+    assert (await tail.told_since((0,)))[ONE] == LastRun(30, 30)
+    assert log.asked[0] == (0, 3)
+
+
+async def test_reading_back_goes_on_where_an_attempt_was_cut_short():
+    log = Log(1)
+    for number in range(12):
+        log.tell(0, ONE if number else OTHER, Run(5 * number, 5 * number, 5))
+    tail = RunsTail(log, "west.east")
+    await tail.told_since((10,))
+    log.asked.clear()
+    log.left = 2
+    with pytest.raises(asyncio.CancelledError):
+        await tail.told_since((0,))
+    log.left = -1
+    assert (await tail.told_since((0,)))[OTHER] == LastRun(5, 5)
+    assert [offset for _, offset in log.asked] == [0, 2, 4, 4, 6, 8]

@@ -1,0 +1,103 @@
+"""The target keeps at least what every source keeps, and accepts what every source accepts."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replicator.config.settings import SYNCED_CONFIGS
+from replicator.mirror.topics.topic_configs import (
+    LARGEST,
+    RETENTION,
+    Configs,
+    number,
+    policies,
+    resolved,
+    to_change,
+    wanted,
+)
+
+sizes = st.integers(0, 2**63 - 1).map(str)
+retentions = st.one_of(st.just("-1"), sizes)
+
+
+def own(**values: str) -> Configs:
+    named = {name.replace("_", "."): value for name, value in values.items()}
+    return Configs(named, frozenset(named))
+
+
+@given(st.sampled_from(sorted(LARGEST)), st.lists(sizes, min_size=1))
+def test_the_largest_value_wins(name: str, values: list[str]) -> None:
+    assert int(resolved(name, values)) == max(map(int, values))
+
+
+@given(st.lists(retentions, min_size=1))
+def test_retention_is_never_shorter_than_at_any_source(values: list[str]) -> None:
+    for name in RETENTION:
+        kept = number(name, resolved(name, values))
+        for value in values:
+            here = number(name, value)
+            assert kept is not None
+            assert here is not None
+            assert kept >= here
+
+
+@given(st.lists(sizes.filter(lambda size: size != "0"), min_size=1, max_size=4))
+def test_a_target_partition_has_room_for_all_its_sources_together(values: list[str]) -> None:
+    assert int(resolved("retention.bytes", values)) == sum(map(int, values))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["delete", "compact", "compact,delete", "delete, compact"]), min_size=1
+    )
+)
+def test_the_target_does_to_records_only_what_every_source_does(values: list[str]) -> None:
+    result = policies(resolved("cleanup.policy", values))
+    common = frozenset.intersection(*map(policies, values))
+    assert result == (common or {"delete"})
+
+
+def test_sources_that_compact_and_delete_lose_nothing_on_the_target() -> None:
+    west = own(cleanup_policy="compact", retention_ms="1000", retention_bytes="1")
+    east = own(cleanup_policy="delete", retention_ms="2000", retention_bytes="1")
+    result = wanted([east, west], SYNCED_CONFIGS)
+    assert result.configs == {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+    }
+    assert "cleanup.policy" in result.disagreed
+
+
+def test_a_source_that_sets_nothing_still_counts_with_the_value_in_effect() -> None:
+    west = own(retention_ms="3600000")
+    east = Configs({"retention.ms": "604800000"})
+    result = wanted([east, west], ["retention.ms"])
+    assert result.configs == {"retention.ms": "604800000"}
+    assert result.disagreed == ("retention.ms",)
+
+
+def test_what_no_source_sets_is_left_to_the_target() -> None:
+    defaults = Configs({"retention.ms": "604800000", "segment.bytes": "1073741824"})
+    assert wanted([defaults, defaults], SYNCED_CONFIGS).configs == {}
+
+
+def test_what_is_not_listed_is_not_carried_over() -> None:
+    assert wanted([own(retention_ms="1")], ["segment.ms"]).configs == {}
+
+
+def test_a_config_without_a_rule_follows_the_first_source() -> None:
+    assert resolved("preallocate", ["true", "false"]) == "true"
+
+
+def test_spelling_alone_changes_nothing() -> None:
+    target = Configs({"cleanup.policy": "delete,compact", "retention.ms": "5"})
+    asked = {"cleanup.policy": "compact,delete", "retention.ms": "6"}
+    assert to_change(asked, target) == {"retention.ms": "6"}
+
+
+@pytest.mark.parametrize(("text", "size"), [("0.5", Decimal("0.5")), (None, None), ("true", None)])
+def test_a_number_is_read_exactly_or_not_at_all(text: str | None, size: Decimal | None) -> None:
+    assert number("segment.ms", text) == size

@@ -1,0 +1,71 @@
+"""Records survive encoding, under a key of their own; foreign values are refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balancer.decision.placing import Scope
+from balancer.plan import TopicPartition
+from replicator.orders.order_records import (
+    Answer,
+    ByHand,
+    Exclusion,
+    Hold,
+    Lease,
+    Pause,
+    Pin,
+    Placed,
+    Stream,
+    UnreadableRecord,
+    by_carrier,
+    decode,
+    encode,
+    key_of,
+)
+
+SAID = {"route": "west.east", "at_ms": 1, "who": "ann@host"}
+RECORDS = [
+    Pin(**SAID, topic="t", partition=1, carrier=2, until_ms=5),
+    Exclusion(**SAID, carrier=2, why="slow host"),
+    Hold(**SAID),
+    Pause(**SAID, topic="t"),
+    Pause(**SAID, topic="t", partition=1),
+    Stream(**SAID, name="own", topics=("a.*",), first_carrier=1000, threshold=0.5),
+    ByHand(**SAID, id="x", scope=Scope.FULL, generation=3),
+    Answer(**SAID, id="x", stream="default", refused=None, generation=4, moves=2),
+    Lease(**SAID, since_ms=1),
+]
+places = st.builds(TopicPartition, st.sampled_from(["a", "a-0", "ü"]), st.integers(0, 99))
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_record_read_back_is_the_same(record):
+    assert decode(encode(record)) == record
+
+
+@given(st.dictionaries(places, st.integers(0, 4)))
+def test_a_placement_read_back_has_every_partition_where_it_was(where):
+    placed = Placed(
+        **SAID, stream="s", generation=1, carriers=(0,), topics=by_carrier(where.items())
+    )
+    assert decode(encode(placed)).where == where
+
+
+def test_every_record_has_a_key_of_its_own():
+    assert len({key_of(record) for record in RECORDS}) == len(RECORDS)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (b"", "JSON"),
+        (b"[]", "object"),
+        (b'{"kind":"spell"}', "kind"),
+        (encode(RECORDS[0]).replace(b'"version":1', b'"version":2'), "version"),
+        (encode(RECORDS[0]).replace(b'"carrier":2', b'"carrier":-2'), "carrier"),
+        (encode(RECORDS[0]).replace(b'"carrier":2', b'"carrier":2,"more":1'), "more"),
+    ],
+)
+def test_what_is_no_record_of_ours_is_refused_by_name(value, what):
+    with pytest.raises(UnreadableRecord, match=what):
+        decode(value)

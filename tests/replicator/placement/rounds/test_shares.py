@@ -1,0 +1,81 @@
+"""Shares follow from the sources' traffic and from the lag, not from the carriers' throughput."""
+
+import math
+
+from balancer.demand.load_model import Factors, LoadModel
+from balancer.demand.throughput_file import Throughput
+from balancer.demand.window import Rate
+from balancer.plan import TopicPartition
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.placement.rounds.shares import RATE_DEFAULT, ShareMemory, share_of
+
+MODEL = LoadModel(Factors.of_capacity(1e6), Factors(1e-6, 1e-3), drain_seconds=100)
+A, B, C = (TopicPartition("t", number) for number in range(3))
+OTHER = TopicPartition("other", 0)
+
+
+def report(lag_records=0, opened_part=None, bytes_per_second=0.0):
+    return PartitionReport(
+        "r", "t", 0, 0, 0.0, bytes_per_second, 10, 10, lag_records, 1.0, None, 1.0, opened_part
+    )
+
+
+def known(
+    memory=None, rates=None, fresh=(A, B), reports=None, partitions=(A, B, C, OTHER), told=None
+):
+    rates = {A: Rate(2e5, 200), B: Rate(4e5, 400)} if rates is None else rates
+    memory = memory or ShareMemory()
+    return memory.known(set(partitions), rates, set(fresh), reports or {}, MODEL, told)
+
+
+def test_a_partition_of_which_nothing_is_known_has_its_topics_mean_or_the_default():
+    found = known()
+    assert [round(found.shares[each], 9) for each in (A, B, C)] == [0.2, 0.4, 0.3]
+    assert found.shares[OTHER] == MODEL.share(RATE_DEFAULT)
+    assert found.measured == {A, B}
+
+
+def test_what_was_looked_at_long_ago_counts_and_is_not_measured():
+    found = known(fresh=(A,))
+    assert round(found.shares[B], 9) == 0.4
+    assert found.measured == {A}
+
+
+def test_a_file_tells_of_what_was_never_looked_at_and_does_not_count_as_a_look():
+    told = Throughput({A: Rate(9e5, 1), C: Rate(1e5, 100)}, {"other": Rate(3e5, 300)})
+    found = known(told=told, fresh=(A, B, C))
+    assert [round(found.shares[each], 9) for each in (A, B, C, OTHER)] == [0.2, 0.4, 0.1, 0.3]
+    assert found.measured == {A, B}
+
+
+def test_a_file_that_jumps_is_believed_only_when_it_says_so_twice():
+    memory, before, jump = ShareMemory(), *(Throughput({}, {"t": Rate(r, 1)}) for r in (1e5, 2e9))
+    known(memory, {}, told=before)
+    assert round(known(memory, {}, told=jump).shares[A], 9) == 0.1
+    assert known(memory, {}, told=jump).shares[A] > 1000
+
+
+def test_what_a_carrier_managed_to_carry_does_not_count_and_what_it_is_behind_does():
+    rate = Rate(1e5, 100)
+    assert share_of(rate, report(bytes_per_second=9e9), MODEL) == share_of(rate, None, MODEL)
+    behind = share_of(rate, report(lag_records=10_000), MODEL)
+    assert math.isclose(behind, 0.1 + 10_000 * 1000 / 1e6 / 100)
+
+
+def test_records_that_have_to_be_opened_cost_more():
+    rate = Rate(1e5, 100)
+    assert math.isclose(share_of(rate, report(opened_part=1.0), MODEL), 0.1 + 0.1)
+
+
+def test_a_jump_of_a_thousand_times_is_believed_only_when_it_is_seen_twice():
+    memory = ShareMemory()
+    before = known(memory)
+    jump = {A: Rate(2e9, 200), B: Rate(4e5, 400)}
+    first = known(memory, jump)
+    assert first.shares[A] == before.shares[A] and A in first.doubts
+    second = known(memory, jump)
+    assert second.shares[A] > 1000 and not second.doubts
+
+
+def test_a_restart_holds_nothing_against_what_it_sees_first():
+    assert known(rates={A: Rate(2e9, 1)}).doubts == {}

@@ -1,0 +1,27 @@
+"""The metrics port: served until stopped, refused by name, off when it is 0."""
+
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge
+
+from deploy.lab.process import free_port
+from replicator.runtime.metrics_server import PortTaken, serve
+
+
+def test_it_serves_on_its_port_until_stopped() -> None:
+    registry, port = CollectorRegistry(), free_port()
+    Gauge("answer", "Of all questions.", registry=registry).set(42)
+    stop = serve(port, "127.0.0.1", registry)
+    url = f"http://127.0.0.1:{port}/metrics"
+    with urlopen(url) as answer:
+        assert b"answer 42.0" in answer.read()
+    with pytest.raises(PortTaken, match=str(port)):
+        serve(port, "127.0.0.1", registry)
+    stop()
+    with pytest.raises(OSError):
+        urlopen(url)
+
+
+def test_nothing_is_served_unless_asked_for() -> None:
+    serve(0, "127.0.0.1", CollectorRegistry())()

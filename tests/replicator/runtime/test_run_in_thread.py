@@ -1,0 +1,27 @@
+"""Claims about work in threads: it returns, it raises, and it never keeps a process alive."""
+
+import subprocess
+import sys
+
+import pytest
+
+from replicator.runtime.run_in_thread import aside
+
+
+async def test_what_the_function_gives_or_raises_arrives():
+    assert await aside(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        await aside(divmod, 7, 0)
+
+
+def test_a_process_ends_while_its_work_aside_never_does():
+    program = """
+import asyncio, time
+from replicator.runtime.run_in_thread import aside
+
+async def main():
+    aside(time.sleep, 3600)
+
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", program], timeout=20, check=True)
