@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.groups import Groups
@@ -23,7 +24,6 @@ from replicator.runtime.store_errors import StoreUnreachable
 from tui.group_places import GroupPlaces
 
 Answer = TypeVar("Answer")
-OWN_PREFIX = "sluice."
 
 
 class GroupProbe:

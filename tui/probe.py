@@ -9,12 +9,13 @@ from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
 from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
-from replicator.mirror.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan
+from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 

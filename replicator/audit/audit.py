@@ -26,9 +26,9 @@ from replicator.audit.window_offsets import WindowOffsets, window_offsets
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
-from replicator.mirror.topics.topic_plan import Topic
 from replicator.runtime.gather import together
 from replicator.runtime.store_errors import StoreUnreachable
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
-from replicator.mirror.topics.topic_plan import STOPPING, Topic, by_name, plan
+from replicator.kafka.admin.topic import Topic
+from replicator.mirror.topics.topic_plan import STOPPING, by_name, plan
 
 KNOWN_MAX = 10
 

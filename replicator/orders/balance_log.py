@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from replicator.config.names import BALANCE_TOPIC, balancer_id
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError, kafka_error, translated
 from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, KeptTopic, producer_options
@@ -22,7 +23,6 @@ from replicator.orders.order_records import AnyRecord, UnreadableRecord, decode,
 
 logger = logging.getLogger(__name__)
 
-TOPIC = "sluice.balance"
 TRANSACTION_SECONDS = 10.0
 # A placement of 100 000 partitions takes megabytes. It is compressed to less than the size limit of
 # the broker.
@@ -67,7 +67,7 @@ class BalanceLog:
     ) -> None:
         """`name` is shown to people, for example "west aggregate"."""
         self._name, self._cluster = name, cluster
-        self._topic = KeptTopic(name, cluster, TOPIC, timeout_seconds)
+        self._topic = KeptTopic(name, cluster, BALANCE_TOPIC, timeout_seconds)
 
     def make_topic(self) -> None:
         """Creates the topic unless it exists. Raises AdminError."""
@@ -100,7 +100,7 @@ class BalanceFollower(LogFollower[Told]):
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
         """`name` is shown to people, for example "west aggregate"."""
-        super().__init__(name, cluster, TOPIC, TOPIC, self._told)
+        super().__init__(name, cluster, BALANCE_TOPIC, BALANCE_TOPIC, self._told)
         self._said: set[str] = set()
 
     def _told(self, message: Message) -> Told | None:
@@ -148,8 +148,8 @@ class Publisher:
         self._producer = Producer(
             {
                 **producer_options(cluster, TRANSACTION_SECONDS),
-                "client.id": TOPIC,
-                "transactional.id": f"sluice.{region}.balancer",
+                "client.id": BALANCE_TOPIC,
+                "transactional.id": balancer_id(region),
                 "transaction.timeout.ms": round(TRANSACTION_SECONDS * 1000),
                 "compression.type": "zstd",
                 "message.max.bytes": RECORD_BYTES_MAX,
@@ -174,12 +174,12 @@ class Publisher:
         try:
             self._producer.begin_transaction()
             for record in records:
-                self._producer.produce(TOPIC, key=key_of(record), value=encode(record))
+                self._producer.produce(BALANCE_TOPIC, key=key_of(record), value=encode(record))
             for key in taken_back:
-                self._producer.produce(TOPIC, key=key, value=None)
+                self._producer.produce(BALANCE_TOPIC, key=key, value=None)
             self._producer.commit_transaction(TIMEOUT_SECONDS)
         except KafkaException as failure:
-            meaning = self._meaning(failure, f"writing to {TOPIC}")
+            meaning = self._meaning(failure, f"writing to {BALANCE_TOPIC}")
             if not isinstance(meaning, Superseded) and kafka_error(failure).txn_requires_abort():
                 self._abort()
             raise meaning from None

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
+from replicator.config.names import PLAN_TOPIC, driver_id
 from replicator.kafka.client.cluster import Cluster, Commit
-from replicator.kafka.client.fenced_committer import PLAN_TOPIC, Offsets, Writer
+from replicator.kafka.client.fenced_committer import Offsets, Writer
 from replicator.spark.reassignment_delta import Course
 
 
@@ -45,10 +46,6 @@ class Word:
     plan_version: int
     stop: bool
     course: Course
-
-
-def driver_id(target: str) -> str:
-    return f"sluice.{target}.driver"
 
 
 async def read_word(cluster: Cluster, target: str) -> Word | None:

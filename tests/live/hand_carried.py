@@ -20,6 +20,7 @@ from confluent_kafka import TopicPartition as Place
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
+from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import Appliance, KafkaCluster, Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
@@ -30,7 +31,7 @@ from replicator.kafka.protocol.commit_record import Commit, Committed
 from replicator.kafka.tail.consumer_offsets import CommitTold
 from replicator.kafka.tail.tail_position import Portion, Position, Told, Version
 from replicator.mirror.ledger.entry import encode
-from replicator.mirror.ledger.ledger import group_of, runs_topic, witness_group
+from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
 from replicator.mirror.offset_map.run_segment import Gathering
@@ -203,11 +204,11 @@ class HandCarried:
     def witness(self, origin: str, where: str, topic: str, partitions: int = 1000) -> None:
         """Commits a witness: this many partitions of the topic were adopted."""
         route = self.route(origin, where)
-        witnessed = TopicPartition(runs_topic(route), 0)
+        witnessed = TopicPartition(runs_topic_name(route.key), 0)
         if where in self._clusters and route not in self._witnessed:
             create_runs_topic(self._clusters[where], route.key)
             self._witnessed.add(route)
-        self.commit_rows(where, [(witness_group(route, topic), witnessed, partitions, "")])
+        self.commit_rows(where, [(witness_group(route.key, topic), witnessed, partitions, "")])
 
     def copied(self, peer: str, where: str, told: Sequence[CommitTold] = ()) -> None:
         """Adds commits to a copy and marks the copies as caught up now."""

@@ -15,7 +15,8 @@ from replicator.config.settings import TopicSettings
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import NotLetIn, Refused, Unreachable
-from replicator.mirror.topics.topic_plan import Alter, Create, Grow, plan
+from replicator.kafka.admin.topic_changes import Alter, Create, Grow
+from replicator.mirror.topics.topic_plan import plan
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 ROUTE = Route("west", "east")

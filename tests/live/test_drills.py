@@ -123,7 +123,7 @@ def test_groups_that_consume_in_every_region_come_to_the_same_state(site: Site) 
 
 
 def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site) -> None:
-    """Active/passive without a plan: the offsets are already there. With `replicator.groups.resume` no
+    """Active/passive without a plan: the offsets are already there. With the consumer helper no
     record is repeated."""
     west, east = site.west, site.east
     site.begin("passive")
@@ -150,7 +150,7 @@ def test_a_group_that_lives_in_one_region_simply_starts_in_the_other(site: Site)
 
 
 def test_a_planned_switchover_and_the_way_back_repeat_nothing_with_the_helper(site: Site) -> None:
-    """With `replicator.groups.resume` every record is handled exactly once. Without it as many records
+    """With the consumer helper every record is handled exactly once. Without it as many records
     repeat as the plans announce."""
     west, east = site.west, site.east
     site.begin("planned")

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from replicator.groups.progress import vector_metadata
 
 from balancer.plan import TopicPartition as Place
 from deploy.lab.kafka import KafkaCluster
@@ -19,6 +18,7 @@ from replicator.config.topology import load
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.plan import decode, encode
+from replicator.groups.progress import vector_metadata
 from tests.live.both_ends import stable_ends
 from tests.live.failover_command import (
     TIMEOUT,

@@ -11,8 +11,9 @@ from confluent_kafka import Producer
 
 from balancer.plan import Plan
 from deploy.lab.kafka import KafkaCluster
+from replicator.config.names import BALANCE_TOPIC
 from replicator.mirror.driver.planner import Planner
-from replicator.orders.balance_log import TOPIC, FlawedRecord
+from replicator.orders.balance_log import FlawedRecord
 from replicator.orders.order_follower import Following
 from replicator.orders.order_log import Book
 from replicator.orders.order_records import Pin, Placed, Stream, encode, key_of
@@ -52,7 +53,7 @@ def write(aggregate: KafkaCluster, *records: tuple[bytes, bytes]) -> None:
     """Writes raw records, as any client with write access to the topic can."""
     producer = Producer(aggregate.librdkafka_options())
     for key, value in records:
-        producer.produce(TOPIC, key=key, value=value)
+        producer.produce(BALANCE_TOPIC, key=key, value=value)
     assert producer.flush(30) == 0
 
 

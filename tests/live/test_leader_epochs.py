@@ -18,8 +18,8 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.topic_changes import Grow
 from replicator.kafka.tail.log_ends import LogEnds
-from replicator.mirror.topics.topic_plan import Grow
 
 HELD_BY = 1
 """The only broker with the topic: while it is stopped, no follower takes over."""

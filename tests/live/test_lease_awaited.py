@@ -12,9 +12,9 @@ from confluent_kafka.admin import NewTopic
 
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
+from replicator.config.names import BALANCE_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import TRANSACTION, Cluster
-from replicator.orders.balance_log import TOPIC
 from replicator.orders.order_records import Lease
 from replicator.placement.rounds.balancer_leadership import Tenure
 
@@ -27,7 +27,7 @@ def two_brokers(make_cluster) -> LabCluster:
     """Two brokers, of which one holds the topic's only replica; coordinators may be on either."""
     cluster = make_cluster("two", brokers=2, properties={"broker.session.timeout.ms": 60_000})
     config = {"cleanup.policy": "compact"}
-    cluster.create_topics(NewTopic(TOPIC, 1, replica_assignment=[[HOLDER]], config=config))
+    cluster.create_topics(NewTopic(BALANCE_TOPIC, 1, replica_assignment=[[HOLDER]], config=config))
     return cluster
 
 
@@ -54,7 +54,7 @@ def leave_transaction(cluster: LabCluster, region: str) -> Producer:
     producer = Producer({**cluster.librdkafka_options(), **options})
     producer.init_transactions(30)
     producer.begin_transaction()
-    producer.produce(TOPIC, key=b"left", value=b"behind")
+    producer.produce(BALANCE_TOPIC, key=b"left", value=b"behind")
     assert producer.flush(30) == 0
     return producer
 

@@ -25,8 +25,9 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config import topology
+from replicator.config.names import PRIMARY_REGIONS_TOPIC
 from replicator.groups.copies.copier import Copier
-from replicator.groups.membership.primary_log import TOPIC, PrimaryFollower, PrimaryLog
+from replicator.groups.membership.primary_log import PrimaryFollower, PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, encode, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.kafka.admin.admin_error import Unreachable
@@ -56,9 +57,11 @@ def later(before: PrimaryRegion, region: str | None) -> PrimaryRegion:
 def without_topic(aggregate: KafkaCluster) -> KafkaCluster:
     """The shared aggregate without the topic of decisions."""
     admin = aggregate.admin()
-    if TOPIC in admin.list_topics(timeout=10).topics:
-        admin.delete_topics([TOPIC])[TOPIC].result(30)
-    assert until(lambda: TOPIC not in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
+    if PRIMARY_REGIONS_TOPIC in admin.list_topics(timeout=10).topics:
+        admin.delete_topics([PRIMARY_REGIONS_TOPIC])[PRIMARY_REGIONS_TOPIC].result(30)
+    assert until(
+        lambda: PRIMARY_REGIONS_TOPIC not in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS
+    )
     return aggregate
 
 
@@ -104,7 +107,7 @@ def events(caplog) -> list[str]:
 
 
 def configs_of(cluster: KafkaCluster) -> dict[str, str]:
-    resource = ConfigResource(ResourceType.TOPIC, TOPIC)
+    resource = ConfigResource(ResourceType.TOPIC, PRIMARY_REGIONS_TOPIC)
     admin = cluster.admin()
     entries = admin.describe_configs([resource])[resource].result(30)
     return {name: entry.value for name, entry in entries.items()}
@@ -127,12 +130,15 @@ def test_what_is_written_is_read_back_and_the_newest_decision_counts(aggregate):
 def test_where_nothing_was_ever_decided_the_topic_is_made_with_the_first_decision(without_topic):
     log = log_of(without_topic)
     assert log.read() == {}
-    assert TOPIC not in without_topic.admin().list_topics(timeout=10).topics
+    assert PRIMARY_REGIONS_TOPIC not in without_topic.admin().list_topics(timeout=10).topics
     record = first()
     log.write([record])
     assert log.read() == {record.group: record}
     assert configs_of(without_topic)["cleanup.policy"] == "compact"
-    assert len(without_topic.admin().list_topics(timeout=10).topics[TOPIC].partitions) == 1
+    assert (
+        len(without_topic.admin().list_topics(timeout=10).topics[PRIMARY_REGIONS_TOPIC].partitions)
+        == 1
+    )
 
 
 def test_two_who_decide_at_once_where_the_topic_is_missing_are_both_heard(without_topic):
@@ -143,7 +149,7 @@ def test_two_who_decide_at_once_where_the_topic_is_missing_are_both_heard(withou
 
 
 def test_a_topic_that_would_forget_is_made_to_keep(without_topic, caplog):
-    without_topic.create_topics(NewTopic(TOPIC, 3))
+    without_topic.create_topics(NewTopic(PRIMARY_REGIONS_TOPIC, 3))
     records = [first() for _ in range(5)]
     with caplog.at_level(logging.WARNING):
         log_of(without_topic).write(records)
@@ -158,7 +164,7 @@ def test_compaction_leaves_the_decision_that_counts_though_another_was_written_l
     log, record = log_of(cluster), first()
     moved = later(record, "east")
     log.make_topic()
-    resource = ConfigResource(ResourceType.TOPIC, TOPIC)
+    resource = ConfigResource(ResourceType.TOPIC, PRIMARY_REGIONS_TOPIC)
     for name, value in (("segment.ms", "100"), ("min.cleanable.dirty.ratio", "0.001")):
         resource.add_incremental_config(
             ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
@@ -171,7 +177,9 @@ def test_compaction_leaves_the_decision_that_counts_though_another_was_written_l
     def is_compacted() -> bool:
         # The last segment is rolled only when another record comes.
         log.write([first("another")])
-        segments = (cluster.directory / "node-1" / "data" / f"{TOPIC}-0").glob("*.log")
+        segments = (cluster.directory / "node-1" / "data" / f"{PRIMARY_REGIONS_TOPIC}-0").glob(
+            "*.log"
+        )
         whole = b"".join(path.read_bytes() for path in sorted(segments))
         return whole.count(encode(moved).encode()) == 1
 
@@ -186,7 +194,7 @@ def test_what_others_write_into_the_topic_is_left_out_and_said_once(without_topi
     producer = Producer(without_topic.librdkafka_options())
     to_come = encode(first()).replace('"sluice":1', '"sluice":2')
     for value in ("nonsense", None, to_come, "more of it", to_come):
-        producer.produce(TOPIC, key="x", value=value)
+        producer.produce(PRIMARY_REGIONS_TOPIC, key="x", value=value)
     assert producer.flush(30) == 0
     with caplog.at_level(logging.WARNING):
         assert log.read() == {record.group: record}
@@ -288,7 +296,7 @@ def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
         log_of(without_topic).write([before])
         until_known(store, before)
         admin = without_topic.admin()
-        admin.delete_topics([TOPIC])[TOPIC].result(30)
+        admin.delete_topics([PRIMARY_REGIONS_TOPIC])[PRIMARY_REGIONS_TOPIC].result(30)
 
         def is_written() -> bool:
             try:

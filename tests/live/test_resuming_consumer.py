@@ -1,4 +1,4 @@
-"""`replicator.groups.resume` on real servers: moves, late runs, stored vectors, outages of Redis."""
+"""Consumer helper on real servers: moves, late runs, stored vectors, outages of Redis."""
 
 from __future__ import annotations
 

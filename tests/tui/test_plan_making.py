@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from replicator.groups.failover import arrival
 
+from replicator.groups.failover import arrival
 from replicator.groups.failover.arrival import Awaited
 from replicator.groups.failover.plan_files import PlanFiles
 from replicator.groups.planning.plan import Check, Completeness, GroupPlan, Level

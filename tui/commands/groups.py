@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from replicator.config.names import OWN_PREFIX
 from tui.exit_codes import ExitCode
 from tui.output import config_option, emit, output_option, say
 
@@ -96,7 +97,7 @@ def set_primary(
         raise click.UsageError("--any-region needs --region: whose servers record it")
     if not reason.strip():
         raise click.UsageError("--reason is empty")
-    if own := [name for name in names if name.startswith("sluice.")]:
+    if own := [name for name in names if name.startswith(OWN_PREFIX)]:
         raise click.UsageError(f"Sluice's own, which live where they are: {', '.join(own)}")
     appliance = load(config)
     for name in {where, to or where}:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
+from replicator.config.names import runs_group
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.tail.topic_tailer import LogFollower, LogUnreadable
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
@@ -29,7 +30,7 @@ def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> LogFollow
         name: for people: "west aggregate".
         cluster: the route's target.
     """
-    group = f"sluice.{route_key}.runs"
+    group = runs_group(route_key)
     return LogFollower(name, cluster, runs_topic(route_key).name, group, _read)
 
 

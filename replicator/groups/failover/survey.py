@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from balancer.plan import TopicPartition
+from replicator.config.names import OWN_PREFIX, runs_topic_name, witness_group
 from replicator.config.topology import Appliance, Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
@@ -37,9 +38,8 @@ from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Commit
 from replicator.mirror.ledger.entries import Entries, entries_of, told
-from replicator.mirror.ledger.ledger import groups_of, runs_topic, witness_group
+from replicator.mirror.ledger.ledger import groups_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.topics.topic_plan import OWN_PREFIX
 
 SOURCE_SECONDS_MAX = 2.0
 """Time for answers of a region that may be lost. A switchover, whose groups must have stopped,
@@ -192,7 +192,7 @@ class Survey:
             # Witnesses are read after the entries, as in entries_of().
             ledgers = {r: store.commits(groups_of(r)) for r in self._into_source}
             witnesses = {
-                route: store.commits(witness_group(route, topic) for topic in topics)
+                route: store.commits(witness_group(route.key, topic) for topic in topics)
                 for route in self._into_source
             }
         words = {}
@@ -205,8 +205,8 @@ class Survey:
             }
             adopted = {}
             for topic in topics:
-                row = witnesses[route][witness_group(route, topic)].get(
-                    TopicPartition(runs_topic(route), 0)
+                row = witnesses[route][witness_group(route.key, topic)].get(
+                    TopicPartition(runs_topic_name(route.key), 0)
                 )
                 if row or is_whole:
                     adopted[topic] = row.offset if row else 0

@@ -9,15 +9,13 @@ from collections.abc import Generator, Iterable, Mapping
 
 from confluent_kafka import Message
 
+from replicator.config.names import PRIMARY_REGIONS_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, encode_key, joined
 from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, KeptTopic
 from replicator.kafka.tail.tail_position import Portion, Position
 from replicator.kafka.tail.topic_tailer import LogFollower
-
-TOPIC = "sluice.primary-regions"
-GROUP = "sluice.primary-regions"
 
 
 class PrimaryLog:
@@ -29,7 +27,7 @@ class PrimaryLog:
         """`name` is the cluster's name for people, such as "west aggregate"."""
         self.name = name
         self._cluster = cluster
-        self._topic = KeptTopic(name, cluster, TOPIC, timeout_seconds)
+        self._topic = KeptTopic(name, cluster, PRIMARY_REGIONS_TOPIC, timeout_seconds)
 
     def make_topic(self) -> None:
         """Creates the topic where it is missing, compacted, so that records are kept for ever.
@@ -62,7 +60,7 @@ class PrimaryFollower(LogFollower[PrimaryRegion]):
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
         """`name` is the cluster's name for people, such as "west aggregate"."""
-        super().__init__(name, cluster, TOPIC, GROUP, self._record)
+        super().__init__(name, cluster, PRIMARY_REGIONS_TOPIC, PRIMARY_REGIONS_TOPIC, self._record)
         self._log = PrimaryLog(name, cluster)
         self._reader = PrimaryReader(name)
 
@@ -75,5 +73,5 @@ class PrimaryFollower(LogFollower[PrimaryRegion]):
 
     def _record(self, message: Message) -> PrimaryRegion | None:
         value = message.value()
-        where = f"{TOPIC}-{message.partition()} at {message.offset()}"
+        where = f"{PRIMARY_REGIONS_TOPIC}-{message.partition()} at {message.offset()}"
         return None if value is None else self._reader.read(value, where)

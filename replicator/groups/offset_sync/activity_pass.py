@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.groups import Groups
@@ -23,7 +24,6 @@ from replicator.runtime.store_errors import StoreUnreachable
 
 logger = logging.getLogger(__name__)
 
-OWN_PREFIX = "sluice."
 # Timeout for a server that is away. What was published last stays fresh for three times as long.
 ASK_SECONDS_MAX = 5.0
 

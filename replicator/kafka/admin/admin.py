@@ -32,8 +32,8 @@ from replicator.kafka.admin.admin_error import (
     Unreachable,
     kafka_error,
 )
-from replicator.mirror.topics.topic_configs import Configs
-from replicator.mirror.topics.topic_plan import Action, Alter, Create, Grow, Topic
+from replicator.kafka.admin.topic import Configs, Topic
+from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
 
 # Another driver, or an operator, was quicker; the next plan sees the result.
 ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})

@@ -12,46 +12,18 @@ import ssl
 import struct
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Sequence
-from io import BytesIO
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import numpy as np
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import CorrelationIdError, KafkaConnectionError
 
+from replicator.kafka.protocol.frame import Frame, InParts
+
 _LENGTH = struct.Struct(">i")
 FRAME_BYTES_MAX = 256 << 20
 """Far more than we ask for. A TLS alert or an HTTP answer, read as a length, is larger still."""
-KEPT_SHARE = 2
-"""A view of a part keeps the whole frame in memory. A part smaller than 1/KEPT_SHARE of its frame
-is therefore copied."""
-
-
-@runtime_checkable
-class InParts(Protocol):
-    """A request that can be sent as parts, without joining them."""
-
-    def parts(self) -> Sequence[bytes | bytearray | memoryview]: ...
-
-
-class Frame(BytesIO):
-    """A response, read field by field as aiokafka's types do; record batches stay in place."""
-
-    def __init__(self, data: memoryview):
-        super().__init__()
-        self._data = data
-        self._at = 0
-
-    def read(self, size: int | None = -1) -> bytes:
-        begin, self._at = self._at, self._at + (size or 0)
-        return self._data[begin : self._at].tobytes()
-
-    def view(self, size: int) -> memoryview:
-        """Returns the next bytes, which the caller may change."""
-        begin, self._at = self._at, self._at + size
-        part = self._data[begin : self._at]
-        return part if size * KEPT_SHARE >= len(self._data) else memoryview(bytearray(part))
 
 
 class Frames(asyncio.BufferedProtocol):

@@ -22,6 +22,7 @@ from aiokafka.protocol.transaction import (
 )
 
 from balancer.plan import TopicPartition
+from replicator.config.names import PLAN_TOPIC
 from replicator.kafka.client.cluster import (
     GROUP,
     TRANSACTION,
@@ -42,9 +43,6 @@ Shown = Mapping[tuple[str, int], Commit]
 """Committed offsets as read, by topic and partition."""
 
 WasThere = Callable[[TopicPartition, Commit | None], bool]
-
-PLAN_TOPIC = "sluice.plan"
-"""Topic of one partition in every aggregate cluster; offsets need a topic to be committed."""
 
 SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting

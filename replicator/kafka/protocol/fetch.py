@@ -21,7 +21,7 @@ from aiokafka.protocol.types import (
     UnsignedVarInt32,
 )
 
-from replicator.kafka.client.connection import Frame
+from replicator.kafka.protocol.frame import Frame
 from replicator.kafka.protocol.topic_id import TopicId
 
 

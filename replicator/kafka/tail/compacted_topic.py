@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, Producer
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import LOST, AdminError, UnknownTopic, translated
-from replicator.mirror.topics.topic_plan import Alter, Create
+from replicator.kafka.admin.topic_changes import Alter, Create
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
+from replicator.config.names import COMMITS_GROUP
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.protocol.commit_record import (
     Commit,
@@ -20,7 +21,6 @@ from replicator.kafka.tail.topic_tailer import LogFollower
 logger = logging.getLogger(__name__)
 
 TOPIC = "__consumer_offsets"
-GROUP = "sluice.commits"
 
 
 class CommitTold(NamedTuple):
@@ -32,7 +32,7 @@ class CommitTold(NamedTuple):
 
 def commit_follower(name: str, cluster: KafkaCluster) -> LogFollower[CommitTold]:
     """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
-    return LogFollower(name, cluster, TOPIC, GROUP, _CommitReader(name).read)
+    return LogFollower(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read)
 
 
 class _CommitReader:

@@ -17,10 +17,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_error import PASSING
 from replicator.kafka.tail.log_ends import LogEnds
 from replicator.kafka.tail.stall import STILL_SECONDS, Standstill
 from replicator.kafka.tail.tail_position import Portion, Position, Reading, Record, beginnings
-from replicator.mirror.offset_map.runs_topic import PASSING
 
 logger = logging.getLogger(__name__)
 

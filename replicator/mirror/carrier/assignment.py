@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
+from replicator.config.names import carrier_id
 from replicator.config.topology import Route
 from replicator.spark.driver_command import Term
 
@@ -30,4 +31,4 @@ class Assignment:
 
     @property
     def transactional_id(self) -> str:
-        return f"sluice.{self.route.key}.{self.number}"
+        return carrier_id(self.route.key, self.number)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, MutableMapping
 
 from balancer.plan import TopicPartition
+from replicator.config.names import handover_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Writer
 from replicator.mirror.carrier.acquisition import Taking
@@ -16,7 +17,6 @@ from replicator.mirror.carrier.partition_pipeline import Lane
 from replicator.mirror.carrier.pipelines import Lanes
 from replicator.mirror.carrier.progress_committer import Scribe
 from replicator.mirror.carrier.receipt_book import ReceiptBook
-from replicator.mirror.ledger.ledger import handed_id
 from replicator.mirror.ledger.loss import Loss
 from replicator.spark.driver_command import Word
 
@@ -190,4 +190,4 @@ class Following:
     def _id_for(self, partition: TopicPartition) -> str:
         """Returns the transactional id that a released entry names for its next carrier."""
         carrier = self._moved.get(partition)
-        return self.free_id if carrier is None else handed_id(self._assignment.route, carrier)
+        return self.free_id if carrier is None else handover_id(self._assignment.route.key, carrier)

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from balancer.plan import TopicPartition
+from replicator.config.names import unheld_id
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import Offsets, Writer
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.ledger import Ledger, free_id, virgin
+from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.runtime.run_in_thread import aside
 from replicator.spark.driver_command import Driver
@@ -112,7 +113,7 @@ class Adoption:
             try:
                 # Custody: only the holder of the id may replace entries, and only those it reads
                 # then.
-                holder = await Writer(self._cluster, free_id(route)).open()
+                holder = await Writer(self._cluster, unheld_id(route.key)).open()
                 waiting = virgins(route, await ledger.read_as_holder(holder, waiting))
                 if waiting:
                     await ledger.replace(holder, waiting, waiting)
@@ -194,7 +195,7 @@ def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[Topic
         for place, entry in entries.items()
         if entry.custody is Custody.VIRGIN
         and not entry.parked
-        and entry.transactional_id == free_id(route)
+        and entry.transactional_id == unheld_id(route.key)
     }
 
 

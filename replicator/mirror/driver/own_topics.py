@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from replicator.config.names import PLAN_TOPIC, runs_topic_name
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import UnknownTopic
-from replicator.kafka.client.fenced_committer import PLAN_TOPIC
+from replicator.kafka.admin.topic_changes import Create
 from replicator.mirror.offset_map.runs_topic import runs_topic
-from replicator.mirror.topics.topic_plan import Create
 
 VISIBLE_SECONDS = 15.0
 
@@ -35,5 +35,5 @@ def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: 
 def _create(name: str, replication_factor: int) -> Create:
     if name == PLAN_TOPIC:
         return Create(name, 1, (), replication_factor)
-    topic = runs_topic(name.removeprefix("sluice.runs."))
+    topic = runs_topic(name.removeprefix(runs_topic_name("")))
     return Create(name, topic.partitions, tuple(topic.configs.items()), replication_factor)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
+from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster, Commit
 from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
-from replicator.mirror.ledger.ledger import group_of, runs_topic, witness_group
+from replicator.mirror.ledger.ledger import group_of
 from replicator.runtime.gather import together
 
 
@@ -94,9 +95,9 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
     }
     # Read after the entries: a topic without a witness now had none when its entries were read.
     lacking = sorted({place.topic for place in places if place not in commits})
-    runs = runs_topic(route)
+    runs = runs_topic_name(route.key)
     witnesses = await together(
-        *(cluster.commits(witness_group(route, topic), [(runs, [0])]) for topic in lacking)
+        *(cluster.commits(witness_group(route.key, topic), [(runs, [0])]) for topic in lacking)
     )
     adopted = {
         topic: found[runs, 0].offset if (runs, 0) in found else 0

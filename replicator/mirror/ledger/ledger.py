@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from balancer.plan import TopicPartition
+from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import Cluster, Commit, Fenced
 from replicator.kafka.client.fenced_committer import Offsets, Writer
@@ -34,34 +35,12 @@ wrong group. Each group that a commit touches costs some 4 ms on a busy lab brok
 def group_of(route: Route, partition: TopicPartition) -> str:
     """Returns the consumer group that keeps a partition's entry."""
     spread = zlib.crc32(f"{partition.topic}/{partition.partition}".encode()) % GROUPS
-    return f"sluice.{route.key}.{spread}"
+    return ledger_group(route.key, spread)
 
 
 def groups_of(route: Route) -> tuple[str, ...]:
     """Returns all groups of a route's entries."""
-    return tuple(f"sluice.{route.key}.{number}" for number in range(GROUPS))
-
-
-def witness_group(route: Route, topic: str) -> str:
-    return f"sluice.{route.key}.witness.{topic}"
-
-
-def runs_topic(route: Route) -> str:
-    return f"sluice.runs.{route.key}"
-
-
-def free_id(route: Route) -> str:
-    """Returns the transactional id that virgin entries name."""
-    return f"sluice.{route.key}.free"
-
-
-def handed_id(route: Route, carrier: int) -> str:
-    """Returns the transactional id of entries that wait for one certain carrier.
-
-    Opening an id fences every client that had opened it before. With ids of their own, carriers
-    that are handed partitions at the same time do not fence each other.
-    """
-    return f"sluice.{route.key}.{carrier}.handed"
+    return tuple(ledger_group(route.key, number) for number in range(GROUPS))
 
 
 class Ledger:
@@ -169,13 +148,17 @@ class Ledger:
 
     async def witnessed(self, topic: str) -> int:
         """Returns how many partitions of a topic were adopted; each of them must have an entry."""
-        runs = runs_topic(self.route)
-        found = await self._cluster.commits(witness_group(self.route, topic), [(runs, [0])])
+        runs = runs_topic_name(self.route.key)
+        found = await self._cluster.commits(witness_group(self.route.key, topic), [(runs, [0])])
         return found.get((runs, 0), Commit(0, "")).offset
 
     def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
         """Returns the witness as an offset to commit after the entries of an adoption."""
-        return {witness_group(self.route, topic): [(runs_topic(self.route), 0, partitions, "")]}
+        return {
+            witness_group(self.route.key, topic): [
+                (runs_topic_name(self.route.key), 0, partitions, "")
+            ]
+        }
 
 
 def _is_held(writer: Writer, shown: Commit | None) -> bool:
@@ -198,5 +181,5 @@ def virgin(ledger: Ledger, target_end: int) -> Entry:
         producer_id=-1,
         epoch=-1,
         sequence=0,
-        transactional_id=free_id(ledger.route),
+        transactional_id=unheld_id(ledger.route.key),
     )

@@ -15,6 +15,8 @@ from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from replicator.config.names import runs_group, runs_topic_name
+from replicator.kafka.admin.admin_error import PASSING
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import (
     BrokenPiece,
@@ -28,18 +30,6 @@ from replicator.mirror.offset_map.run_segment import Stretch
 KEY_VERSION = 1
 # Pieces joined at once: few enough to hold in memory, enough to make joining cheap.
 PIECES_PER_JOIN = 4096
-# Errors that pass by themselves while leaders move or brokers come and go.
-PASSING = {
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._TIMED_OUT,
-    KafkaError._TRANSPORT,
-    KafkaError._UNKNOWN_PARTITION,
-    KafkaError.BROKER_NOT_AVAILABLE,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NETWORK_EXCEPTION,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.REQUEST_TIMED_OUT,
-}
 
 
 class RunsTopicMissing(Exception):
@@ -92,7 +82,7 @@ class RunsTopic:
 
 def runs_topic(route_key: str) -> RunsTopic:
     """Returns the runs topic of a route key, such as "west.east"."""
-    return RunsTopic(f"sluice.runs.{route_key}")
+    return RunsTopic(runs_topic_name(route_key))
 
 
 def encode(key: RunsKey, stretch: Stretch) -> tuple[bytes, bytes]:
@@ -226,7 +216,7 @@ def _consumer(options: Mapping[str, object], route_key: str) -> Consumer:
     return Consumer(
         {
             **options,
-            "group.id": f"sluice.{route_key}.runs",
+            "group.id": runs_group(route_key),
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,

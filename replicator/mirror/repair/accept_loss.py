@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
+from replicator.config.names import operator_id, unheld_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.fenced_committer import Writer
@@ -25,7 +26,7 @@ from replicator.mirror.carrier.progress_committer import Scribe
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.ledger import Ledger, free_id
+from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.takeover import Takeover
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
@@ -90,7 +91,7 @@ class Acceptance:
         region = appliance.region(route.target)
         # Reports are stored by carrier number; this feed never writes any.
         self._feed = OffsetFeed(region.redis_url(), route.key, -1)
-        self._writer = Writer(self._target, f"sluice.{route.key}.operator", self._timeout_ms)
+        self._writer = Writer(self._target, operator_id(route.key), self._timeout_ms)
         self._takeover: Takeover | None = None
 
     async def open(self, topics: Collection[str]) -> None:
@@ -250,7 +251,7 @@ class Acceptance:
 
     async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
         """Writes a new entry where the ledger has none."""
-        holder = await Writer(self._target, free_id(self._route), self._timeout_ms).open()
+        holder = await Writer(self._target, unheld_id(self._route.key), self._timeout_ms).open()
         there = (await self._ledger.read_as_holder(holder, [place])).get(place)
         if there and not _is_unreadable(there):
             raise ValueError(f"{_shown(place)} has an entry by now; look again")
@@ -262,7 +263,7 @@ class Acceptance:
             producer_id=-1,
             epoch=-1,
             sequence=0,
-            transactional_id=free_id(self._route),
+            transactional_id=unheld_id(self._route.key),
             source_topic=source.id if source else None,
             target_topic=target.id if target else None,
             # The number of earlier accepted losses is gone with the entry. Runs published from now

@@ -26,10 +26,9 @@ otherwise refuse (error 32) records that the source once accepted.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 
-UNLIMITED = Decimal("Infinity")
-RETENTION = ("retention.ms", "retention.bytes")
+from replicator.kafka.admin.topic import RETENTION, UNLIMITED, Configs, number, policies
+
 LARGEST = frozenset(
     {
         "delete.retention.ms",
@@ -48,22 +47,6 @@ LARGEST = frozenset(
 )
 ALWAYS = {"compression.type": "producer"}
 AT_CREATION = {**ALWAYS, "message.timestamp.type": "CreateTime"}
-
-
-@dataclass(frozen=True, slots=True)
-class Configs:
-    """Configs of a topic: values in effect, and names of those that differ from Kafka's default."""
-
-    values: Mapping[str, str]
-    changed: frozenset[str] = frozenset()
-
-    @property
-    def policies(self) -> frozenset[str]:
-        return policies(self.values.get("cleanup.policy", "delete"))
-
-    def number(self, name: str) -> Decimal | None:
-        """Returns a config as a number; None where it is unknown or no number."""
-        return number(name, self.values.get(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +104,9 @@ def common_policies(sources: Sequence[Configs]) -> frozenset[str]:
     return frozenset.intersection(*(source.policies for source in sources))
 
 
-def policies(value: str) -> frozenset[str]:
-    """Returns the policies of a cleanup.policy value: "compact", "delete", both, or none."""
-    return frozenset(word.strip() for word in value.split(",") if word.strip())
-
-
 def canonical(name: str, value: str) -> str:
     """Returns one spelling of a value: "delete,compact" becomes "compact,delete"."""
     return ",".join(sorted(policies(value))) if name == "cleanup.policy" else value
-
-
-def number(name: str, value: str | None) -> Decimal | None:
-    """Returns a config's value as a number, with -1 as infinite for retention; None for none."""
-    try:
-        size = Decimal(value) if value is not None else None
-    except InvalidOperation:
-        return None
-    return UNLIMITED if name in RETENTION and size == -1 else size
 
 
 def to_change(wanted_configs: Mapping[str, str], target: Configs) -> dict[str, str]:

@@ -13,61 +13,12 @@ from uuid import UUID
 
 import re2
 
+from replicator.config.names import OWN_PREFIX
 from replicator.config.settings import TopicSettings, re2_options
 from replicator.config.topology import Route
-from replicator.mirror.topics.topic_configs import (
-    ALWAYS,
-    AT_CREATION,
-    RETENTION,
-    Configs,
-    Wanted,
-    to_change,
-    wanted,
-)
-
-OWN_PREFIX = "sluice."
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """Topic as its cluster describes it."""
-
-    name: str
-    topic_id: UUID
-    partitions: int
-    configs: Configs
-    replication_factor: int = 1
-    is_internal: bool = False
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Create:
-    """Action: create the topic on the target."""
-
-    topic: str
-    partitions: int
-    configs: tuple[tuple[str, str], ...]
-    replication_factor: int
-    """Replication factor; -1 is the target cluster's own default."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Grow:
-    """Action: give the target's topic more partitions."""
-
-    topic: str
-    to: int
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Alter:
-    """Action: change these configs of the target's topic, and no others."""
-
-    topic: str
-    configs: tuple[tuple[str, str], ...]
-
-
-Action = Create | Grow | Alter
+from replicator.kafka.admin.topic import RETENTION, Topic
+from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
+from replicator.mirror.topics.topic_configs import ALWAYS, AT_CREATION, Wanted, to_change, wanted
 
 
 class State(StrEnum):

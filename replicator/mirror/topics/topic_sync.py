@@ -12,16 +12,9 @@ from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin, describe
 from replicator.kafka.admin.admin_error import AdminError
-from replicator.mirror.topics.topic_plan import (
-    Action,
-    Carried,
-    Create,
-    State,
-    Topic,
-    TopicPlan,
-    is_mirrorable,
-    plan,
-)
+from replicator.kafka.admin.topic import Topic
+from replicator.kafka.admin.topic_changes import Action, Create
+from replicator.mirror.topics.topic_plan import Carried, State, TopicPlan, is_mirrorable, plan
 
 log = logging.getLogger(__name__)
 

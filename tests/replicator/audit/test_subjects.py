@@ -9,8 +9,7 @@ import pytest
 from replicator.audit.subjects import KNOWN_MAX, NotMirrored, Subject, chosen, some_of, subjects
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
-from replicator.mirror.topics.topic_configs import Configs
-from replicator.mirror.topics.topic_plan import Topic
+from replicator.kafka.admin.topic import Configs, Topic
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from replicator.groups.offset_sync import daemon
 
+from replicator.groups.offset_sync import daemon
 from tui.exit_codes import ExitCode
 from tui.program import run
 

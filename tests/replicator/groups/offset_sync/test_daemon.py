@@ -3,9 +3,9 @@
 import signal
 
 import pytest
-from replicator.groups.offset_sync import daemon
 
 from replicator.config.topology import Appliance
+from replicator.groups.offset_sync import daemon
 from replicator.groups.offset_sync.daemon import Identities
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 

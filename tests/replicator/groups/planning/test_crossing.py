@@ -2,13 +2,13 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.replicator.groups.progress import world as worlds_
 
 from replicator.groups.planning.crossing import Crossing, told
 from replicator.groups.planning.plan import Count
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed, vector_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, Stretch
+from tests.replicator.groups.progress import world as worlds_
 from tests.replicator.groups.progress.world import (
     Record,
     Regions,

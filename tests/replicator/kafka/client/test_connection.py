@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from replicator.kafka.client.connection import (
     FRAME_BYTES_MAX,
-    KEPT_SHARE,
     Connection,
-    Frame,
     Frames,
 )
 
@@ -60,16 +58,6 @@ def test_what_is_no_kafka_takes_no_memory_and_is_named(first_bytes):
     assert "not Kafka" in str(lost[0])
     assert frames.at_eof()
     assert len(frames.get_buffer(-1)) < FRAME_BYTES_MAX
-
-
-def test_a_large_part_stays_in_its_frame_and_a_small_one_lets_go_of_it():
-    place = memoryview(bytearray(range(80)))
-    frame = Frame(place)
-    small, large = frame.view(80 // KEPT_SHARE - 1), frame.view(80 // KEPT_SHARE)
-    for part in (small, large):
-        part[0] = 255
-    assert (place[0], place[len(small)]) == (0, 255)
-    assert frame.read(1) == bytes([len(small) + len(large)])
 
 
 Answer = Callable[[bytes], bytes]

@@ -14,11 +14,9 @@ from replicator.mirror.ledger.entry import Custody, Entry, decode
 from replicator.mirror.ledger.ledger import (
     GROUPS,
     Ledger,
-    free_id,
     group_of,
     groups_of,
     virgin,
-    witness_group,
 )
 from replicator.mirror.ledger.loss import Loss, LossKind
 from tests.replicator.mirror.ledger.coordinator import Coordinator
@@ -42,11 +40,6 @@ def test_entries_spread_over_all_groups():
 def test_a_partitions_group_never_changes():
     assert GROUPS == 4
     assert group_of(ROUTE, TopicPartition("flights", 7)) == "sluice.west.east.0"
-
-
-def test_every_name_of_ours_begins_with_sluice():
-    names = (*groups_of(ROUTE), free_id(ROUTE), witness_group(ROUTE, "flights"))
-    assert all(name.startswith("sluice.west.east.") for name in names)
 
 
 def test_entries_are_committed_under_their_own_group_topic_and_partition():

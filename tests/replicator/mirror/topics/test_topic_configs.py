@@ -1,22 +1,11 @@
 """The target keeps at least what every source keeps, and accepts what every source accepts."""
 
-from decimal import Decimal
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.config.settings import SYNCED_CONFIGS
-from replicator.mirror.topics.topic_configs import (
-    LARGEST,
-    RETENTION,
-    Configs,
-    number,
-    policies,
-    resolved,
-    to_change,
-    wanted,
-)
+from replicator.kafka.admin.topic import RETENTION, Configs, number, policies
+from replicator.mirror.topics.topic_configs import LARGEST, resolved, to_change, wanted
 
 sizes = st.integers(0, 2**63 - 1).map(str)
 retentions = st.one_of(st.just("-1"), sizes)
@@ -96,8 +85,3 @@ def test_spelling_alone_changes_nothing() -> None:
     target = Configs({"cleanup.policy": "delete,compact", "retention.ms": "5"})
     asked = {"cleanup.policy": "compact,delete", "retention.ms": "6"}
     assert to_change(asked, target) == {"retention.ms": "6"}
-
-
-@pytest.mark.parametrize(("text", "size"), [("0.5", Decimal("0.5")), (None, None), ("true", None)])
-def test_a_number_is_read_exactly_or_not_at_all(text: str | None, size: Decimal | None) -> None:
-    assert number("segment.ms", text) == size

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
-from replicator.mirror.topics.topic_configs import Configs
-from replicator.mirror.topics.topic_plan import Alter, Create, Grow, State, Topic, TopicPlan, plan
+from replicator.kafka.admin.topic import Configs, Topic
+from replicator.kafka.admin.topic_changes import Alter, Create, Grow
+from replicator.mirror.topics.topic_plan import State, TopicPlan, plan
 
 WEST, EAST = Route("west", "east"), Route("east", "east")
 DEFAULTS = {
