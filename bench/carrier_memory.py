@@ -41,11 +41,11 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.protocol.produce import ProduceRequest
 from replicator.mirror.carrier.receipts import to_arrow
+from replicator.mirror.driver.carrier_source import Bin, carried
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_feed import PENDING_BYTES_MAX, OffsetFeed
 from replicator.mirror.offset_map.run_segment import Run, Stretch
 from replicator.mirror.offset_map.runs_topic import RunsKey
-from replicator.spark.source import Bin, carried
 from tests.live.both_ends import stable_ends
 from tests.live.carrying import Carrying
 from tests.live.topics import create

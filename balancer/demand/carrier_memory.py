@@ -14,7 +14,7 @@ PROCESS_BYTES = 192 * MIB
 charged for all of it."""
 HELD_BYTES = 448 * MIB
 """Fetched batches. A carrier holds at most 192 MiB of them, and 64 MiB of fetch responses in flight
-(replicator/mirror/carrier/reader.py). But the part of a partition in one fetch response stays in memory
+(mirror/carrier/reader.py). But the part of a partition in one fetch response stays in memory
 until its last batch is acknowledged, so up to 375 MiB were measured. TLS took 55 MB more."""
 RUNS_BYTES = 84 * MIB
 """Runs that wait while Redis is unreachable."""

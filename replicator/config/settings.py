@@ -150,7 +150,7 @@ class TopicSettings(Table):
     """Start of a partition that was never mirrored before: earliest, latest, or milliseconds since
     1970 (in the file: a date-time with zone)."""
     synced_configs: Names = SYNCED_CONFIGS
-    """Topic configs carried over from the sources; rules: replicator/mirror/topics/topic_configs.py."""
+    """Topic configs carried over from the sources; rules: mirror/topics/topic_configs.py."""
     compact_many_sources: Names = ()
     """Compacted topics that several routes may feed: equal keys of two regions overwrite each other
     there, so each such topic needs this explicit consent."""

@@ -30,9 +30,12 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
+from replicator.mirror.driver.carrier_source import SluiceSource
 from replicator.mirror.driver.driver_leadership import Office
+from replicator.mirror.driver.epoch_receipts import EpochReceipts
 from replicator.mirror.driver.metrics import TotalsCollector, reports_into, serve, totals_into
 from replicator.mirror.driver.planner import Planner
+from replicator.mirror.driver.receipts_folder import ReceiptsFolder
 from replicator.mirror.driver.run_folder import run_folder
 from replicator.mirror.offset_map.offset_keeper import OffsetKeeper
 from replicator.runtime.exit_codes import Exit, decisive
@@ -43,7 +46,6 @@ from replicator.runtime.run_in_thread import aside
 from replicator.spark.authentication import NoSecret, split_secret
 from replicator.spark.driver_command import OtherTerm
 from replicator.spark.posting import ApplianceFile, PostingFile
-from replicator.spark.receipts_folder import ReceiptsFolder
 from replicator.spark.session import MASTER, Session, SparkGone
 from replicator.spark.slots import SlotsUnlimited, slots_at_most
 from replicator.spark.stream import Stream
@@ -211,13 +213,17 @@ class Daemon:
             pause = min(pause * 2, longest)
 
     def _streamed(self, session: Session, number: int) -> Stream:
+        folder = ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region)
         return Stream(
             session.spark,
-            appliance=self._loaded.path,
-            posting=self._postings.path,
+            source=SluiceSource,
+            options={
+                "appliance": str(self._loaded.path),
+                "posting": str(self._postings.path),
+                "slots": str(session.count_slots()),
+            },
             checkpoint=self._folder / f"checkpoint-{number}",
-            slots=session.count_slots(),
-            receipts=ReceiptsFolder(self._appliance.replicator.receipts_dir, self._region),
+            epoch_over=EpochReceipts(folder).keep,
         )
 
     async def _keep_offsets(self) -> None:

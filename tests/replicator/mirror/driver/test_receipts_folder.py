@@ -8,7 +8,7 @@ import pyarrow.dataset as dataset
 import pytest
 
 from replicator.mirror.carrier.receipts import Receipt
-from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.mirror.driver.receipts_folder import ReceiptsFolder
 
 RECEIPT = Receipt(
     route="west>east",

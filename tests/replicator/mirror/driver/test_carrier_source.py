@@ -8,9 +8,10 @@ from pyspark.sql.datasource import InputPartition
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Appliance, KafkaCluster, Region, Route
+from replicator.mirror.driver.carrier_source import Bin, CarrierTasks, SluiceSource, binned
 from replicator.spark.driver_command import Term
+from replicator.spark.epoch_source import EpochReader
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
-from replicator.spark.source import Bin, EpochReader, SluiceSource, binned
 
 
 def cluster(port):
@@ -46,7 +47,7 @@ def postings(tmp_path):
 def reader(tmp_path, postings):
     appliance = ApplianceFile(tmp_path / "appliance.pickle")
     appliance.write(APPLIANCE)
-    return EpochReader(appliance, postings, slots=2)
+    return EpochReader(CarrierTasks(appliance, postings), slots=2)
 
 
 def test_each_bin_carries_all_that_its_executor_needs_to_know():

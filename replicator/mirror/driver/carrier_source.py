@@ -1,34 +1,33 @@
 """Spark's stream `sluice`: each task of a micro-batch is a bin of carriers, its rows are receipts.
 
 The records themselves do not pass through Spark: inside the task, carriers move them from broker to
-broker. Spark places the tasks, starts them again when they fail, and returns the receipts.
+broker.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvloop
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from typing_extensions import override
 
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
-from replicator.runtime.logs import log_to_stderr
 from replicator.spark.driver_command import OtherTerm
+from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
 # Spark starts five Python processes for a query, of which only the workers carry. The modules of
-# carriers take a second to import, so only workers import them.
+# carriers take a second to import, so only the workers import them.
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -36,28 +35,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.1
-# Long enough that no worker is given two tasks of the first epoch.
-WARM_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 2.0
 OTHER_TERM_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Carriers that share one Spark task, with all they need: executors may be on any host."""
+    """Carriers that share one Spark task."""
 
     appliance: Appliance
     assignments: tuple[Assignment, ...]
     deadline: float
-    """End of the epoch in Unix seconds, by the driver's clock."""
 
 
 class SluiceSource(DataSource):
-    """Data source `sluice`.
+    """Source of receipts.
 
-    Options: appliance and posting (the daemon's files, on this host); slots (how many tasks the
-    first epoch has).
+    Options: appliance and posting (the daemon's files, on this host); slots (number of tasks of the
+    first epoch).
     """
 
     @classmethod
@@ -70,81 +65,46 @@ class SluiceSource(DataSource):
 
     @override
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return EpochReader(
+        tasks = CarrierTasks(
             ApplianceFile(Path(self.options["appliance"])),
             PostingFile(Path(self.options["posting"])),
-            int(self.options["slots"]),
         )
+        return EpochReader(tasks, int(self.options["slots"]))
 
 
-class EpochReader(DataSourceStreamReader):
-    """Stream reader whose offsets count epochs.
+@dataclass(frozen=True, slots=True)
+class CarrierTasks(EpochTasks):
+    """Bins of carriers, by the plan that the driver has posted."""
 
-    Runs on the driver's host, except for `read`, which runs in tasks.
-
-    The first epoch carries nothing: it starts Spark's Python workers and makes Spark's own plan,
-    which takes seconds. A driver waits for it before it takes the region over from another driver.
-    """
-
-    def __init__(self, appliance: ApplianceFile, postings: PostingFile, slots: int):
-        self._appliance = appliance
-        self._postings = postings
-        self._slots = slots
+    appliance: ApplianceFile
+    postings: PostingFile
 
     @override
-    def initialOffset(self) -> dict[str, int]:
-        return {"epoch": 0}
+    def demand(self) -> Demand:
+        posting = self.postings.read()
+        if posting and posting.stop:
+            return Demand.STOP
+        has_work = posting is not None and posting.plan.partitions
+        return Demand.WORK if has_work else Demand.NOTHING_TO_DO
 
     @override
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
-        """Returns the next epoch. Waits while there is none to carry: Spark asks without pause."""
-        while start["epoch"] > 0:
-            posting = self._postings.read()
-            if posting and posting.stop:
-                quiet()
-                time.sleep(LOOK_SECONDS)
-                return start
-            if posting and posting.plan.partitions:
-                break
-            time.sleep(LOOK_SECONDS)
-        return {"epoch": start["epoch"] + 1}
-
-    @override
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        if start["epoch"] == 0:
-            return [InputPartition(None)] * self._slots
-        posting = self._postings.read()
+    def begin(self, now: float) -> Sequence[EpochTask]:
+        posting = self.postings.read()
         if posting is None or posting.stop:
             return []
-        appliance = self._appliance.read()
-        return [InputPartition(each) for each in binned(appliance, posting, time.time())]
+        return binned(self.appliance.read(), posting, now)
 
     @override
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Runs the carriers of one bin until the epoch ends, and yields their receipts.
+    def run(self, task: EpochTask) -> pa.RecordBatch | None:
+        """Runs the carriers of one bin. Progress comes from the ledger, so repeating it is
+        harmless."""
+        assert isinstance(task, Bin)
+        receipts = uvloop.run(carried(task))
+        return to_arrow(receipts) if receipts else None
 
-        Repeating it is harmless, since progress comes from the ledger. Never raises because of a
-        single partition or carrier.
-        """
-        log_to_stderr()
-        each: Bin | None = partition.value
-        if each is None:
-            import_module("replicator.mirror.carrier.carrier")
-            time.sleep(WARM_SECONDS)
-            return
-        late = time.time() - each.deadline
-        if late >= 0:
-            log.warning("event=too-late seconds=%.0f: the epoch of this task is over", late)
-            return
-        receipts = uvloop.run(carried(each))
-        if receipts:
-            yield to_arrow(receipts)
-
-
-def quiet() -> None:
-    """Silences stderr: this process could only report that Spark has closed its pipe."""
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
+    @override
+    def warm_up(self) -> None:
+        import_module("replicator.mirror.carrier.carrier")
 
 
 def binned(appliance: Appliance, posting: Posting, now: float) -> list[Bin]:

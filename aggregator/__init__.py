@@ -1,0 +1,1 @@
+"""Aggregator: topics into ClickHouse and S3, exactly once."""

@@ -1,0 +1,48 @@
+"""Makes the archive of Spark's classes, once per installation (half a minute, 170 MB).
+
+python -m replicator.mirror.driver.make_class_archive
+
+Runs Spark through the empty first epoch of the driver's query.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from replicator.mirror.driver.carrier_source import SluiceSource
+from replicator.runtime.logs import log_to_stderr
+from replicator.spark.class_archive import archive_path
+from replicator.spark.session import Session
+from replicator.spark.stream import Stream
+
+EXIT_SECONDS = 300.0
+
+
+def make() -> Path:
+    """Makes the archive anew and returns its path; a JVM that uses the old one keeps it."""
+    path = archive_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        dumping = f"-Xlog:disable -XX:ArchiveClassesAtExit={unfinished}"
+        session = Session("local[2,8]", folder, {}, dumping)
+        none = str(folder / "none")
+        stream = Stream(
+            session.spark,
+            source=SluiceSource,
+            options={"appliance": none, "posting": none, "slots": "2"},
+            checkpoint=folder / "checkpoint",
+            epoch_over=lambda *_: None,
+        )
+        stream.warm.wait()
+        stream.stop()
+        session.stop(EXIT_SECONDS)
+    return unfinished.replace(path)
+
+
+if __name__ == "__main__":
+    log_to_stderr()
+    print(make())
