@@ -29,7 +29,7 @@ ONLY_LIVE = """
     replicator/resume/: assignment awaited_runs commits runs_reader
     replicator/spark/: stream
     replicator/survey/: source_facts target_logs
-    tui/: balance_desk by_hand probe
+    tui/: balance_desk probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""
