@@ -14,7 +14,7 @@ PROSE_COLUMN = 41
 
 ONLY_LIVE = """
     replicator/audit/: target_audit
-    replicator/balancing/: daemon preview rounds tenure
+    replicator/balancing/: daemon tenure
     replicator/carrier/: accept_loss assignment following lanes reporting senders stint taking
     replicator/carrier/: target_watch transaction_watch
     replicator/driver/: office own_topics showing
