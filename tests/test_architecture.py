@@ -23,7 +23,7 @@ ONLY_LIVE = """
     replicator/kafka/: cluster open_transactions trouble
     replicator/kafka/wire/: fetch leader_epoch metadata produce producers topic_id transactions
     replicator/failover/: arrival
-    replicator/ledger/: acquired entries readiness word
+    replicator/ledger/: acquired entries word
     replicator/offset_sync/: peer_tending
     replicator/offsets/: read_back
     replicator/resume/: assignment awaited_runs commits runs_reader
