@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from replicator.kafka.cluster import ProducerState
 from replicator.ledger.landed import Memory, landed
 from replicator.ledger.loss import Loss, LossKind
-from replicator.ledger.tail import Tail, read_tail
+from replicator.ledger.tail import Reading, Tail, read_tail
 from tests.replicator.carrier.test_lane import PLACE
 from tests.replicator.ledger.ends import batch, marker
 from tests.replicator.ledger.held import held
@@ -131,7 +131,7 @@ class History:
         log = Log(b"".join(batches) + marker(offset, TAKER, epoch))
         is_whole = start == FIRST
         tail = asyncio.run(
-            read_tail(log, PLACE, ENTRY, start, TAKER, is_whole=is_whole)  # type: ignore[arg-type]
+            read_tail(log, PLACE, Reading(ENTRY, start, is_whole=is_whole), TAKER)  # type: ignore[arg-type]
         )
         return landed(ENTRY, tail, start, self.memory, is_whole=is_whole)
 
