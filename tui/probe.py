@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
@@ -12,13 +12,11 @@ from replicator.kafka.cluster import Answered
 from replicator.ledger.entries import Entries, entries_of
 from replicator.offsets.offset_store import OffsetStore
 from replicator.offsets.reports import PartitionReport
-from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin import Admin
-from replicator.topics.admin_error import AdminError
 from replicator.topics.topic_plan import Topic, TopicPlan, is_mirrorable, plan
+from tui.problems import Found, found_or_noted
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 
-Found = TypeVar("Found")
 THREADS_MAX = 16
 
 
@@ -119,8 +117,5 @@ class Probe:
         return self._tried(f"{route.name} Redis", read)
 
     def _tried(self, about: str, ask: Callable[[], Found]) -> Found | None:
-        try:
-            return ask()
-        except (AdminError, Answered, StoreUnreachable, Unreachable, ValueError) as error:
-            self._troubles[about] = str(error)
-            return None
+        note = partial(self._troubles.__setitem__, about)
+        return found_or_noted(ask, note, Answered, Unreachable, ValueError)

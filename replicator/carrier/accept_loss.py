@@ -162,8 +162,8 @@ class Acceptance:
         if fixed and restart_at is not None:
             each = "; ".join(f"{_shown(place)}: {loss.kind.value}" for place, loss in fixed.items())
             raise ValueError(
-                f"--restart-at is not for {each}. Such a loss says by itself where to go on: accept "
-                "it without --restart-at, and the others by --topic and --partition"
+                f"--restart-at is not for {each}. Such a loss says by itself where to go on: "
+                "accept it without --restart-at, and the others by --topic and --partition"
             )
         self._asked = self._source
         await self._source.open({one.partition.topic for one in parked})

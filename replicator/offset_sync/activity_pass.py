@@ -20,10 +20,10 @@ from replicator.groups.primary_store import PrimaryStore
 from replicator.offset_sync.passes import PassFailed
 from replicator.offsets.store_unreachable import StoreUnreachable
 from replicator.topics.admin_error import AdminError
+from replicator.topics.topic_plan import OWN_PREFIX
 
 logger = logging.getLogger(__name__)
 
-OWN_PREFIX = "sluice."
 # Timeout for a server that is away. What was published last stays fresh for three times as long.
 ASK_SECONDS_MAX = 5.0
 

@@ -26,6 +26,7 @@ from replicator.topics.topic_configs import (
 )
 
 OWN_PREFIX = "sluice."
+"""Prefix of our own topics and consumer groups: none of them is mirrored, moved or reported."""
 
 
 @dataclass(frozen=True, slots=True)

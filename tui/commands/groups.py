@@ -86,6 +86,7 @@ def set_primary(
     it is recorded and the region's Redis does not know it yet; with 7 when an answer was lost.
     """
     from replicator.config.topology import load
+    from replicator.topics.topic_plan import OWN_PREFIX
     from tui.group_places import decisions_text, decisions_values, remarks_on
     from tui.group_probe import GroupProbe
 
@@ -96,7 +97,7 @@ def set_primary(
         raise click.UsageError("--any-region needs --region: whose servers record it")
     if not reason.strip():
         raise click.UsageError("--reason is empty")
-    if own := [name for name in names if name.startswith("sluice.")]:
+    if own := [name for name in names if name.startswith(OWN_PREFIX)]:
         raise click.UsageError(f"Sluice's own, which live where they are: {', '.join(own)}")
     appliance = load(config)
     for name in {where, to or where}:

@@ -1,0 +1,27 @@
+"""Problems of servers that give no answer, while the command goes on with what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from replicator.copies.log_follower import LogUnreadable
+from replicator.offsets.store_unreachable import StoreUnreachable
+from replicator.topics.admin_error import AdminError
+
+Found = TypeVar("Found")
+
+
+def found_or_noted(
+    ask: Callable[[], Found], note: Callable[[str], object], *also: type[Exception]
+) -> Found | None:
+    """Returns what was asked for; None once `note` has received the text of the problem.
+
+    Args:
+        also: errors that are problems, besides those of admin requests, followed logs and Redis.
+    """
+    try:
+        return ask()
+    except (AdminError, LogUnreadable, StoreUnreachable, *also) as problem:
+        note(str(problem))
+        return None
