@@ -20,8 +20,9 @@ def found_or_noted(
     Args:
         also: errors that are problems, besides those of admin requests, followed logs and Redis.
     """
+    problems: tuple[type[Exception], ...] = (AdminError, LogUnreadable, StoreUnreachable, *also)
     try:
         return ask()
-    except (AdminError, LogUnreadable, StoreUnreachable, *also) as problem:
+    except problems as problem:
         note(str(problem))
         return None
