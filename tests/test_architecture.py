@@ -10,7 +10,6 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
-    replicator/: resume
     replicator/audit/: target_audit
     replicator/groups/copies/: runs_follower
     replicator/groups/failover/: arrival source_facts target_logs
@@ -24,13 +23,13 @@ ONLY_LIVE = """
     replicator/mirror/carrier/: reporting senders target_watch transaction_watch
     replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts
     replicator/mirror/driver/: make_class_archive own_topics
-    replicator/mirror/ledger/: acquired entries readiness
+    replicator/mirror/ledger/: acquired entries
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board
-    replicator/placement/rounds/: balancer_leadership daemon preview rounds
+    replicator/placement/rounds/: balancer_leadership daemon
     replicator/spark/: driver_command epoch_source stream
-    tui/: balance_desk by_hand probe
+    tui/: balance_desk probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

@@ -23,8 +23,8 @@ def names_in(*path: str) -> set[str]:
 
 
 def test_every_check_has_a_row_and_every_row_a_check() -> None:
-    checks = names_in("replicator", "planning", "checks.py") | names_in(
-        "replicator", "failover", "arrival.py"
+    checks = names_in("replicator", "groups", "planning", "checks.py") | names_in(
+        "replicator", "groups", "failover", "arrival.py"
     )
     section = PAGE[PAGE.index("## What the checks say") : PAGE.index("BASIS:")]
     rows = set(re.findall(r"^\| ([a-z ]+) \|", section, re.M)) - {"check"}

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import TypeVar
 
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.active_plan import InForce
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_log import Book
 from replicator.orders.order_records import AnyRecord
 from replicator.orders.round_status import RoundStatus
 from replicator.orders.status_board import Board
-from replicator.runtime.store_errors import StoreUnreachable
 from tui.balance_options import warn
 from tui.balance_sight import BalanceSight
-
-Found = TypeVar("Found")
+from tui.problems import found_or_noted
 
 
 class Desk:
@@ -57,7 +52,7 @@ class Desk:
         cannot be read.
         """
         problems: list[str] = []
-        found = self._tried(problems, self._plan)
+        found = found_or_noted(self._plan, problems.append, ValueError)
         if found is None and not problems:
             problems = [f"no driver shows what it carries into {self.region}"]
         for problem in problems:
@@ -67,9 +62,9 @@ class Desk:
     def look(self, routes: Sequence[Route]) -> BalanceSight:
         """Reads order log and Redis into one status; each failed read becomes a problem."""
         problems: list[str] = []
-        book = self._tried(problems, self.book)
-        rounds = self._tried(problems, self._rounds)
-        in_force = self._tried(problems, self._plan)
+        book = found_or_noted(self.book, problems.append, ValueError)
+        rounds = found_or_noted(self._rounds, problems.append, ValueError)
+        in_force = found_or_noted(self._plan, problems.append, ValueError)
         return BalanceSight(
             region=self.region,
             routes=tuple(routes),
@@ -92,10 +87,3 @@ class Desk:
     def _board(self) -> Board:
         timeout_seconds = min(self._timeout_seconds, 5.0)
         return Board(self._settings.redis_url(), self.region, timeout_seconds)
-
-    def _tried(self, problems: list[str], ask: Callable[[], Found]) -> Found | None:
-        try:
-            return ask()
-        except (AdminError, LogUnreadable, StoreUnreachable, ValueError) as trouble:
-            problems.append(str(trouble))
-            return None

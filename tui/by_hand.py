@@ -7,16 +7,22 @@ import time
 
 from replicator.orders.order_follower import Following
 from replicator.orders.order_log import Book
-from replicator.orders.order_records import ByHand
+from replicator.orders.order_records import ByHand, key_of
 from tui.balance_desk import Desk
 from tui.by_hand_view import Applied
 
 
 class Ear:
-    """Listener for the answer to one order; the thread that tails the topic calls `hear`."""
+    """Listener for the answer to one order; the thread that tails the topic calls `hear`.
 
-    def __init__(self, order: ByHand, book: Book) -> None:
-        self.book = book
+    Args:
+        before: order log that was read before the order was written.
+    """
+
+    def __init__(self, order: ByHand, before: Book) -> None:
+        # Until the topic is read, the log holds what it held before, and the order, which replaced
+        # an earlier unanswered order for the same stream.
+        self.book = before.after([(key_of(order), order)])
         self.answered = threading.Event()
         self._order = order
 

@@ -7,9 +7,8 @@ without a current report or a complete copy is asked directly, so a lost region 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
@@ -18,12 +17,8 @@ from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
-from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.runtime.store_errors import StoreUnreachable
 from tui.group_places import GroupPlaces
-
-Answer = TypeVar("Answer")
+from tui.problems import found_or_noted
 
 
 class GroupProbe:
@@ -39,7 +34,7 @@ class GroupProbe:
 
     def look(self) -> GroupPlaces:
         """Returns all groups known in the region, except Sluice's own (prefix `sluice.`)."""
-        told = self._tried(self._told)
+        told = found_or_noted(self._told, self._problems.append)
         active, copied, records = told or ({}, frozenset(), {})
         members, written = self._asked(
             [region for region in self._appliance.regions if region not in active],
@@ -93,26 +88,21 @@ class GroupProbe:
         Returns, by region, whether each group has members; and the decisions of each region that
         answered.
         """
+        note = self._problems.append
         with ThreadPoolExecutor(2 * len(self._appliance.regions)) as threads:
             members = {
-                region: threads.submit(self._tried, self._groups(region).members)
+                region: threads.submit(found_or_noted, self._groups(region).members, note)
                 for region in for_members
             }
             written = [
-                threads.submit(self._tried, self._log(region).read) for region in for_decisions
+                threads.submit(found_or_noted, self._log(region).read, note)
+                for region in for_decisions
             ]
         found = {region: it.result() for region, it in members.items()}
         return (
             {region: counts for region, counts in found.items() if counts is not None},
             [records for it in written if (records := it.result()) is not None],
         )
-
-    def _tried(self, ask: Callable[[], Answer]) -> Answer | None:
-        try:
-            return ask()
-        except (AdminError, LogUnreadable, StoreUnreachable) as trouble:
-            self._problems.append(str(trouble))
-            return None
 
     def _groups(self, region: str) -> Groups:
         cluster = self._appliance.region(region).aggregate

@@ -47,14 +47,19 @@ def carried_on(in_force: InForce, route: str) -> set[TopicPartition]:
     return carried | {TopicPartition(*each) for each in paused}
 
 
-def carriers_of(book: Book, in_force: InForce | None, route: str, stream: str) -> tuple[int, ...]:
-    """Returns the carrier numbers of a stream; empty when they are not known."""
+def carriers_of(
+    book: Book, in_force: InForce | None, route: str, stream: str, now_ms: int
+) -> tuple[int, ...]:
+    """Returns the carrier numbers of a stream; empty when they are not known.
+
+    Raises UnknownStream, also for a stream that has expired.
+    """
+    own = _numbers(book, route, stream, now_ms)
     placed = book.placed(route, stream)
     if placed:
         return placed.carriers
     if in_force is None:
         return ()
-    own = _numbers(book, route, stream, 0)
     return tuple(it.number for it in in_force.plan.carriers(route) if it.number in own)
 
 
@@ -91,7 +96,7 @@ def check_pin(book: Book, in_force: InForce | None, pin: Pin, now_ms: int) -> li
             f"carrier {pin.carrier} is excluded ({excluded[pin.carrier]}): the pin is not obeyed "
             "until it is included"
         )
-    present = carriers_of(book, in_force, pin.route, stream)
+    present = carriers_of(book, in_force, pin.route, stream, now_ms)
     if present and pin.carrier not in present:
         remarks.append(
             f"there is no carrier {pin.carrier} on {where} now: the pin is not obeyed until there "
@@ -110,7 +115,7 @@ def remarks_on_exclusion(
     }
     stream = next((name for name, number in firsts.items() if number == first), None)
     where = route.replace(".", ">", 1)
-    present = set(carriers_of(book, in_force, route, stream)) if stream else set()
+    present = set(carriers_of(book, in_force, route, stream, now_ms)) if stream else set()
     if stream is None:
         yield f"no stream of {where} has carriers of such a number"
     elif not present:

@@ -27,16 +27,41 @@ def output_option(command: Command) -> Command:
     )(command)
 
 
+class ConfigOption(click.Option):
+    """Option --config, which the environment answers only where nobody typed it."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        # click asks the environment before the default map, which holds what was typed before the
+        # subcommand's name.
+        if self.name and ctx.lookup_default(self.name) is not None:
+            return None
+        return super().resolve_envvar_value(ctx)
+
+
 def config_option(command: Command) -> Command:
     """Adds --config FILE, passed to the command as `config`."""
     return click.option(
         "--config",
+        cls=ConfigOption,
         required=True,
         envvar="SLUICE_CONFIG",
         show_envvar=True,
         metavar="FILE",
         help="The appliance's configuration (deploy/appliance.toml documents it).",
     )(command)
+
+
+def pass_on(group: click.Group, context: click.Context) -> None:
+    """Makes options typed before a subcommand's name count for the subcommand as well.
+
+    An option from the environment is not passed on: the subcommand reads the environment itself.
+    """
+    typed = {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is COMMAND_LINE
+    }
+    context.default_map = dict.fromkeys(group.commands, typed)
 
 
 def config_words() -> str:

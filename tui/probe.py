@@ -3,12 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
@@ -16,10 +15,9 @@ from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
-from replicator.runtime.store_errors import StoreUnreachable
+from tui.problems import Found, found_or_noted
 from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
 
-Found = TypeVar("Found")
 THREADS_MAX = 16
 
 
@@ -120,8 +118,5 @@ class Probe:
         return self._tried(f"{route.name} Redis", read)
 
     def _tried(self, about: str, ask: Callable[[], Found]) -> Found | None:
-        try:
-            return ask()
-        except (AdminError, Answered, StoreUnreachable, Unreachable, ValueError) as error:
-            self._troubles[about] = str(error)
-            return None
+        note = partial(self._troubles.__setitem__, about)
+        return found_or_noted(ask, note, Answered, Unreachable, ValueError)

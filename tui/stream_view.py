@@ -59,7 +59,7 @@ def rows(
                 route,
                 stream,
                 None if carried is None else belongs.get(name, {}),
-                carriers_of(book, in_force, route.key, name),
+                carriers_of(book, in_force, route.key, name, now_ms),
             )
 
 

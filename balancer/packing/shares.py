@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,18 +29,21 @@ def checked(shares: ArrayLike) -> Shares:
     """Returns the shares as a float64 array.
 
     Raises:
-        BadShare: a share is NaN, negative or above SHARE_MAX.
+        BadShare: a share is NaN, negative or above SHARE_MAX; names the first such item.
         ValueError: the shares are not one row.
     """
     found = np.asarray(shares, dtype=np.float64)
     if found.ndim != 1:
         raise ValueError(f"shares in {found.ndim} dimensions: give one row")
-    for is_bad, why in (
-        (np.isnan(found), "is not a number"),
-        (found < 0, "is negative"),
-        (found > SHARE_MAX, f"is above {SHARE_MAX:g}"),
-    ):
-        if is_bad.any():
-            item = int(is_bad.argmax())
-            raise BadShare(item, float(found[item]), why)
+    is_bad = ~((found >= 0) & (found <= SHARE_MAX))
+    if is_bad.any():
+        item = int(is_bad.argmax())
+        share = float(found[item])
+        raise BadShare(item, share, _why_bad(share))
     return found
+
+
+def _why_bad(share: float) -> str:
+    if math.isnan(share):
+        return "is not a number"
+    return "is negative" if share < 0 else f"is above {SHARE_MAX:g}"

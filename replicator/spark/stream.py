@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """One query over a source whose micro-batches are epochs.
+    """Streaming query over a source whose micro-batches are epochs.
 
     Args:
         spark: the session.

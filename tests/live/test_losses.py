@@ -270,10 +270,11 @@ def test_a_target_topic_deleted_under_load_is_named_and_other_topics_go_on(
     # The operator recreates the topic and has all of it mirrored again.
     carrying.topics = adopted
     create(aggregate, gone, 2)
-    carrying.until(lambda: not carrying.entries().keys() & {place})
+    both_places = [TopicPartition(gone, number) for number in range(2)]
+    carrying.until(lambda: not carrying.entries().keys() & {*both_places})
     carrying.begin()
-    for number in range(2):
-        carrying.accept(TopicPartition(gone, number), restart_at=0)
+    for each in both_places:
+        carrying.accept(each, restart_at=0)
     carrying.until_carried()
     carrying.stop()
     assert prints(aggregate, gone) == prints(regional, gone)

@@ -9,7 +9,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
-from replicator.mirror.ledger.tail import Tail, read_tail
+from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.conftest import FORGETS_PRODUCERS
 from tests.live.deposed_leader import REPLICATED_BY_TWO, DeposedLeader
@@ -157,7 +157,7 @@ class ReadsOnly(Takeover):
     """Mutation: counts the records read and ignores the leader's memory."""
 
     async def _read_tail(self, partition, entry, found, memory, marker):
-        return await read_tail(self._target, partition, entry, found.start, marker)
+        return await read_tail(self._target, partition, Reading(entry, found.start), marker)
 
 
 @with_the_rule_and_without(AsksAfterTheFence, ReadsOnly)

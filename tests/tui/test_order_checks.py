@@ -81,9 +81,17 @@ def test_excluding_what_is_not_there_is_remarked_on():
 
 
 def test_without_a_placement_the_carriers_are_those_of_the_driver():
-    assert carriers_of(book_of(), in_force(), ROUTE.key, "default") == (0, 1)
-    assert carriers_of(book_of(), None, ROUTE.key, "default") == ()
-    assert carriers_of(BOOK, in_force(), ROUTE.key, "money") == ()
+    assert carriers_of(book_of(), in_force(), ROUTE.key, "default", NOW_MS) == (0, 1)
+    assert carriers_of(book_of(), None, ROUTE.key, "default", NOW_MS) == ()
+    assert carriers_of(BOOK, in_force(), ROUTE.key, "money", NOW_MS) == ()
+
+
+def test_a_stream_that_has_expired_is_unknown_even_while_its_placement_is_there():
+    book = book_of(stream_of(until_ms=NOW_MS), placed(1, "money", 1000))
+    assert carriers_of(book, in_force(), ROUTE.key, "money", NOW_MS - 1) == (1000, 1001)
+    for there in (book, book_of(stream_of(until_ms=NOW_MS))):
+        with pytest.raises(UnknownStream):
+            carriers_of(there, in_force(), ROUTE.key, "money", NOW_MS)
 
 
 def test_pins_that_a_new_stream_makes_void_are_named():

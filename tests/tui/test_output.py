@@ -5,7 +5,10 @@ import json
 import pytest
 import yaml
 
-from tui.output import emit, joined, say, table
+from replicator.config.topology import UnknownRegion
+from tui.exit_codes import ExitCode
+from tui.output import config_words, emit, joined, say, table
+from tui.program import run
 
 HOSTILE = "a\r\nb\x1b[2J\x9bc\u202ed\u2028e"
 SHOWN = "a\\r\\nb\\x1b[2J\\x9bc\\u202ed\\u2028e"
@@ -62,3 +65,36 @@ def test_text_for_people_has_no_control_characters_but_the_ends_of_its_lines(
 def test_programs_get_every_character(output, read, capsys) -> None:
     emit(output, {"group": HOSTILE}, lambda: "")
     assert read(capsys.readouterr().out) == {"group": HOSTILE}
+
+
+@pytest.mark.parametrize(
+    "command", [["balance", "show"], ["offsets", "show"], ["offsets", "rebuild"]]
+)
+@pytest.mark.parametrize(
+    ("before", "behind", "used", "words"),
+    [
+        (["--config", "typed.toml"], [], "typed.toml", " --config typed.toml"),
+        ([], ["--config", "typed.toml"], "typed.toml", " --config typed.toml"),
+        (["--config", "a.toml"], ["--config", "typed.toml"], "typed.toml", " --config typed.toml"),
+        ([], [], "environment.toml", ""),
+    ],
+)
+def test_a_typed_configuration_is_used_and_repeated_wherever_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    before: list[str],
+    behind: list[str],
+    used: str,
+    words: str,
+) -> None:
+    found = []
+
+    def load(path: str) -> None:
+        found.append((path, config_words()))
+        raise UnknownRegion("enough")
+
+    monkeypatch.setattr("replicator.config.topology.load", load)
+    monkeypatch.setenv("SLUICE_CONFIG", "environment.toml")
+    group, name = command
+    assert run([group, *before, name, *behind, "--region", "east"]) == ExitCode.USAGE
+    assert found == [(used, words)]

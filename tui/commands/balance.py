@@ -12,7 +12,7 @@ from tui.balance_options import answer_options, stream_option, warn
 from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
 from tui.errand import Errand, on_one_route, on_routes
 from tui.exit_codes import ExitCode
-from tui.output import COMMAND_LINE, config_words, emit, output_option
+from tui.output import config_words, emit, output_option, pass_on
 
 if TYPE_CHECKING:
     from replicator.config.topology import Route
@@ -41,11 +41,7 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
     it within seconds. docs/balance.md is its page.
     """
     if ctx.invoked_subcommand is not None:
-        # Options before the subcommand's name count for the subcommand as well.
-        typed = ctx.get_parameter_source("config") is COMMAND_LINE
-        both = {"config": config if typed else None, "region": region}
-        given = {name: it for name, it in both.items() if it}
-        ctx.default_map = dict.fromkeys(balance.commands, given)
+        pass_on(balance, ctx)
         return ExitCode.DONE
     for name, value in (("config", config), ("region", region)):
         if value is None:

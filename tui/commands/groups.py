@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from replicator.config.names import OWN_PREFIX
 from tui.exit_codes import ExitCode
 from tui.output import config_option, emit, output_option, say
 
@@ -87,6 +86,7 @@ def set_primary(
     it is recorded and the region's Redis does not know it yet; with 7 when an answer was lost.
     """
     from replicator.config.topology import load
+    from replicator.mirror.topics.topic_plan import OWN_PREFIX
     from tui.group_places import decisions_text, decisions_values, remarks_on
     from tui.group_probe import GroupProbe
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.exit_codes import ExitCode
-from tui.output import config_option, emit, output_option, table
+from tui.output import config_option, emit, output_option, pass_on, table
 from tui.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def offsets(ctx: click.Context, config: str | None, region: str | None) -> int:
     it within seconds.
     """
     if ctx.invoked_subcommand is not None:
-        # Options before the subcommand's name count for the subcommand as well.
-        given = {name: it for name, it in (("config", config), ("region", region)) if it}
-        ctx.default_map = dict.fromkeys(offsets.commands, given)
+        pass_on(offsets, ctx)
         return ExitCode.DONE
     for name, value in (("config", config), ("region", region)):
         if value is None:

@@ -36,9 +36,10 @@ class RunsMemory:
 
     def learn(self, told: Told) -> None:
         """Joins published pieces. Raises RunsContradict; the known runs are then unchanged."""
-        self._maps.setdefault(told.source, {}).setdefault(told.losses, OffsetMap()).join(
-            told.pieces
-        )
+        joined = self._maps.get(told.source, {}).get(told.losses, OffsetMap())
+        joined.join(told.pieces)
+        # Only now: a source whose first pieces contradict each other is not known.
+        self._maps.setdefault(told.source, {})[told.losses] = joined
         ends = [
             int((piece.targets + piece.counts)[-1]) for piece in told.pieces if len(piece.counts)
         ]

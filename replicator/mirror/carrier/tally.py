@@ -24,7 +24,7 @@ class Tally:
         self._restarts += 1
 
     def lost(self, partitions: Iterable[TopicPartition]) -> None:
-        """Counts partitions that were stopped because records are lost or in doubt."""
+        """Counts partitions whose entries were parked because records are lost or in doubt."""
         self._losses += len(set(partitions))
 
     def landed(self, records: int, seconds: float) -> None:

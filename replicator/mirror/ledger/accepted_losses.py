@@ -47,17 +47,25 @@ def is_endless(parked: Loss | None) -> bool:
     return bool(parked and parked.kind is LossKind.SOURCE_CORRUPT and parked.end is None)
 
 
-def can_restart_at(parked: Loss | None, restart_at: int, log_end: int) -> bool:
+def takes_restart(parked: Loss) -> bool:
+    """Returns True when an operator may choose where to continue after a loss of this kind.
+
+    After every other kind the position follows from the logs.
+    """
+    return parked.kind in STEPPED_OVER
+
+
+def can_restart_at(parked: Loss, restart_at: int, log_end: int) -> bool:
     """Returns True when an operator may choose this source offset to continue at.
 
     For a loss that is skipped, the offset must lie within the range, or after its begin when the
-    end is not known. For other losses no offset is asked for, and every one is accepted.
+    end is not known. No other loss takes an offset.
 
     Args:
         log_end: end offset of the source's log.
     """
-    if parked is None or parked.kind not in STEPPED_OVER:
-        return True
+    if not takes_restart(parked):
+        return False
     if parked.end is None:
         return parked.begin < restart_at <= log_end
     return parked.begin <= restart_at <= parked.end
@@ -68,7 +76,7 @@ def ended(parked: Loss | None, restart_at: int | None) -> Loss | None:
 
     Returns the whole loss when no offset is given, or when its kind takes none.
     """
-    if parked is None or restart_at is None or parked.kind not in STEPPED_OVER:
+    if parked is None or restart_at is None or not takes_restart(parked):
         return parked
     if restart_at <= parked.begin:
         return None

@@ -46,7 +46,9 @@ class Acquired:
         taken: held now.
         parked: stopped, with the reason; an operator has to decide how the partition continues.
         waiting: not available now, with the reason; ask again.
-        lost: the partitions whose entries this acquisition parked.
+        lost: the partitions whose entries this acquisition parked, each counted once as a loss. A
+            partition whose entry is gone or cannot be read is only in `parked`: every epoch finds
+            it again.
         spared: left to their present holders, as the caller demanded.
     """
 

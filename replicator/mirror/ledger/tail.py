@@ -150,52 +150,44 @@ class Reading:
 
 
 async def read_tail(
-    cluster: Cluster,
-    partition: TopicPartition,
-    entry: Entry,
-    begin: int,
-    marker: tuple[int, int],
-    *,
-    is_whole: bool = False,
-    reading: Reading | None = None,
+    cluster: Cluster, partition: TopicPartition, reading: Reading, marker: tuple[int, int]
 ) -> Tail:
-    """Reads from `begin` to the first marker that fences the entry's writer.
+    """Reads from where `reading` stopped to the first marker that fences the entry's writer.
 
     The high watermark is not enough as an end: an append of the old writer may still be in
     progress, and only a marker follows all of them. The marker of an earlier takeover does so too.
 
     Args:
+        reading: progress so far, updated in place: a later call continues from it.
         marker: (producer id, epoch) of this takeover's own marker.
-        is_whole: nothing was deleted between the entry and `begin`.
-        reading: progress for the same entry, to continue from; updated in place.
     """
-    at = reading or Reading(entry, begin, is_whole=is_whole)
+    entry = reading.entry
     while True:
-        at.pass_over()
-        for view, header in scan(await _read(cluster, partition, at)):
-            if header.next_offset <= at.offset:
+        reading.pass_over()
+        for view, header in scan(await _read(cluster, partition, reading)):
+            if header.next_offset <= reading.offset:
                 continue
-            at.has_hole |= header.base_offset > at.offset
-            at.is_thinned |= at.has_hole
-            at.offset = header.next_offset
-            at.bytes_read += len(view)
+            reading.has_hole |= header.base_offset > reading.offset
+            reading.is_thinned |= reading.has_hole
+            reading.offset = header.next_offset
+            reading.bytes_read += len(view)
             if not header.is_control:
-                at.add(header)
+                reading.add(header)
             elif _fences(header, entry, marker):
-                if at.is_misled(header.leader_epoch):
-                    at.begin_again(header.leader_epoch)
+                if reading.is_misled(header.leader_epoch):
+                    reading.begin_again(header.leader_epoch)
                     break
-                missing = missing_records(entry, at.own)
+                missing = missing_records(entry, reading.own)
                 return Tail(
-                    at.landed,
-                    at.offset,
-                    at.mark,
-                    tuple(at.runs),
-                    at.bytes_read,
+                    reading.landed,
+                    reading.offset,
+                    reading.mark,
+                    tuple(reading.runs),
+                    reading.bytes_read,
                     missing,
-                    at.has_hole,
+                    reading.has_hole,
                     header.leader_epoch,
-                    at.is_whole,
+                    reading.is_whole,
                 )
 
 

@@ -58,9 +58,11 @@ class TailReadings:
         Continues where a cancelled attempt stopped.
 
         Args:
+            begin: offset where the tail begins; a reading that is continued keeps its own.
+            marker: (producer id, epoch) of this takeover's own marker.
             found: inspection of the target's log, made before the leader was asked for its memory.
             memory: of the entry's writer, asked before that writer was fenced.
-            others: as in read_tail.
+            is_whole: nothing was deleted between the entry and `begin`; kept like `begin`.
         """
         kept = self._kept.get(partition)
         if kept is None or kept.reading.entry != entry:
@@ -73,9 +75,7 @@ class TailReadings:
         if memory.state and memory.state.epoch == entry.epoch:
             kept.memory = memory
         try:
-            kept.tail = kept.tail or await read_tail(
-                self._target, partition, entry, kept.reading.begin, marker, reading=kept.reading
-            )
+            kept.tail = kept.tail or await read_tail(self._target, partition, kept.reading, marker)
         except Answered:
             # The log no longer reaches the offset to read.
             self.forget([partition])

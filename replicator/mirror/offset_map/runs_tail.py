@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from math import inf
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,10 @@ class RunsTail:
         """Ends of the topic as last seen: runs published from now on lie behind them."""
         self._cluster = cluster
         self._topic = runs_topic(route_key).name
+        # Topic ids: as first seen, as last seen, and of the topic that `_read_to` counts in.
+        self._first_id: UUID | None = None
+        self._last_id: UUID | None = None
+        self._read_id: UUID | None = None
         self._begins: list[int] = []
         self._read_to: list[int] = []
         self._back: dict[int, tuple[int, int]] = {}
@@ -64,6 +69,7 @@ class RunsTail:
         known = self._cluster.topic(self._topic)
         if known is None:
             return
+        self._first_id, self._last_id = self._first_id or known.id, known.id
         ends = await together(
             *(self._cluster.log_end(self._topic, number) for number in range(len(known.leaders)))
         )
@@ -72,24 +78,26 @@ class RunsTail:
     async def told_since(self, positions: Positions) -> dict[RunsKey, LastRun]:
         """Returns the last run of each key that was published since the positions.
 
-        Earlier runs that were read before are included.
+        Earlier runs that were read before are included. A topic that is recreated while this reader
+        lives is read whole.
         """
         await self.look()
-        ends = self.positions
+        ends, topic_id = self.positions, self._last_id
         starts = await together(
             *(self._cluster.log_start(self._topic, number) for number in range(len(ends)))
         )
-        # A position past the end is one of a recreated topic: its partition is read whole, and so
-        # is an added partition.
+        # A position past the end is one of a topic that was recreated before this reader saw it:
+        # its partition is read whole, and so is an added partition.
+        is_anew = topic_id != self._first_id
         known = [
-            position if position <= end else 0
+            position if position <= end and not is_anew else 0
             for position, end in zip(positions, ends, strict=False)
         ]
         known += [0] * (len(ends) - len(known))
         begins = [max(start, begin) for start, begin in zip(starts, known, strict=True)]
-        if len(self._begins) != len(ends):
-            self._begins, self._read_to, self._last = list(begins), list(begins), {}
-            self._back = {}
+        if self._read_id != topic_id or len(self._begins) != len(ends):
+            self._begins, self._read_to, self._back = list(begins), list(begins), {}
+            self._read_id = topic_id
         for number, end in enumerate(ends):
             if begins[number] < self._begins[number]:
                 # The next call continues an attempt that was cut short.

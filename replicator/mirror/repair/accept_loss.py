@@ -23,7 +23,7 @@ from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.fenced_committer import Writer
 from replicator.mirror.carrier.partition_pipeline import Lane
 from replicator.mirror.carrier.progress_committer import Scribe
-from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless
+from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger
@@ -144,10 +144,10 @@ class Acceptance:
             restart_at: source offset to continue from. Required for partitions without an entry,
                 and where the source cannot be read from some offset on. For refused records and
                 similar losses, records are carried from this offset instead of from the end of the
-                loss.
+                loss. Every other kind of loss takes none.
         Raises:
-            ValueError: restart_at is missing, or is not where the source can be read again. Also
-                raised if a missing entry exists by now.
+            ValueError: restart_at is missing, is not for the kind of a loss, or is not where the
+                source can be read again. Also raised if a missing entry exists by now.
             Unreachable, Fenced, StartOver, Forbidden, Answered.
         """
         lost = [one.partition for one in parked if one.entry is None]
@@ -156,12 +156,19 @@ class Acceptance:
                 f"the ledger has no entry for {', '.join(map(_shown, lost))}: "
                 "say with --restart-at at which source offset to go on"
             )
-        self._asked = self._source
-        await self._source.open({one.partition.topic for one in parked})
-        self._asked = self._target
         known = {
             one.partition: one.entry.parked for one in parked if one.entry and one.entry.parked
         }
+        fixed = {place: loss for place, loss in known.items() if not takes_restart(loss)}
+        if fixed and restart_at is not None:
+            each = "; ".join(f"{_shown(place)}: {loss.kind.value}" for place, loss in fixed.items())
+            raise ValueError(
+                f"--restart-at is not for {each}. Such a loss says by itself where to go on: "
+                "accept it without --restart-at, and the others by --topic and --partition"
+            )
+        self._asked = self._source
+        await self._source.open({one.partition.topic for one in parked})
+        self._asked = self._target
         for place, loss in known.items():
             await self._check_restart(place, loss, restart_at)
         accepted = [await self._restart(place, restart_at or 0) for place in lost]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from balancer.decision.placing import Scope
@@ -58,8 +59,8 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
     """
     settings = appliance.region(region)
     book = BalanceLog(f"{region} aggregate", settings.aggregate).read()
-    board = Board(settings.redis_url(), region)
-    in_force, rounds = board.plan(), board.rounds()
+    with closing(Board(settings.redis_url(), region)) as board:
+        in_force, rounds = board.plan(), board.rounds()
     if in_force is None:
         raise NoDriver(
             f"nobody shows what is carried into {region}: start `sluice replicate --region "
@@ -118,11 +119,13 @@ async def _scene(
     measured: tuple[Factors, Factors],
 ) -> Scene:
     watch = SourceWatch(appliance, route)
-    await watch.load()
+    try:
+        await watch.load()
+    finally:
+        await watch.close()
     now_ms = time.time_ns() // 1_000_000
     with OffsetStore(appliance.region(route.target).redis_url(), route.key) as store:
         reports = store.reports()
-    await watch.close()
     file = ThroughputWatch(appliance.balance.throughput_file, route.source)
     topics = {each.topic for each in in_force.partitions(route.key)}
     return Scene(

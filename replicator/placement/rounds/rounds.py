@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from balancer.demand.load_model import Factors
@@ -108,8 +109,13 @@ class Rounds:
         await self._show()
 
     async def close(self) -> None:
-        for watch in self._watches.values():
-            await watch.close()
+        """Closes all connections to sources and to Redis."""
+        async with AsyncExitStack() as connections:
+            connections.callback(self._board.close)
+            for store in self._report_stores.values():
+                connections.callback(store.close)
+            for watch in self._watches.values():
+                connections.push_async_callback(watch.close)
 
     # -- inputs
 

@@ -124,7 +124,11 @@ class SourceWatch:
             await asyncio.sleep(max(self._settings.sample_seconds - took, REST * took))
 
     async def close(self) -> None:
-        await self._cluster.close()
+        """Closes the connections to the source and to the history."""
+        try:
+            await self._cluster.close()
+        finally:
+            self._history.close()
 
     def _read(self, now_ms: int) -> None:
         # Sums first: the more exact windows of the last hour come last.

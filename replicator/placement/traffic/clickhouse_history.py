@@ -103,6 +103,9 @@ class ClickHouseHistory:
         self._timeout_seconds = timeout_seconds
         self._summed_until: int | None = None
 
+    def close(self) -> None:
+        """Does nothing: no connection is kept between calls."""
+
     def write(self, windows: Mapping[TopicPartition, Window]) -> None:
         """Stores the windows of one look.
 

@@ -15,7 +15,14 @@ from balancer.plan import TopicPartition
 
 
 class TrafficHistory(Protocol):
-    """Windows of one source region. All methods may block; each raises StoreUnreachable."""
+    """Windows of one source region.
+
+    All methods may block; every method except `close` raises StoreUnreachable.
+    """
+
+    def close(self) -> None:
+        """Closes the connections that are kept between calls."""
+        ...
 
     def write(self, windows: Mapping[TopicPartition, Window]) -> None:
         """Stores the windows of one look. Writing the same windows again changes nothing."""

@@ -21,6 +21,12 @@ def test_what_is_no_load_is_refused_and_named(share, why):
     assert "item 1" in str(refused.value)
 
 
+def test_of_several_bad_shares_the_first_is_named():
+    with pytest.raises(BadShare, match="is above") as refused:
+        checked([1.0, SHARE_MAX * 2, -1.0, float("nan")])
+    assert refused.value.item == 1
+
+
 def test_whole_numbers_of_any_size_become_loads_that_add_up():
     found = checked(np.full(1_000_000, 2**39, dtype=np.int64))
     assert found.dtype == np.float64

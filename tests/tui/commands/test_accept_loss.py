@@ -10,7 +10,10 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.config.topology import load
 from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, StartOver
+from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
+from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
+from tests.replicator.mirror.ledger.held import held
 from tests.tui.commands.test_replicate import CONFIG
 from tui.exit_codes import ExitCode, answer
 from tui.program import run
@@ -132,6 +135,36 @@ def test_the_source_is_asked_only_when_something_is_accepted(config, monkeypatch
     assert said(config, "--topic", "flights") == ExitCode.DONE
     assert opened == ["east aggregate"]
     assert "nothing is parked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LossKind if kind not in STEPPED_OVER])
+def test_an_offset_that_a_loss_does_not_take_is_refused_before_anything_is_asked(
+    config, monkeypatch, capsys, kind
+):
+    asked = []
+
+    async def opened(cluster, topics=()):
+        asked.append(cluster.name)
+
+    async def parked(acceptance, topics):
+        corrupt = held(parked=Loss(LossKind.SOURCE_CORRUPT, 5, 6))
+        other = held(parked=Loss(kind, 50, 60))
+        return [Parked(ONE, corrupt, ""), Parked(TWO, other, "")]
+
+    async def accept(acceptance, losses, restart_at):
+        asked.append(losses)
+        return []
+
+    monkeypatch.setattr(Cluster, "open", opened)
+    monkeypatch.setattr("replicator.kafka.client.brokers.Brokers.topic", lambda *_: "known")
+    monkeypatch.setattr(Acceptance, "parked", parked)
+    monkeypatch.setattr(Acceptance, "_accept", accept)
+    words = ["--topic", "flights", "--restart-at", "6", "--yes"]
+    assert said(config, *words) == ExitCode.USAGE
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"--restart-at is not for flights-1: {kind.value}." in told
+    assert "without --restart-at" in told and "--partition" in told
+    assert asked == ["east aggregate"], "the source was not asked, nothing was accepted"
 
 
 def test_what_a_broker_says_to_the_operators_writer_is_no_surprise():

@@ -64,6 +64,18 @@ def test_runs_that_contradict_are_refused_and_change_nothing():
     assert origins(memory.aggregate(), 9) == [("west", 9)]
 
 
+@pytest.mark.parametrize("source", [WEST, Source("west", "new")])
+@pytest.mark.parametrize("losses", [0, 1])
+def test_first_pieces_that_contradict_each_other_change_nothing(source, losses):
+    memory = RunsMemory(["west"])
+    if source != WEST or losses:
+        memory.learn(told(Run(0, 0, 10)))
+    before = memory.aggregate()
+    with pytest.raises(RunsContradict):
+        memory.learn(told(Run(0, 20, 10), Run(5, 40, 5), source=source, losses=losses))
+    assert memory.aggregate() == before
+
+
 def test_an_older_source_topic_is_named_apart():
     memory = RunsMemory(["west"])
     new, old = Source("west", "new"), Source("west", "old")

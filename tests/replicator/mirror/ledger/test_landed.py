@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from replicator.kafka.client.cluster import ProducerState
 from replicator.mirror.ledger.landed import Memory, landed
 from replicator.mirror.ledger.loss import Loss, LossKind
-from replicator.mirror.ledger.tail import Tail, read_tail
+from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
 from tests.replicator.mirror.ledger.ends import batch, marker
 from tests.replicator.mirror.ledger.held import held
@@ -131,7 +131,7 @@ class History:
         log = Log(b"".join(batches) + marker(offset, TAKER, epoch))
         is_whole = start == FIRST
         tail = asyncio.run(
-            read_tail(log, PLACE, ENTRY, start, TAKER, is_whole=is_whole)  # type: ignore[arg-type]
+            read_tail(log, PLACE, Reading(ENTRY, start, is_whole=is_whole), TAKER)  # type: ignore[arg-type]
         )
         return landed(ENTRY, tail, start, self.memory, is_whole=is_whole)
 

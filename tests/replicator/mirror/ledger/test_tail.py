@@ -48,7 +48,8 @@ def own(offset: int, first: int, count: int) -> bytes:
 
 async def tail(*batches: bytes, is_whole: bool = True):
     log = Log(*batches)
-    return await read_tail(log, PLACE, ENTRY, 1000, TAKER, is_whole=is_whole)  # type: ignore[arg-type]
+    reading = Reading(ENTRY, 1000, is_whole=is_whole)
+    return await read_tail(log, PLACE, reading, TAKER)  # type: ignore[arg-type]
 
 
 async def test_a_batch_that_was_overtaken_is_missing():
@@ -126,7 +127,8 @@ def test_the_range_is_in_offsets_of_the_source_gaps_and_all():
 async def test_the_marker_of_an_earlier_taker_ends_the_tail():
     later = (ENTRY.producer_id, ENTRY.epoch + 2)
     log = Log(own(1000, 0, 10), marker(1010, TAKER), marker(1011, later))
-    found = await read_tail(log, PLACE, ENTRY, 1000, later, is_whole=True)  # type: ignore[arg-type]
+    reading = Reading(ENTRY, 1000, is_whole=True)
+    found = await read_tail(log, PLACE, reading, later)  # type: ignore[arg-type]
     assert (found.landed, found.end) == (10, 1011)
 
 
@@ -178,11 +180,11 @@ async def read_in(log, reading: Reading, attempts: list[int]):
     for answers in attempts:
         log.left = answers
         try:
-            return await read_tail(log, PLACE, ENTRY, 1000, TAKER, reading=reading)
+            return await read_tail(log, PLACE, reading, TAKER)
         except asyncio.CancelledError:
             reading.go_on(log.start)
     log.left = 10 * len(log.batches)
-    return await read_tail(log, PLACE, ENTRY, 1000, TAKER, reading=reading)
+    return await read_tail(log, PLACE, reading, TAKER)
 
 
 KINDS = st.lists(st.tuples(st.booleans(), st.integers(1, 5)), max_size=12)
@@ -250,7 +252,7 @@ async def test_what_was_read_before_an_election_is_read_again():
     reading = Reading(ENTRY, 1000, 5, is_whole=True)
     cut = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10))
     with pytest.raises(asyncio.CancelledError):
-        await read_tail(cut, PLACE, ENTRY, 1000, TAKER, reading=reading)  # type: ignore[arg-type]
+        await read_tail(cut, PLACE, reading, TAKER)  # type: ignore[arg-type]
     assert reading.landed == 20
     reading.go_on(0)
     today = [own(1000, 0, 10), under(6, batch(1010, OTHER, 0, 20)), under(6, marker(1030, TAKER))]
@@ -263,7 +265,7 @@ async def test_what_retention_deletes_between_two_attempts_leaves_a_hole():
     log = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10), own(1020, 20, 5), marker(1025, TAKER))
     log.left = 1
     with pytest.raises(asyncio.CancelledError):
-        await read_tail(log, PLACE, ENTRY, 1000, TAKER, reading=reading)  # type: ignore[arg-type]
+        await read_tail(log, PLACE, reading, TAKER)  # type: ignore[arg-type]
     log.start = 1020
     found = await read_in(log, reading, [])
     assert (found.landed, found.missing) == (25, None)

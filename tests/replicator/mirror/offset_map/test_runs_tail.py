@@ -41,6 +41,12 @@ class Log(Cluster):
         end = runs[-1].source_offset + runs[-1].records if runs else 7
         self.messages[number].append(encode(key, Stretch(0, end, runs)))
 
+    def recreate(self) -> None:
+        """Deletes the topic, and creates an empty one with as many partitions."""
+        topic = self._topics[TOPIC]
+        self._topics = {TOPIC: Topic(UUID(int=topic.id.int + 1), topic.leaders)}
+        self.messages = [[] for _ in self.messages]
+
     async def log_start(self, topic, partition):
         return self.starts[partition]
 
@@ -98,6 +104,43 @@ async def test_a_topic_that_is_shorter_than_the_position_is_read_whole():
     log = Log(2)
     log.tell(0, ONE, Run(0, 0, 1))
     assert await RunsTail(log, "west.east").told_since((50,)) == {ONE: LastRun(1, 1)}
+
+
+async def test_a_topic_that_is_recreated_is_read_whole_even_once_it_has_outgrown_the_position():
+    log = Log(1)
+    for number in range(4):
+        log.tell(0, ONE, Run(5 * number, 5 * number, 5))
+    tail = RunsTail(log, "west.east")
+    assert await tail.told_since((1,)) == {ONE: LastRun(20, 20)}
+    log.recreate()
+    log.tell(0, OTHER, Run(0, 7, 1))
+    for number in range(5):
+        log.tell(0, ONE, Run(number, number, 1))
+    whole = {ONE: LastRun(20, 20), OTHER: LastRun(1, 8)}
+    assert await tail.told_since((4,)) == whole
+    log.asked.clear()
+    assert await tail.told_since((4,)) == whole
+    assert log.asked == []
+
+
+async def test_a_topic_that_is_recreated_before_anything_of_it_was_read_is_read_whole():
+    log = Log(1)
+    tail = RunsTail(log, "west.east")
+    await tail.look()
+    log.recreate()
+    log.tell(0, OTHER, Run(0, 7, 1))
+    log.tell(0, ONE, Run(0, 0, 1))
+    assert await tail.told_since((1,)) == {ONE: LastRun(1, 1), OTHER: LastRun(1, 8)}
+
+
+async def test_runs_of_a_topic_that_was_recreated_are_still_known():
+    log = Log(1)
+    log.tell(0, ONE, Run(0, 0, 5))
+    tail = RunsTail(log, "west.east")
+    await tail.told_since((0,))
+    log.recreate()
+    assert await tail.told_since((0,)) == {ONE: LastRun(5, 5)}
+    assert tail.positions == (0,)
 
 
 async def test_what_another_version_told_is_passed_over():

@@ -16,6 +16,10 @@ class Remembered:
 
     def __init__(self):
         self.looks = []
+        self.is_closed = False
+
+    def close(self):
+        self.is_closed = True
 
     def write(self, windows):
         self.looks.append(WindowColumns.of(windows))

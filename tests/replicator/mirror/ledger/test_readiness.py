@@ -1,0 +1,38 @@
+"""A partition without a ledger entry waits for its adoption, or is parked."""
+
+from __future__ import annotations
+
+import pytest
+from replicator.ledger import readiness
+
+from balancer.plan import TopicPartition
+from replicator.mirror.ledger.acquired import Acquired
+from replicator.mirror.ledger.readiness import Readiness
+
+ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 1)
+
+
+class Ledger:
+    """Ledger without entries, in which partition 0 of every topic was adopted."""
+
+    async def witnessed(self, topic: str) -> int:
+        return 1
+
+    async def read(self, partitions):
+        return {}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch) -> None:
+    monkeypatch.setattr(readiness, "LOOK_AGAIN_SECONDS", 0)
+
+
+async def test_a_partition_whose_entry_is_gone_is_parked_and_counted_by_nobody():
+    """Nothing remembers that it was counted, so every epoch would count it again."""
+    acquired, todo = Acquired(), {ONE, TWO}
+    ready = Readiness(Ledger(), None, None, ())  # type: ignore[arg-type]
+    await ready.set_aside(todo, {}, acquired)
+    assert todo == set()
+    assert "the ledger entry is gone" in acquired.parked[ONE]
+    assert acquired.waiting == {TWO: "not adopted yet"}
+    assert acquired.lost == set()
