@@ -85,8 +85,8 @@ def set_primary(
     Ends with 4, and changes nothing, when one of them has members in another region; with 5 when
     it is recorded and the region's Redis does not know it yet; with 7 when an answer was lost.
     """
+    from replicator.config.names import OWN_PREFIX
     from replicator.config.topology import load
-    from replicator.mirror.topics.topic_plan import OWN_PREFIX
     from tui.group_places import decisions_text, decisions_values, remarks_on
     from tui.group_probe import GroupProbe
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from replicator.ledger import readiness
 
 from balancer.plan import TopicPartition
+from replicator.mirror.ledger import readiness
 from replicator.mirror.ledger.acquired import Acquired
 from replicator.mirror.ledger.readiness import Readiness
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from replicator.balancing import preview
 
 from balancer.decision.placing import Scope
 from balancer.plan import Plan
 from replicator.orders.active_plan import InForce
 from replicator.orders.order_log import Book
+from replicator.placement.rounds import preview
 from replicator.placement.rounds.preview import NoDriver, previews
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.replicator.placement.rounds.connections import APPLIANCE, Connections

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from replicator.balancing import rounds
 
+from replicator.placement.rounds import rounds
 from replicator.placement.rounds.rounds import Rounds
 from tests.replicator.placement.rounds.connections import APPLIANCE, Connections
 
