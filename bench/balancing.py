@@ -38,10 +38,10 @@ from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
 from replicator.config.topology import load
 from replicator.kafka.client.cluster import Cluster
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_records import Pin, Placed, key_of
-from replicator.orders.status_board import Board
+from replicator.orders.status_board import StatusBoard
 from replicator.placement.traffic.log_sampler import LogSampler
 from replicator.placement.traffic.log_snapshot import Look
 
@@ -106,8 +106,8 @@ class Site:
         self.lab = lab
         self.appliance = load(lab.configuration)
 
-    def board(self, region: str) -> InForce | None:
-        return Board(self.appliance.region(region).redis_url(), region).plan()
+    def board(self, region: str) -> ActivePlan | None:
+        return StatusBoard(self.appliance.region(region).redis_url(), region).plan()
 
     def placed(self) -> Placed | None:
         return self.log().read().placed(f"west.{CANDIDATE}", "default")

@@ -44,7 +44,7 @@ from replicator.mirror.carrier.receipts import to_arrow
 from replicator.mirror.driver.carrier_source import Bin, carried
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_feed import PENDING_BYTES_MAX, OffsetFeed
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.both_ends import stable_ends
 from tests.live.carrying import Carrying
@@ -227,7 +227,7 @@ def without_redis() -> float:
     pieces = 2 * PENDING_BYTES_MAX // 200
     for at in range(pieces):
         key = RunsKey(f"topic-{at % 4000}", 0, "a source topic's id", "a target topic's id")
-        feed.append(key, [Stretch(at, at + 7, (Run(at, 3 * at, 7),))])
+        feed.append(key, [RunSegment(at, at + 7, (Run(at, 3 * at, 7),))])
     return resident_mb() - before
 
 

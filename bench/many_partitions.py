@@ -29,13 +29,13 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.ledger.acquired import Acquired
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.ledger.takeover import Takeover
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.spark.driver_command import Driver
 
 FILE = CHECKOUT / "bench" / "results" / "partitions.json"
@@ -74,7 +74,7 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
     await driver.commit(ledger.witness(topic, partitions))
     found.since("adopt", began)
 
-    first = await Writer(target, f"{topic}.0", TRANSACTION_TIMEOUT_MS).open()
+    first = await FencedCommitter(target, f"{topic}.0", TRANSACTION_TIMEOUT_MS).open()
     began = time.monotonic()
     taken = await acquired(Takeover(**parts(ledger, first, source, target)), places)
     began = found.since("take virgin", began)
@@ -83,7 +83,7 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
     await ledger.commit(first, entries)
     found.since("commit all", began)
 
-    second = await Writer(target, f"{topic}.1", TRANSACTION_TIMEOUT_MS).open()
+    second = await FencedCommitter(target, f"{topic}.1", TRANSACTION_TIMEOUT_MS).open()
     began = time.monotonic()
     taken = await acquired(Takeover(**parts(ledger, second, source, target)), places)
     began = found.since("take over from a dead carrier", began)
@@ -93,14 +93,16 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
     }
     await ledger.release(second, freed)
     began = found.since("release", began)
-    third = await Writer(target, f"{topic}.2", TRANSACTION_TIMEOUT_MS).open()
+    third = await FencedCommitter(target, f"{topic}.2", TRANSACTION_TIMEOUT_MS).open()
     await acquired(Takeover(**parts(ledger, third, source, target)), places)
     found.since("take released", began)
     return found
 
 
-def parts(ledger: Ledger, writer: Writer, source: Cluster, target: Cluster) -> dict[str, Any]:
-    async def tell(_: Mapping[TopicPartition, tuple[Entry, Stretch]]) -> None:
+def parts(
+    ledger: Ledger, writer: FencedCommitter, source: Cluster, target: Cluster
+) -> dict[str, Any]:
+    async def tell(_: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
         """Publishes no run, since nothing was carried."""
 
     return {

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from replicator.config.topology import Appliance, Route
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord
 from replicator.orders.round_status import RoundStatus
-from replicator.orders.status_board import Board
+from replicator.orders.status_board import StatusBoard
 from tui.balance_options import warn
-from tui.balance_sight import BalanceSight
+from tui.balance_sight import BalanceStatus
 from tui.problems import found_or_noted
 
 
-class Desk:
+class BalanceClient:
     """Balance client of one region: the order log, and the status that driver and balancer publish.
 
     Blocking.
@@ -32,7 +32,7 @@ class Desk:
         self._timeout_seconds = timeout_seconds
         self._log = BalanceLog(self.name, self.cluster, timeout_seconds)
 
-    def book(self) -> Book:
+    def book(self) -> OrderLog:
         """Returns the order log as it stands now. Raises AdminError or LogUnreadable."""
         return self._log.read()
 
@@ -45,7 +45,7 @@ class Desk:
         """
         self._log.write(records, taken_back)
 
-    def carried(self) -> InForce | None:
+    def carried(self) -> ActivePlan | None:
         """Returns the driver's active plan from Redis.
 
         Returns None, and prints the reason on stderr, when no driver publishes a plan or the plan
@@ -59,13 +59,13 @@ class Desk:
             warn(problem)
         return found
 
-    def look(self, routes: Sequence[Route]) -> BalanceSight:
+    def look(self, routes: Sequence[Route]) -> BalanceStatus:
         """Reads order log and Redis into one status; each failed read becomes a problem."""
         problems: list[str] = []
         book = found_or_noted(self.book, problems.append, ValueError)
         rounds = found_or_noted(self._rounds, problems.append, ValueError)
         in_force = found_or_noted(self._plan, problems.append, ValueError)
-        return BalanceSight(
+        return BalanceStatus(
             region=self.region,
             routes=tuple(routes),
             # The clock is read last, so that nothing found is newer than now_ms.
@@ -76,7 +76,7 @@ class Desk:
             problems=tuple(dict.fromkeys(problems)),
         )
 
-    def _plan(self) -> InForce | None:
+    def _plan(self) -> ActivePlan | None:
         with closing(self._board()) as board:
             return board.plan()
 
@@ -84,6 +84,6 @@ class Desk:
         with closing(self._board()) as board:
             return tuple(board.rounds())
 
-    def _board(self) -> Board:
+    def _board(self) -> StatusBoard:
         timeout_seconds = min(self._timeout_seconds, 5.0)
-        return Board(self._settings.redis_url(), self.region, timeout_seconds)
+        return StatusBoard(self._settings.redis_url(), self.region, timeout_seconds)

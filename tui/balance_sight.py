@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replicator.config.topology import Route
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Lease, Order, Stream
 from replicator.orders.round_status import RoundStatus
 
@@ -17,7 +17,7 @@ ACTS_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class CarrierSight:
+class CarrierStatus:
     """Status of one carrier of a stream.
 
     Args:
@@ -31,7 +31,7 @@ class CarrierSight:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamSight:
+class StreamStatus:
     """Status of one stream.
 
     Args:
@@ -51,7 +51,7 @@ class StreamSight:
     is_paused: bool | None
     generation: int | None
     driver_generation: int | None
-    carriers: tuple[CarrierSight, ...] | None
+    carriers: tuple[CarrierStatus, ...] | None
     heaviest: float | None
     status: RoundStatus | None
 
@@ -62,7 +62,7 @@ class StreamSight:
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceSight:
+class BalanceStatus:
     """Status of one region's balancing.
 
     Args:
@@ -77,9 +77,9 @@ class BalanceSight:
     region: str
     routes: tuple[Route, ...]
     now_ms: int
-    book: Book | None
+    book: OrderLog | None
     rounds: tuple[RoundStatus, ...] | None
-    in_force: InForce | None
+    in_force: ActivePlan | None
     problems: tuple[str, ...] = ()
 
     @property
@@ -97,7 +97,7 @@ class BalanceSight:
         found = (self.book.orders(route.key, self.now_ms) for route in self.routes)
         return [each for some in found for each in some if not isinstance(each, Stream)]
 
-    def streams(self) -> Iterator[StreamSight]:
+    def streams(self) -> Iterator[StreamStatus]:
         """Yields the streams in the order of routes, each route's default stream first."""
         for route in self.routes:
             named = self.book.streams(route.key, self.now_ms) if self.book else []
@@ -108,7 +108,7 @@ class BalanceSight:
             for name in (DEFAULT_STREAM, *names):
                 yield self._stream(route, name, known.get(name))
 
-    def _stream(self, route: Route, name: str, stream: Stream | None) -> StreamSight:
+    def _stream(self, route: Route, name: str, stream: Stream | None) -> StreamStatus:
         status = next(
             (it for it in self.rounds or () if (it.route, it.stream) == (route.key, name)), None
         )
@@ -128,11 +128,11 @@ class BalanceSight:
             None
             if counts is None
             else tuple(
-                CarrierSight(number, count, loads.get(number)) for number, count in counts.items()
+                CarrierStatus(number, count, loads.get(number)) for number, count in counts.items()
             )
         )
         bound = status.bound if status else None
-        return StreamSight(
+        return StreamStatus(
             route=route,
             stream=name,
             is_paused=None if self.book is None else stream is not None and stream.is_paused,
@@ -169,7 +169,7 @@ def acts(lease: Lease | None, now_ms: int) -> bool:
     return lease is not None and now_ms - lease.at_ms <= ACTS_MS
 
 
-def _heaviest(carriers: tuple[CarrierSight, ...], bound: float | None) -> float | None:
+def _heaviest(carriers: tuple[CarrierStatus, ...], bound: float | None) -> float | None:
     loads = [
         each.load
         for each in carriers

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from replicator.orders.round_status import RoundStatus
-from tui.balance_sight import BalanceSight, CarrierSight, StreamSight, acts
+from tui.balance_sight import BalanceStatus, CarrierStatus, StreamStatus, acts
 from tui.order_times import instant
 from tui.order_view import SCHEMA_VERSION, order_values, orders_text
 from tui.output import joined, table
@@ -27,7 +27,7 @@ STREAM_HEADS = (
 )
 
 
-def as_values(sight: BalanceSight) -> dict[str, Any]:
+def as_values(sight: BalanceStatus) -> dict[str, Any]:
     """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -40,7 +40,7 @@ def as_values(sight: BalanceSight) -> dict[str, Any]:
     }
 
 
-def as_text(sight: BalanceSight, *, all_carriers: bool = False) -> str:
+def as_text(sight: BalanceStatus, *, all_carriers: bool = False) -> str:
     """Formats the status for people.
 
     Of more than CARRIERS_SHOWN_MAX carriers only the heaviest are listed, unless `all_carriers`.
@@ -60,7 +60,7 @@ def as_text(sight: BalanceSight, *, all_carriers: bool = False) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def remarks_on(sight: BalanceSight) -> Iterator[str]:
+def remarks_on(sight: BalanceStatus) -> Iterator[str]:
     """Yields lines for stderr: problems, a missing balancer, a missing driver."""
     yield from sight.problems
     if sight.book is not None and not acts(sight.lease, sight.now_ms):
@@ -78,7 +78,7 @@ def decimals(number: float | None, places: int = 3) -> str | None:
     return None if number is None else f"{number:.{places}f}"
 
 
-def _balancer_values(sight: BalanceSight) -> dict[str, Any] | None:
+def _balancer_values(sight: BalanceStatus) -> dict[str, Any] | None:
     if sight.book is None:
         return None
     lease = sight.lease
@@ -90,12 +90,12 @@ def _balancer_values(sight: BalanceSight) -> dict[str, Any] | None:
     }
 
 
-def _driver_values(sight: BalanceSight) -> dict[str, Any] | None:
+def _driver_values(sight: BalanceStatus) -> dict[str, Any] | None:
     found = sight.in_force
     return {"partitions": found.plan.partitions, "slots": found.slots} if found else None
 
 
-def _stream_values(stream: StreamSight, now_ms: int) -> dict[str, Any]:
+def _stream_values(stream: StreamStatus, now_ms: int) -> dict[str, Any]:
     status = stream.status
     bound = status.bound if status else None
     return {
@@ -136,7 +136,7 @@ def _cost_values(status: RoundStatus | None) -> dict[str, Any] | None:
     return {"unopened": status.unopened.model_dump(), "opened": status.opened.model_dump()}
 
 
-def _head(sight: BalanceSight) -> str:
+def _head(sight: BalanceStatus) -> str:
     lease = sight.lease
     if sight.book is None:
         balancer = "not known"
@@ -154,7 +154,7 @@ def _head(sight: BalanceSight) -> str:
     return joined([f"balancer  {balancer}", f"driver    {driver}"])
 
 
-def _row(stream: StreamSight, now_ms: int) -> tuple[Any, ...]:
+def _row(stream: StreamStatus, now_ms: int) -> tuple[Any, ...]:
     status = stream.status
     bound = status.bound if status else None
     return (
@@ -176,7 +176,7 @@ def _by_count(generation: int | None) -> int | str | None:
     return "by count" if generation == 0 else generation
 
 
-def _certificate(stream: StreamSight) -> int | str | None:
+def _certificate(stream: StreamStatus) -> int | str | None:
     status = stream.status
     if status is None or status.placed_at_ms is None:
         return None
@@ -187,9 +187,9 @@ def _ratio(heaviest: float | None, bound: float | None) -> float | None:
     return heaviest / bound if heaviest is not None and bound else None
 
 
-def _carriers(streams: Sequence[StreamSight], shown_max: int | None) -> str:
+def _carriers(streams: Sequence[StreamStatus], shown_max: int | None) -> str:
     """Formats the carriers as a table; of more than `shown_max` only the heaviest."""
-    found: list[tuple[StreamSight, CarrierSight]] = [
+    found: list[tuple[StreamStatus, CarrierStatus]] = [
         (stream, carrier) for stream in streams for carrier in stream.carriers or ()
     ]
     if not found:
@@ -206,11 +206,11 @@ def _carriers(streams: Sequence[StreamSight], shown_max: int | None) -> str:
     return table(("STREAM", "CARRIER", "PARTITIONS", "LOAD"), rows) + left_out
 
 
-def _load(carrier: CarrierSight) -> str | None:
+def _load(carrier: CarrierStatus) -> str | None:
     return decimals(carrier.load)
 
 
-def _remarks(streams: Sequence[StreamSight]) -> Iterator[str]:
+def _remarks(streams: Sequence[StreamStatus]) -> Iterator[str]:
     for stream in streams:
         name, status = stream_label(stream.route.name, stream.stream), stream.status
         if status is None:
@@ -221,7 +221,7 @@ def _remarks(streams: Sequence[StreamSight]) -> Iterator[str]:
             yield f"{name}: loads are not known: {status.degraded}"
 
 
-def _alerts(streams: Sequence[StreamSight]) -> str:
+def _alerts(streams: Sequence[StreamStatus]) -> str:
     rows = [
         (stream_label(stream.route.name, stream.stream), alert.name, alert.text)
         for stream in streams

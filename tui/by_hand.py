@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 
-from replicator.orders.order_follower import Following
-from replicator.orders.order_log import Book
+from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import ByHand, key_of
-from tui.balance_desk import Desk
+from tui.balance_desk import BalanceClient
 from tui.by_hand_view import Applied
 
 
@@ -19,20 +19,22 @@ class Ear:
         before: order log that was read before the order was written.
     """
 
-    def __init__(self, order: ByHand, before: Book) -> None:
+    def __init__(self, order: ByHand, before: OrderLog) -> None:
         # Until the topic is read, the log holds what it held before, and the order, which replaced
         # an earlier unanswered order for the same stream.
         self.book = before.after([(key_of(order), order)])
         self.answered = threading.Event()
         self._order = order
 
-    def hear(self, book: Book) -> None:
+    def hear(self, book: OrderLog) -> None:
         self.book = book
         if book.answer(self._order.route, self._order.stream, self._order.id):
             self.answered.set()
 
 
-def ordered(desk: Desk, order: ByHand, before: Book, timeout_seconds: float) -> Applied:
+def ordered(
+    desk: BalanceClient, order: ByHand, before: OrderLog, timeout_seconds: float
+) -> Applied:
     """Writes a manual order and returns its result, after `timeout_seconds` at the latest.
 
     An order whose generation is already superseded is not written.
@@ -50,7 +52,7 @@ def ordered(desk: Desk, order: ByHand, before: Book, timeout_seconds: float) -> 
         return Applied(order, None, placed, None, lease, order.at_ms, is_written=False)
     desk.write([order])
     ear = Ear(order, before)
-    following = Following(desk.name, desk.cluster, ear.hear)
+    following = OrderFollower(desk.name, desk.cluster, ear.hear)
     following.start()
     try:
         ear.answered.wait(timeout_seconds)

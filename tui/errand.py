@@ -20,9 +20,9 @@ from tui.output import config_option, emit
 
 if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route
-    from replicator.orders.order_log import Book
+    from replicator.orders.order_log import OrderLog
     from replicator.orders.order_records import AnyRecord, Order
-    from tui.balance_desk import Desk
+    from tui.balance_desk import BalanceClient
 
 Kind = TypeVar("Kind", bound="Order")
 
@@ -38,7 +38,7 @@ class Said(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Errand:
+class CommandContext:
     """Context of one run of a balancing command. Blocking.
 
     Each property is read on first use. Mistakes on the command line are therefore reported before
@@ -81,13 +81,13 @@ class Errand:
         return route
 
     @cached_property
-    def desk(self) -> Desk:
-        from tui.balance_desk import Desk
+    def desk(self) -> BalanceClient:
+        from tui.balance_desk import BalanceClient
 
-        return Desk(self.appliance, self.region, self.timeout_seconds)
+        return BalanceClient(self.appliance, self.region, self.timeout_seconds)
 
     @cached_property
-    def book(self) -> Book:
+    def book(self) -> OrderLog:
         """Order log of the region. Raises AdminError or LogUnreadable."""
         return self.desk.book()
 
@@ -156,7 +156,7 @@ class Errand:
         return chosen(self.appliance, self.region_name, self.route_name)
 
 
-OnErrand = Callable[Concatenate[Errand, ...], int]
+OnErrand = Callable[Concatenate[CommandContext, ...], int]
 """Command function: takes the command context, then its own options by name."""
 
 
@@ -184,7 +184,7 @@ def _sent(command: OnErrand) -> Callable[..., int]:
         holds_for: str | None = None,
         **own: object,
     ) -> int:
-        errand = Errand(
+        errand = CommandContext(
             config=config,
             region_name=region,
             route_name=route_name,

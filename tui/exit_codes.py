@@ -40,7 +40,7 @@ ANSWERS = {
     "replicator.kafka.client.brokers.Unreachable": ExitCode.UNREACHABLE,
     "replicator.kafka.client.cluster.Forbidden": ExitCode.UNREACHABLE,
     "replicator.kafka.client.cluster.Fenced": ExitCode.FENCED,
-    "replicator.kafka.client.cluster.StartOver": ExitCode.PARTLY_DONE,
+    "replicator.kafka.client.cluster.ProducerStateLost": ExitCode.PARTLY_DONE,
     "replicator.kafka.client.cluster.Answered": ExitCode.FAILED,
     "replicator.mirror.offset_map.packed_map.UnknownVersion": ExitCode.FAILED,
     "replicator.mirror.offset_map.runs_topic.RunsTopicMissing": ExitCode.FAILED,

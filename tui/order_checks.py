@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from balancer.plan import TopicPartition
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Pin, Stream
 
 
@@ -22,7 +22,7 @@ class OrderRefused(Exception):
     """The order could not be followed. Nothing was changed; the text says why."""
 
 
-def known_stream(book: Book, route: str, name: str, now_ms: int) -> Stream | None:
+def known_stream(book: OrderLog, route: str, name: str, now_ms: int) -> Stream | None:
     """Returns the named stream, or None for the default stream. Raises UnknownStream.
 
     Args:
@@ -39,7 +39,7 @@ def known_stream(book: Book, route: str, name: str, now_ms: int) -> Stream | Non
     raise UnknownStream(f"no stream {name!r} on route {where}; known: {known}")
 
 
-def carried_on(in_force: InForce, route: str) -> set[TopicPartition]:
+def carried_on(in_force: ActivePlan, route: str) -> set[TopicPartition]:
     """Returns the partitions of a route that the driver carries, and the paused ones."""
     paused = dict(in_force.paused).get(route, ())
     loads = in_force.plan.loads.items()
@@ -48,7 +48,7 @@ def carried_on(in_force: InForce, route: str) -> set[TopicPartition]:
 
 
 def carriers_of(
-    book: Book, in_force: InForce | None, route: str, stream: str, now_ms: int
+    book: OrderLog, in_force: ActivePlan | None, route: str, stream: str, now_ms: int
 ) -> tuple[int, ...]:
     """Returns the carrier numbers of a stream; empty when they are not known.
 
@@ -63,7 +63,7 @@ def carriers_of(
     return tuple(it.number for it in in_force.plan.carriers(route) if it.number in own)
 
 
-def check_pin(book: Book, in_force: InForce | None, pin: Pin, now_ms: int) -> list[str]:
+def check_pin(book: OrderLog, in_force: ActivePlan | None, pin: Pin, now_ms: int) -> list[str]:
     """Checks a pin and returns remarks for the operator. Raises OrderRefused.
 
     Args:
@@ -106,7 +106,7 @@ def check_pin(book: Book, in_force: InForce | None, pin: Pin, now_ms: int) -> li
 
 
 def remarks_on_exclusion(
-    book: Book, in_force: InForce | None, route: str, carrier: int, now_ms: int
+    book: OrderLog, in_force: ActivePlan | None, route: str, carrier: int, now_ms: int
 ) -> Iterator[str]:
     """Yields remarks for the operator about excluding one more carrier."""
     first = carrier // CARRIERS_MAX * CARRIERS_MAX
@@ -129,7 +129,7 @@ def remarks_on_exclusion(
         )
 
 
-def stranded_pins(book: Book, route: str, now_ms: int) -> Iterator[str]:
+def stranded_pins(book: OrderLog, route: str, now_ms: int) -> Iterator[str]:
     """Yields a line for each pin to a carrier number outside the range of its topic's stream.
 
     Such a pin is not obeyed.
@@ -145,7 +145,7 @@ def stranded_pins(book: Book, route: str, now_ms: int) -> Iterator[str]:
             )
 
 
-def topics_without(topics: Iterable[str], in_force: InForce | None, route: str) -> list[str]:
+def topics_without(topics: Iterable[str], in_force: ActivePlan | None, route: str) -> list[str]:
     """Returns the topics without any carried or paused partition, sorted.
 
     The result is empty when the active plan is not known.
@@ -156,7 +156,7 @@ def topics_without(topics: Iterable[str], in_force: InForce | None, route: str) 
     return sorted(set(topics) - there)
 
 
-def _numbers(book: Book, route: str, stream: str, now_ms: int) -> range:
+def _numbers(book: OrderLog, route: str, stream: str, now_ms: int) -> range:
     found = known_stream(book, route, stream, now_ms)
     first = found.first_carrier if found else 0
     return range(first, first + CARRIERS_MAX)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
 from replicator.config.mistakes import found, worded
 from replicator.orders.flaws import name_flaw, pattern_flaw
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import (
     Answer,
     AnyRecord,
@@ -85,7 +85,7 @@ def limits_of(stream: Stream) -> dict[str, float | int]:
     return {name: it for name, it in found.items() if it is not None}
 
 
-def leftovers(book: Book, route: str, name: str) -> list[AnyRecord]:
+def leftovers(book: OrderLog, route: str, name: str) -> list[AnyRecord]:
     """Returns the records about a stream other than its definition.
 
     They are its placement, its manual order, the balancer's answer and its hold.

@@ -8,8 +8,8 @@ from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import DEFAULT_STREAM, Stream
 from tui.order_checks import carried_on, carriers_of
 from tui.order_times import instant
@@ -44,7 +44,7 @@ class StreamRow:
 
 
 def rows(
-    routes: tuple[Route, ...], book: Book, in_force: InForce | None, now_ms: int
+    routes: tuple[Route, ...], book: OrderLog, in_force: ActivePlan | None, now_ms: int
 ) -> Iterator[StreamRow]:
     """Yields a row for each stream, in the order of routes.
 
@@ -121,7 +121,7 @@ def _row(row: StreamRow) -> tuple[Any, ...]:
 
 
 def _by_stream(
-    book: Book, route: Route, carried: set[TopicPartition], now_ms: int
+    book: OrderLog, route: Route, carried: set[TopicPartition], now_ms: int
 ) -> dict[str, dict[str, int]]:
     stream_of = book.streams_of(route.key, (each.topic for each in carried), now_ms)
     found: dict[str, dict[str, int]] = {}

@@ -25,7 +25,7 @@ from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import AlreadyUp, Lab, LabRegion
 from deploy.lab.operator import Refused
 from deploy.lab.process import NotStarted
-from deploy.lab.progress import Stretch, log_sizes
+from deploy.lab.progress import TransferProgress, log_sizes
 from deploy.lab.report import compare_regions, table, total
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 
@@ -104,7 +104,7 @@ def fill(regions: Mapping[str, LabRegion]) -> dict[str, int]:
 
 def mirror(
     regions: Mapping[str, LabRegion], daemons: Daemons, counts: Mapping[str, int]
-) -> dict[tuple[str, str], Stretch]:
+) -> dict[tuple[str, str], TransferProgress]:
     """Runs the daemons until all records have arrived. Returns the times by region and topic."""
     title(
         "3. sluice replicate, sluice balance",
@@ -114,7 +114,9 @@ def mirror(
         daemons.start(name, "replicate", "balance")
     admins = {name: region.aggregate.admin() for name, region in regions.items()}
     stretches = {
-        (name, topic): Stretch(expected) for name in regions for topic, expected in counts.items()
+        (name, topic): TransferProgress(expected)
+        for name in regions
+        for topic, expected in counts.items()
     }
     began_at = time.monotonic()
     now = said_at = moved_at = 0.0
@@ -141,7 +143,7 @@ def mirror(
 
 
 def progress(
-    stretches: Mapping[tuple[str, str], Stretch], now: float, records_per_second: float
+    stretches: Mapping[tuple[str, str], TransferProgress], now: float, records_per_second: float
 ) -> str:
     parts = [f"{now:5.1f} s"]
     for name in dict.fromkeys(region for region, _ in stretches):
@@ -207,7 +209,9 @@ def live(region: str) -> Iterator[TrafficRecord]:
         yield record
 
 
-def check(regions: Mapping[str, LabRegion], stretches: Mapping[tuple[str, str], Stretch]) -> bool:
+def check(
+    regions: Mapping[str, LabRegion], stretches: Mapping[tuple[str, str], TransferProgress]
+) -> bool:
     """Compares both ends of every route and prints the table. Returns True if all records are
     right."""
     title("6. Both ends are read again", "every record is compared")

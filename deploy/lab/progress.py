@@ -43,7 +43,7 @@ def _offsets(
 
 
 @dataclass(slots=True)
-class Stretch:
+class TransferProgress:
     """Progress of a topic: when records began to arrive and when all had, in seconds since the
     watch began."""
 

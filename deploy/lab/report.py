@@ -8,7 +8,7 @@ from rich.table import Table
 from deploy.lab.compare import Comparison, RouteVerdict
 from deploy.lab.dump import BOTH, PartitionDump, compare_dumps, dump
 from deploy.lab.lab import LabRegion
-from deploy.lab.progress import Stretch
+from deploy.lab.progress import TransferProgress
 
 # A shorter transfer is over before it can be timed.
 TIMED_SECONDS_MIN = 0.5
@@ -24,13 +24,13 @@ class Row:
     size_bytes: int
     # Covers all routes into the region: log ends do not tell by which route records arrived. None:
     # not watched.
-    stretch: Stretch | None
+    stretch: TransferProgress | None
 
 
 def compare_regions(
     regions: Mapping[str, LabRegion],
     topics: Sequence[str],
-    stretches: Mapping[tuple[str, str], Stretch],
+    stretches: Mapping[tuple[str, str], TransferProgress],
 ) -> tuple[list[Row], list[str]]:
     """Reads everything again. Returns the table's rows, and descriptions of the faults."""
     rows: list[Row] = []

@@ -29,7 +29,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.store_errors import StoreUnreachable
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class Audit:
         clusters = {regional(each.route.source) for each in found}
         clusters |= {aggregate(each.route.target) for each in found}
         try:
-            await together(*(self._open(name, topics) for name in clusters))
+            await gather_or_cancel(*(self._open(name, topics) for name in clusters))
             offsets = await self._window_offsets(found)
             self._whole = sum(each.span.end - each.span.begin for each in offsets.values())
             self._progress(0, self._whole)
@@ -180,7 +180,9 @@ class Audit:
                     return None
                 return await self._tried(source, lambda: self._offsets(self._logs[source], place))
 
-        answers = await together(*(ask(regional(route.source), place) for route, place in asked))
+        answers = await gather_or_cancel(
+            *(ask(regional(route.source), place) for route, place in asked)
+        )
         return {each: it for each, it in zip(asked, answers, strict=True) if it is not None}
 
     async def _offsets(self, log: LogReading, place: TopicPartition) -> WindowOffsets:

@@ -11,7 +11,7 @@ from aiokafka.protocol.offset import OffsetRequest
 from replicator.audit.seen import Seen, joined, seen
 from replicator.audit.window_offsets import Stamp
 from replicator.batches.batch import BrokenBatch
-from replicator.batches.codec import UnfoldsTooFar
+from replicator.batches.codec import DecompressesTooFar
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import EARLIEST, LATEST, Answered, Cluster, Fetched
@@ -110,7 +110,7 @@ class LogReading:
                     with_prints=with_prints,
                 )
             except BrokenBatch as broken:
-                if not isinstance(broken.__cause__, UnfoldsTooFar) or bytes_max == ONE_BATCH:
+                if not isinstance(broken.__cause__, DecompressesTooFar) or bytes_max == ONE_BATCH:
                     raise
                 bytes_max = ONE_BATCH
                 continue

@@ -16,7 +16,7 @@ from replicator.audit.tally import GONE, UNORDERED, Grounds, Tally, tally
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.mirror.offset_map.spans import Span, Spans
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 PIECE_OFFSETS = 1 << 19
 """Target offsets that are held at once: 24 bytes for each record of either end, 25 MB."""
@@ -108,7 +108,7 @@ class PartitionAudit:
     # -- offsets that the ledger has passed
 
     async def _piece(self, piece: Piece) -> dict[str, Tally]:
-        target, *sources = await together(
+        target, *sources = await gather_or_cancel(
             self._read_target(piece),
             *(self._read_source(route, span) for route, span in piece.sources.items()),
         )

@@ -18,10 +18,10 @@ from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.batches.batch import BrokenBatch
 from replicator.config.topology import Appliance, Route
-from replicator.groups.failover.known_runs import ToldRuns, read_runs
-from replicator.groups.failover.ledger_view import RouteWord, word
+from replicator.groups.failover.known_runs import KnownRuns, read_runs
+from replicator.groups.failover.ledger_view import LedgerView, word
 from replicator.mirror.ledger.entries import Entries, entries_of
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 T = TypeVar("T")
 AT_ONCE = 4
@@ -107,7 +107,7 @@ class TargetAudit:
         settings, seconds = self._region.aggregate, self._timeout_seconds
         return await asyncio.to_thread(entries_of, self._name, settings, asked, seconds)
 
-    def _words(self, subject: Subject, entries: Entries) -> dict[TopicPartition, RouteWord]:
+    def _words(self, subject: Subject, entries: Entries) -> dict[TopicPartition, LedgerView]:
         return {
             place: word(
                 subject.route,
@@ -121,10 +121,10 @@ class TargetAudit:
         }
 
     async def _told(
-        self, words: Mapping[Route, Mapping[TopicPartition, RouteWord]]
-    ) -> dict[Route, ToldRuns]:
+        self, words: Mapping[Route, Mapping[TopicPartition, LedgerView]]
+    ) -> dict[Route, KnownRuns]:
         url = self._region.redis_url()
-        told: dict[Route, ToldRuns] = {}
+        told: dict[Route, KnownRuns] = {}
         for _ in range(RUNS_TRIES):
             for route, of_one in words.items():
                 if route not in told or self._is_short(route, of_one, told[route]):
@@ -137,7 +137,7 @@ class TargetAudit:
         return told
 
     def _is_short(
-        self, route: Route, words: Mapping[TopicPartition, RouteWord], told: ToldRuns
+        self, route: Route, words: Mapping[TopicPartition, LedgerView], told: KnownRuns
     ) -> bool:
         """Returns True if runs do not reach as far as both the ledger and the window do."""
         for place, each in words.items():
@@ -153,8 +153,8 @@ class TargetAudit:
     async def _topic(
         self,
         topic: str,
-        words: Mapping[Route, Mapping[TopicPartition, RouteWord]],
-        told: Mapping[Route, ToldRuns],
+        words: Mapping[Route, Mapping[TopicPartition, LedgerView]],
+        told: Mapping[Route, KnownRuns],
     ) -> list[Row]:
         own = [each for each in self._own if each.topic == topic]
         partitions = max(each.partitions for each in own)
@@ -164,15 +164,15 @@ class TargetAudit:
             async with self._turn:
                 return await self._partition(place, own, words, told)
 
-        found = await together(*(of_one(number) for number in range(partitions)))
+        found = await gather_or_cancel(*(of_one(number) for number in range(partitions)))
         return [row for rows in found for row in rows]
 
     async def _partition(
         self,
         place: TopicPartition,
         own: Iterable[Subject],
-        words: Mapping[Route, Mapping[TopicPartition, RouteWord]],
-        told: Mapping[Route, ToldRuns],
+        words: Mapping[Route, Mapping[TopicPartition, LedgerView]],
+        told: Mapping[Route, KnownRuns],
     ) -> list[Row]:
         feeds: dict[str, Feed] = {}
         counted: dict[str, Tally] = {}
@@ -202,7 +202,7 @@ class TargetAudit:
         self,
         place: TopicPartition,
         feeds: Mapping[str, Feed],
-        told: Mapping[Route, ToldRuns],
+        told: Mapping[Route, KnownRuns],
         compacts: bool,
     ) -> dict[str, Tally]:
         others = [
@@ -232,8 +232,8 @@ class TargetAudit:
         self,
         subject: Subject,
         place: TopicPartition,
-        each: RouteWord,
-        told: ToldRuns,
+        each: LedgerView,
+        told: KnownRuns,
         offsets: WindowOffsets,
     ) -> Feed:
         runs = told.known[place].runs
@@ -252,7 +252,7 @@ class TargetAudit:
         )
 
 
-def _doubt(subject: Subject, place: TopicPartition, each: RouteWord, told: ToldRuns) -> str:
+def _doubt(subject: Subject, place: TopicPartition, each: LedgerView, told: KnownRuns) -> str:
     """Returns why nothing can be compared; empty where it can be."""
     if subject.target_topic is None:
         return "the target has no such topic"
@@ -267,7 +267,7 @@ def _doubt(subject: Subject, place: TopicPartition, each: RouteWord, told: ToldR
     return ""
 
 
-def _said(each: RouteWord) -> Tally:
+def _said(each: LedgerView) -> Tally:
     notes = [each.note] if each.note else []
     if each.losses:
         notes.append(f"losses were accepted here: {each.losses}")

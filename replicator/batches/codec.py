@@ -28,7 +28,7 @@ class BrokenPayload(Exception):
     """
 
 
-class UnfoldsTooFar(BrokenPayload):
+class DecompressesTooFar(BrokenPayload):
     """Payloads that decompress to more than UNFOLDED_BYTES_MAX."""
 
 
@@ -93,13 +93,13 @@ def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
                 return _unfolded(cramjam.gzip.decompress_into, payloads)
             case Codec.SNAPPY:
                 if sum(map(_snappy_bytes, payloads)) > UNFOLDED_BYTES_MAX:
-                    raise UnfoldsTooFar(_TOO_FAR)
+                    raise DecompressesTooFar(_TOO_FAR)
                 return b"".join(map(snappy_decode, payloads))
             case Codec.LZ4:
                 return _unfolded(cramjam.lz4.decompress_into, payloads)
             case Codec.ZSTD:
                 return _unfolded(cramjam.zstd.decompress_into, payloads)
-    except UnfoldsTooFar:
+    except DecompressesTooFar:
         raise
     except Exception as error:
         raise BrokenPayload(f"{Codec(codec).name.lower()}: {error}") from error
@@ -121,7 +121,7 @@ def _unfolded(into: Callable[[bytes, Any], int], payloads: Sequence[memoryview])
         except cramjam.DecompressionError as error:
             if _NO_ROOM not in str(error):
                 raise
-    raise UnfoldsTooFar(_TOO_FAR)
+    raise DecompressesTooFar(_TOO_FAR)
 
 
 _XERIAL = b"\x82SNAPPY\0"

@@ -28,7 +28,7 @@ class Reason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class OutgoingBatch:
     """A record batch for the target; `stamp` writes the producer fields into its bytes."""
 
     data: bytearray | memoryview

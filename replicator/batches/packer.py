@@ -20,10 +20,10 @@ from replicator.batches.batch import (
     header_at,
     layout,
 )
-from replicator.batches.codec import UnfoldsTooFar
+from replicator.batches.codec import DecompressesTooFar
 from replicator.batches.committed import Committed
 from replicator.batches.old_format import modernised
-from replicator.batches.outgoing_batch import Parcel, Reason, RecordTooLarge
+from replicator.batches.outgoing_batch import OutgoingBatch, Reason, RecordTooLarge
 from replicator.batches.records import headers_at, opened, rebatch, why_open
 
 
@@ -63,7 +63,7 @@ class Packed:
     If there is a `trouble`, everything before it is packed, and nothing behind it.
     """
 
-    parcels: list[Parcel]
+    parcels: list[OutgoingBatch]
     next_offset: int
     """Source offset to fetch from next; lies behind batches that were left out, too."""
     cut_bytes: int
@@ -197,7 +197,7 @@ class _Packing:
         self._reasons: Counter[Reason] = Counter()
         self.next_offset = position
         self.leader_epoch = -1
-        self.parcels: list[Parcel] = []
+        self.parcels: list[OutgoingBatch] = []
         self.opened: Counter[Reason] = Counter()
         self.unopened = self.left_out = 0
         self.trouble: BrokenBatch | RecordTooLarge | None = None
@@ -253,7 +253,7 @@ class _Packing:
     def _unopened(self, start: int, header: Header) -> None:
         data = self._fetched[start : start + header.size]
         span = (header.base_offset, header.count)
-        self.parcels.append(Parcel(data, header.count, (span,), False))
+        self.parcels.append(OutgoingBatch(data, header.count, (span,), False))
         self.unopened += 1
 
     def _merged(self, starts: list[int]) -> None:
@@ -271,7 +271,7 @@ class _Packing:
         if len(starts) == 1:
             header = header_at(self._fetched, starts[0])
             must_open = why_open(header, position=self._position, max_bytes=self._rule.max_bytes)
-            if isinstance(broken.__cause__, UnfoldsTooFar) and must_open is None:
+            if isinstance(broken.__cause__, DecompressesTooFar) and must_open is None:
                 self._unopened(starts[0], header)
             else:
                 self._stop(broken, max(self._position, broken.first_offset))

@@ -32,7 +32,7 @@ from replicator.batches.batch import (
     sealed,
 )
 from replicator.batches.codec import BrokenPayload, compressed, decompressed
-from replicator.batches.outgoing_batch import SPANS_MAX, Parcel, Reason, RecordTooLarge
+from replicator.batches.outgoing_batch import SPANS_MAX, OutgoingBatch, Reason, RecordTooLarge
 
 Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
@@ -228,7 +228,7 @@ def _long_record_bytes(data: bytes | memoryview, at: int) -> int:
 
 def rebatch(
     records: Records, *, max_bytes: int, codec: int | None = None
-) -> tuple[list[Parcel], RecordTooLarge | None]:
+) -> tuple[list[OutgoingBatch], RecordTooLarge | None]:
     """Packs the records into few outgoing batches, in order.
 
     A batch that compression does not make smaller stays uncompressed. If a record is too large for
@@ -250,7 +250,7 @@ def rebatch(
     index = np.arange(len(records)) - np.repeat(firsts, counts)
     payload, ends = _written(records, delta, index)
     max_timestamp = np.maximum.reduceat(records.timestamp, firsts)
-    parcels: list[Parcel] = []
+    parcels: list[OutgoingBatch] = []
     begin = 0
     for first, last, base, newest in zip(
         firsts.tolist(),
@@ -271,7 +271,7 @@ def rebatch(
         data = sealed(
             packed, codec=used, count=last - first, base_timestamp=base, max_timestamp=newest
         )
-        parcels.append(Parcel(data, last - first, _spans(records.offset[first:last]), True))
+        parcels.append(OutgoingBatch(data, last - first, _spans(records.offset[first:last]), True))
     return parcels, None
 
 

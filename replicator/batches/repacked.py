@@ -9,13 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from replicator.batches.batch import BrokenBatch
-from replicator.batches.outgoing_batch import Parcel
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.batches.records import Records, opened, rebatch
 
 NO_LIMIT_BYTES = 1 << 30
 
 
-def apart(parcel: Parcel, bounds: Sequence[int], *, codec: int | None = None) -> list[Parcel]:
+def apart(
+    parcel: OutgoingBatch, bounds: Sequence[int], *, codec: int | None = None
+) -> list[OutgoingBatch]:
     """Splits an outgoing batch before the records at these indexes.
 
     Args:
@@ -35,7 +37,7 @@ def apart(parcel: Parcel, bounds: Sequence[int], *, codec: int | None = None) ->
     ]
 
 
-def joined(first: Parcel, second: Parcel) -> Parcel | None:
+def joined(first: OutgoingBatch, second: OutgoingBatch) -> OutgoingBatch | None:
     """Returns one outgoing batch with the records of both.
 
     Returns None if the records cannot be read or do not fit into one batch.
@@ -48,7 +50,7 @@ def joined(first: Parcel, second: Parcel) -> Parcel | None:
     return parcels[0] if len(parcels) == 1 else None
 
 
-def sizes_alone(parcel: Parcel) -> Iterator[int]:
+def sizes_alone(parcel: OutgoingBatch) -> Iterator[int]:
     """Yields the size in bytes that each record takes in a batch of its own.
 
     Raises:
@@ -63,7 +65,7 @@ def sizes_alone(parcel: Parcel) -> Iterator[int]:
         yield len(part.data)
 
 
-def _records(parcel: Parcel) -> Records:
+def _records(parcel: OutgoingBatch) -> Records:
     """Returns the records with their source offsets; stamping may have overwritten the batch's
     own."""
     records = opened(memoryview(parcel.data), [0])

@@ -9,7 +9,7 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class ActivePlan:
     """The plan that the driver last posted.
 
     Args:
@@ -63,11 +63,11 @@ class InForce:
         )
 
     @staticmethod
-    def from_json(text: str | bytes) -> InForce:
+    def from_json(text: str | bytes) -> ActivePlan:
         """Raises ValueError if another version of Sluice wrote the text."""
         try:
             found = json.loads(text)
-            return InForce(
+            return ActivePlan(
                 Plan.from_json(found["plan"]),
                 found["slots"],
                 found["posted_at"],

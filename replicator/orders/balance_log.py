@@ -15,10 +15,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from replicator.config.names import BALANCE_TOPIC, balancer_id
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError, kafka_error, translated
-from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, KeptTopic, producer_options
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, CompactedTopic, producer_options
+from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.orders.flaws import flaw
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, UnreadableRecord, decode, encode, key_of
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class BalanceLog:
     ) -> None:
         """`name` is shown to people, for example "west aggregate"."""
         self._name, self._cluster = name, cluster
-        self._topic = KeptTopic(name, cluster, BALANCE_TOPIC, timeout_seconds)
+        self._topic = CompactedTopic(name, cluster, BALANCE_TOPIC, timeout_seconds)
 
     def make_topic(self) -> None:
         """Creates the topic unless it exists. Raises AdminError."""
@@ -86,15 +86,15 @@ class BalanceLog:
         wanted += [(key, None) for key in taken_back]
         self._topic.write(wanted, look_with="sluice balance show")
 
-    def read(self) -> Book:
+    def read(self) -> OrderLog:
         """Returns the order log as it is now. Raises AdminError or LogUnreadable."""
         if not self._topic.exists:
-            return Book()
+            return OrderLog()
         told = BalanceFollower(self._name, self._cluster).read(self._topic.timeout_seconds)
-        return Book().after(told)
+        return OrderLog().after(told)
 
 
-class BalanceFollower(LogFollower[Told]):
+class BalanceFollower(TopicTailer[Told]):
     """Tails the topic, which has to exist. Unreadable and flawed records are logged and left
     out."""
 

@@ -11,7 +11,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceFollower, BalanceLog, Told
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Lease
 
 logger = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 PAUSE_SECONDS = 1.0
 
 
-class Following:
+class OrderFollower:
     """Keeps one region's order log current.
 
     Args:
@@ -29,11 +29,11 @@ class Following:
             order.
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[Book], None]) -> None:
+    def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[OrderLog], None]) -> None:
         self._name, self._cluster, self._heard = name, cluster, heard
         self._follower = BalanceFollower(name, cluster)
         self._over = threading.Event()
-        self._last: Book | None = None
+        self._last: OrderLog | None = None
 
     def start(self) -> None:
         threading.Thread(target=self.run, name=f"following {self._name}", daemon=True).start()
@@ -60,7 +60,7 @@ class Following:
     def _follow(self) -> None:
         """Reads the topic from its beginning, until it has to be read anew or `stop` is called."""
         BalanceLog(self._name, self._cluster).make_topic()
-        book, is_whole = Book(), False
+        book, is_whole = OrderLog(), False
         polls = self._follower.follow({})
         try:
             for portions in polls:

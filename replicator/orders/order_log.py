@@ -33,7 +33,7 @@ Kind = TypeVar("Kind", bound=Record)
 
 
 @dataclass(frozen=True)
-class Book:
+class OrderLog:
     """The newest records, by key.
 
     Expired orders stay in here; each query takes the time as of which it is asked.
@@ -41,7 +41,7 @@ class Book:
 
     records: Mapping[bytes, AnyRecord] = field(default_factory=lambda: MappingProxyType({}))
 
-    def after(self, told: Iterable[tuple[bytes, AnyRecord | None]]) -> Book:
+    def after(self, told: Iterable[tuple[bytes, AnyRecord | None]]) -> OrderLog:
         """Returns the order log after more records were read. None deletes the record of a key."""
         records = dict(self.records)
         for key, record in told:
@@ -49,7 +49,7 @@ class Book:
                 records.pop(key, None)
             else:
                 records[key] = record
-        return Book(records)
+        return OrderLog(records)
 
     def of(self, kind: type[Kind], route: str, now_ms: int) -> list[Kind]:
         """Returns the route's records of one kind, without expired orders."""

@@ -16,7 +16,7 @@ from typing import Any
 import redis
 from pydantic import ValidationError
 
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.round_status import RoundStatus
 from replicator.runtime.store_errors import reached, redis_name
 
@@ -24,23 +24,23 @@ EXPIRE_SECONDS = 30
 TIMEOUT_SECONDS = 5.0
 
 
-class Board:
+class StatusBoard:
     """Status board of one region. Blocking; every method except `close` raises StoreUnreachable."""
 
     def __init__(self, url: str, region: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._name = redis_name(url)
         self._plan, self._rounds = f"sluice:plan:{region}", f"sluice:balance:{region}"
-        self._last: tuple[bytes, InForce | None] = b"", None
+        self._last: tuple[bytes, ActivePlan | None] = b"", None
         self._redis: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
         )
 
-    def show_plan(self, in_force: InForce) -> None:
+    def show_plan(self, in_force: ActivePlan) -> None:
         """Publishes the driver's active plan for EXPIRE_SECONDS."""
         with self._reached():
             self._redis.set(self._plan, in_force.to_json(), ex=EXPIRE_SECONDS)
 
-    def plan(self) -> InForce | None:
+    def plan(self) -> ActivePlan | None:
         """Returns the active plan, or None if no driver reports one.
 
         The returned object stays the same as long as nothing changes. Raises ValueError if another
@@ -53,7 +53,7 @@ class Board:
         # Read twice a second, and rarely different. Parsing is costly: a large plan takes
         # megabytes.
         if text != self._last[0]:
-            self._last = text, InForce.from_json(text)
+            self._last = text, ActivePlan.from_json(text)
         return self._last[1]
 
     def show_rounds(self, statuses: Iterable[RoundStatus]) -> None:

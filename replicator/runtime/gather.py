@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def together(*asked: Awaitable[T]) -> list[T]:
+async def gather_or_cancel(*asked: Awaitable[T]) -> list[T]:
     """Returns the answers in the order asked.
 
     Raises the first failure once all the others have ended.

@@ -11,7 +11,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-def aside(function: Callable[..., Result], *arguments: object) -> asyncio.Future[Result]:
+def run_in_thread(function: Callable[..., Result], *arguments: object) -> asyncio.Future[Result]:
     """Runs a function in a thread; the future has its result or error. Nobody needs to await it.
 
     Not asyncio.to_thread: its threads are joined at exit, even those that wait for a Spark that is

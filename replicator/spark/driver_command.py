@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from balancer.plan import TopicPartition
 from replicator.config.names import PLAN_TOPIC, driver_id
 from replicator.kafka.client.cluster import Cluster, Commit
-from replicator.kafka.client.fenced_committer import Offsets, Writer
-from replicator.spark.reassignment_delta import Course
+from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
+from replicator.spark.reassignment_delta import ReassignmentDelta
 
 
-class OtherTerm(Exception):
+class TermSuperseded(Exception):
     """A newer driver leads in this region. Yield nothing more; it has carriers of its own."""
 
 
@@ -35,7 +35,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class DriverCommand:
     """The last driver command.
 
     A carrier of another term ends its epoch, and so does one whose plan is older than
@@ -45,10 +45,10 @@ class Word:
     term: Term
     plan_version: int
     stop: bool
-    course: Course
+    course: ReassignmentDelta
 
 
-async def read_word(cluster: Cluster, target: str) -> Word | None:
+async def read_word(cluster: Cluster, target: str) -> DriverCommand | None:
     """Returns the last driver command; None when no driver ever published one."""
     commits = await cluster.commits(driver_id(target), [(PLAN_TOPIC, [0])])
     commit = commits.get((PLAN_TOPIC, 0))
@@ -58,8 +58,8 @@ async def read_word(cluster: Cluster, target: str) -> Word | None:
     version = commit.offset
     # Versions before decision 0014 published neither; then the delta begins at their plan's
     # version.
-    course = Course.decode(said.get("since", version), said.get("course", ""))
-    return Word(Term(said["pid"], said["epoch"]), version, said["stop"], course)
+    course = ReassignmentDelta.decode(said.get("since", version), said.get("course", ""))
+    return DriverCommand(Term(said["pid"], said["epoch"]), version, said["stop"], course)
 
 
 class Driver:
@@ -68,7 +68,7 @@ class Driver:
     def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
         self._cluster = cluster
         self._target = target
-        self._writer = Writer(cluster, driver_id(target), timeout_ms)
+        self._writer = FencedCommitter(cluster, driver_id(target), timeout_ms)
 
     async def open(self) -> Term:
         """Acquires the leadership; the driver before is fenced."""
@@ -80,7 +80,7 @@ class Driver:
         return Term(self._writer.producer_id, self._writer.epoch)
 
     async def say(
-        self, plan_version: int, *, stop: bool = False, course: Course | None = None
+        self, plan_version: int, *, stop: bool = False, course: ReassignmentDelta | None = None
     ) -> None:
         """Publishes a driver command; returns once carriers can read it.
 
@@ -89,7 +89,7 @@ class Driver:
         Args:
             course: delta from an older plan to this one; without it this plan begins a new epoch.
         """
-        followed = course or Course(plan_version)
+        followed = course or ReassignmentDelta(plan_version)
         said = {
             "pid": self.term.producer_id,
             "epoch": self.term.epoch,

@@ -23,7 +23,7 @@ Where = Mapping[tuple[str, TopicPartition], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ReassignmentDelta:
     """Changes since the plan with which the epoch began.
 
     Args:
@@ -54,10 +54,10 @@ class Course:
         return base64.b85encode(zlib.compress(text.encode(), 9)).decode()
 
     @staticmethod
-    def decode(since: int, text: str) -> Course:
+    def decode(since: int, text: str) -> ReassignmentDelta:
         """Returns the delta that `encode` wrote. Raises ValueError or KeyError on other text."""
         if not text:
-            return Course(since)
+            return ReassignmentDelta(since)
         try:
             rows, limits = json.loads(zlib.decompress(base64.b85decode(text)))
         except zlib.error as error:
@@ -68,16 +68,16 @@ class Course:
             for topic, numbers in topics.items()
             for number, carrier in numbers
         }
-        return Course(since, where, limits)
+        return ReassignmentDelta(since, where, limits)
 
 
 def continued(
-    course: Course,
+    course: ReassignmentDelta,
     before: Plan,
     after: Plan,
     running: frozenset[CarrierId],
     limits: Mapping[str, int],
-) -> Course | None:
+) -> ReassignmentDelta | None:
     """Returns the delta that leads from one plan to the next while the epoch runs on.
 
     Returns None when a new epoch is needed. This is so when a partition moves to a carrier that
@@ -94,7 +94,7 @@ def continued(
     where = {**course.where, **gone, **moved}
     topics = {place.topic for _, place in where}
     own = {topic: limit for topic, limit in limits.items() if topic in topics}
-    found = Course(course.since, where, own)
+    found = ReassignmentDelta(course.since, where, own)
     return found if len(found.encode()) <= BYTES_MAX else None
 
 

@@ -19,7 +19,7 @@ from replicator.kafka.admin.admin import Admin
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.carrying import Carrying
 from tests.live.failover_command import Sluice
@@ -103,7 +103,7 @@ class ByHand:
         """
         source, target = self._ids
         key = RunsKey(self._topic, 0, source.hex, target.hex)
-        stretch = Stretch(0, upto, tuple(Run(*run) for run in runs))
+        stretch = RunSegment(0, upto, tuple(Run(*run) for run in runs))
         with OffsetStore(
             self._carrying.appliance.region(self._route.target).redis, self._route.key
         ) as store:

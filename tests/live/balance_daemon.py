@@ -15,12 +15,12 @@ import pytest
 from deploy.lab.process import Process
 from deploy.lab.wait import until
 from replicator.config.topology import Appliance, load
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import DEFAULT_STREAM, Placed
 from replicator.orders.round_status import RoundStatus
-from replicator.orders.status_board import Board
+from replicator.orders.status_board import StatusBoard
 from tests.live.replicate_daemon import Region
 
 SLUICE = Path(sys.executable).with_name("sluice")
@@ -84,7 +84,7 @@ class Balancers:
         settings = self.appliance.region(self.region.name)
         return BalanceLog(f"{self.region.name} aggregate", settings.aggregate)
 
-    def book(self) -> Book:
+    def book(self) -> OrderLog:
         return self.log.read()
 
     def placed(self, stream: str = DEFAULT_STREAM) -> Placed | None:
@@ -102,11 +102,11 @@ class Balancers:
         assert placed
         return placed
 
-    def in_force(self) -> InForce | None:
+    def in_force(self) -> ActivePlan | None:
         url = self.appliance.region(self.region.name).redis_url()
-        return Board(url, self.region.name).plan()
+        return StatusBoard(url, self.region.name).plan()
 
-    def until_followed(self, generation: int, seconds: float = HEAR_SECONDS) -> InForce:
+    def until_followed(self, generation: int, seconds: float = HEAR_SECONDS) -> ActivePlan:
         """Waits until the active plan has this generation or a later one."""
 
         def is_followed() -> bool:
@@ -120,7 +120,7 @@ class Balancers:
 
     def status(self, stream: str = DEFAULT_STREAM) -> RoundStatus | None:
         url = self.appliance.region(self.region.name).redis_url()
-        rounds = Board(url, self.region.name).rounds()
+        rounds = StatusBoard(url, self.region.name).rounds()
         return next((each for each in rounds if each.stream == stream), None)
 
     def close(self) -> None:

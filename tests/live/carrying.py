@@ -16,7 +16,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier import carry
 from replicator.mirror.carrier.receipts import Receipt
@@ -25,7 +25,7 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.repair.accept_loss import Acceptance, Accepted
 from tests.live.both_ends import assert_same, maps, stable_ends
 from tests.live.carrier_process import begin_as_told
-from tests.live.office import PATIENCE_SECONDS, Office
+from tests.live.office import PATIENCE_SECONDS, DriverLeadership
 from tests.live.regions import Regions
 
 QUICK: Mapping[str, object] = {
@@ -38,7 +38,7 @@ QUICK: Mapping[str, object] = {
 every five seconds."""
 
 
-class Carrying(Office):
+class Carrying(DriverLeadership):
     """All routes of some sources into one target, and the carriers of the current plan.
 
     Args:
@@ -184,7 +184,7 @@ class Carrying(Office):
         """Fences the running carrier of this number, as a second carrier of that number does; the
         running one then starts again."""
         (route,) = self.routes.values()
-        self._await(Writer(self._cluster, f"sluice.{route.key}.{number}").open())
+        self._await(FencedCommitter(self._cluster, f"sluice.{route.key}.{number}").open())
 
     @property
     def running(self) -> list[Future[list[Receipt]]]:

@@ -14,7 +14,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.groups.copies.copier import Copier, Store
 from replicator.kafka.tail.tail_position import Portion, Position
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.topic_tailer import TopicTailer
 
 PATIENCE_SECONDS = 60.0
 BEGIN = Position("topic", 0)
@@ -26,7 +26,7 @@ COORDINATOR_BEGINS = {
 
 
 @contextmanager
-def copying(follower: LogFollower[Any], store: Store[Any]) -> Iterator[None]:
+def copying(follower: TopicTailer[Any], store: Store[Any]) -> Iterator[None]:
     copier = Copier(follower, store)
     thread = threading.Thread(target=copier.run)
     thread.start()

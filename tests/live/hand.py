@@ -18,8 +18,8 @@ from balancer.plan import TopicPartition
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier_session import Stint
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.carrier_session import CarrierSession
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.spark.driver_command import read_word
@@ -61,7 +61,7 @@ class Hand:
         changed = carrying.appliance.replicator.model_copy(update=settings)
         appliance = carrying.appliance.model_copy(update={"replicator": changed})
         self.book = ReceiptBook(assignment)
-        self.stint = Stint(appliance, assignment, self.book)
+        self.stint = CarrierSession(appliance, assignment, self.book)
         self._loop = asyncio.new_event_loop()
         self._thaw, self._stands = threading.Event(), threading.Event()
         self._task: asyncio.Task[None] | None = None
@@ -78,7 +78,7 @@ class Hand:
         return self.stint._target
 
     @property
-    def lanes(self) -> dict[TopicPartition, Lane]:
+    def lanes(self) -> dict[TopicPartition, PartitionPipeline]:
         return self.stint._lanes
 
     @property

@@ -34,7 +34,7 @@ from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.copying import opening
 from tests.live.runs import create_runs_topic
@@ -84,7 +84,7 @@ class HandCarried:
         self.source_ids: dict[tuple[str, str], UUID] = defaultdict(uuid.uuid4)
         self._topic_ids: dict[tuple[str, str], UUID] = {}
         self._witnessed: set[Route] = set()
-        self._landed: dict[tuple[Route, TopicPartition], Gathering] = {}
+        self._landed: dict[tuple[Route, TopicPartition], RunBuffer] = {}
         self._told: dict[tuple[Route, TopicPartition], tuple[int, int]] = {}
         self._logs: dict[tuple[str, TopicPartition], list[Record]] = defaultdict(list)
         self._positions: dict[tuple[str, str], int] = defaultdict(int)
@@ -115,7 +115,7 @@ class HandCarried:
         for origin, count in blocks:
             route = self.route(origin, where)
             begin, _ = self._told.get((route, place), (0, 0))
-            gathering = self._landed.setdefault((route, place), Gathering(begin))
+            gathering = self._landed.setdefault((route, place), RunBuffer(begin))
             for source_offset in range(begin, begin + count):
                 gathering.land(source_offset, len(log), 1)
                 log.append((origin, source_offset))

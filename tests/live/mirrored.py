@@ -16,7 +16,7 @@ from replicator.groups.progress.vector_metadata import decode, encode
 from replicator.groups.resume.runs_reader import AggregateLogs
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
-from replicator.mirror.offset_map.run_segment import Gathering, Stretch
+from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.topics import create, new_name
 
@@ -44,8 +44,8 @@ class Mirrored:
             create(cluster, self.topic, partitions)
             ids = AggregateLogs(self.appliance.region(region)).topic_ids([self.topic])
             self._ids[region] = ids[self.topic]
-        self._gatherings: dict[tuple[str, str, int], Gathering] = {}
-        self.told: dict[tuple[str, RunsKey], list[Stretch]] = {}
+        self._gatherings: dict[tuple[str, str, int], RunBuffer] = {}
+        self.told: dict[tuple[str, RunsKey], list[RunSegment]] = {}
 
     def land(self, region: str, *records: Record, partition: int = 0) -> None:
         """Appends records in this order; their runs are not published yet."""
@@ -59,7 +59,7 @@ class Mirrored:
         assert producer.flush(30) == 0
         for (source, offset), message in zip(records, landed, strict=True):
             place = region, source, partition
-            self._gatherings.setdefault(place, Gathering(0)).land(offset, message.offset(), 1)
+            self._gatherings.setdefault(place, RunBuffer(0)).land(offset, message.offset(), 1)
 
     def tell(self, region: str, *sources: str, partition: int | None = None) -> None:
         """Publishes the runs of these sources (default: all) that were not published yet."""
@@ -75,7 +75,7 @@ class Mirrored:
         for (route_key, key), stretches in self.told.items():
             self._put(route_key, key, stretches)
 
-    def _put(self, route_key: str, key: RunsKey, stretches: list[Stretch]) -> None:
+    def _put(self, route_key: str, key: RunsKey, stretches: list[RunSegment]) -> None:
         with OffsetStore(self._redis_url, route_key) as store:
             store.copy(key, [pack_stretch(stretch) for stretch in stretches])
 

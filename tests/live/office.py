@@ -18,14 +18,14 @@ from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.spark.driver_command import Driver
-from replicator.spark.reassignment_delta import Course
+from replicator.spark.reassignment_delta import ReassignmentDelta
 from tests.live.loop_thread import LoopThread
 from tests.live.regions import Regions
 
 PATIENCE_SECONDS = 120.0
 
 
-class Office:
+class DriverLeadership:
     """Driver leadership, acquired on construction and given up at the end of the `with` block.
 
     Args:
@@ -105,7 +105,7 @@ class Office:
         """
         self._moved |= {(self.routes[name].key, place): at for (name, place), at in where.items()}
         self.plan_version += 1
-        course = Course(self._since, dict(self._moved), dict(self._limits))
+        course = ReassignmentDelta(self._since, dict(self._moved), dict(self._limits))
         self._await(self._driver.say(self.plan_version, course=course))
 
     def _plan(self, carriers: int) -> list[Assignment]:

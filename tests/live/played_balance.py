@@ -16,12 +16,12 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog, Publisher
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Lease, Placed, by_carrier
 from replicator.orders.round_status import RoundStatus
-from replicator.orders.status_board import Board
+from replicator.orders.status_board import StatusBoard
 from tests.live.failover_command import Sluice
 
 PATIENCE_SECONDS = 60.0
@@ -56,7 +56,7 @@ class Balanced:
             f"regional.bootstrap = {nowhere[2]}\naggregate.bootstrap = {bootstrap}\n"
         )
 
-    def book(self) -> Book:
+    def book(self) -> OrderLog:
         return self.log.read()
 
     def said(self, **more: Any) -> dict[str, Any]:
@@ -87,8 +87,8 @@ class Balanced:
             CarrierId(self.key, 1): (ORDERS[2], *PAYMENTS),
         }
         followed = tuple((self.key, stream, number) for stream, number in generations)
-        with closing(Board(self.redis.url, self.region)) as board:
-            board.show_plan(InForce(Plan(5, loads), 4, time.time(), followed))
+        with closing(StatusBoard(self.redis.url, self.region)) as board:
+            board.show_plan(ActivePlan(Plan(5, loads), 4, time.time(), followed))
 
     def show_round(self, generation: int) -> None:
         told = RoundStatus(
@@ -101,7 +101,7 @@ class Balanced:
             counts={0: 2, 1: 2},
             bound=0.4,
         )
-        with closing(Board(self.redis.url, self.region)) as board:
+        with closing(StatusBoard(self.redis.url, self.region)) as board:
             board.show_rounds([told])
 
 

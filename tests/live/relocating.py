@@ -33,7 +33,7 @@ from replicator.kafka.admin.admin import Admin
 from replicator.kafka.tail.consumer_offsets import commit_follower
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey, runs_topic
 from tests.live.copying import PATIENCE_SECONDS, copying, until_fresh
 from tests.live.runs import create_runs_topic, fed, publisher
@@ -118,7 +118,7 @@ class Relocating:
 
     async def _told(self, route: Route, run: Run) -> None:
         source, target = (self._topic_id(region) for region in (route.source, route.target))
-        stretch = Stretch(0, run.source_offset + run.records, (run,))
+        stretch = RunSegment(0, run.source_offset + run.records, (run,))
         telling = await publisher(self.clusters[route.target], route.key)
         keys = [RunsKey(self.topic, number, source, target) for number in range(PARTITIONS)]
         await telling.publish((key, stretch) for key in keys)

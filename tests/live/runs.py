@@ -12,7 +12,7 @@ from replicator.config.security import Security
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_topic import RunsKey, runs_topic
 
@@ -26,17 +26,17 @@ def keys(partitions: int) -> list[RunsKey]:
 (KEY,) = keys(1)
 
 
-def stretches(begin: int, end: int) -> list[Stretch]:
+def stretches(begin: int, end: int) -> list[RunSegment]:
     """Returns segments of ten records in two runs, with another region's records in between."""
     return [
-        Stretch(
+        RunSegment(
             10 * at, 10 * at + 10, (Run(10 * at, 20 * at, 5), Run(10 * at + 5, 20 * at + 10, 5))
         )
         for at in range(begin, end)
     ]
 
 
-def learned(parts: Iterable[Stretch]) -> OffsetMap:
+def learned(parts: Iterable[RunSegment]) -> OffsetMap:
     """Returns the offset map of these segments."""
     offset_map = OffsetMap()
     for stretch in parts:
@@ -44,13 +44,13 @@ def learned(parts: Iterable[Stretch]) -> OffsetMap:
     return offset_map
 
 
-def told(key: RunsKey, parts: Iterable[Stretch]) -> Iterator[tuple[RunsKey, Piece]]:
+def told(key: RunsKey, parts: Iterable[RunSegment]) -> Iterator[tuple[RunsKey, Piece]]:
     """Returns the segments as they are read from the runs topic."""
     return iter([(key, unpack(pack_stretch(stretch))) for stretch in parts])
 
 
 async def fed(
-    url: str, parts: list[Stretch], key: RunsKey = KEY, *, route_key: str = ROUTE
+    url: str, parts: list[RunSegment], key: RunsKey = KEY, *, route_key: str = ROUTE
 ) -> None:
     """Feeds runs to Redis; returns once Redis holds them."""
     feed = OffsetFeed(url, route_key, 0)

@@ -20,7 +20,7 @@ LOOK_SECONDS = 2.0
 FORGOTTEN_SECONDS_MAX = 180.0
 
 
-class Office:
+class DriverLeadership:
     """A driver that adopts one topic of one route, whose source does not have the topic."""
 
     def __init__(self, cluster: Cluster, admin: Admin, topic: str) -> None:
@@ -55,7 +55,10 @@ async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention
     cluster, admin = Cluster("east aggregate", settings), Admin("east aggregate", settings)
     await cluster.open([topic])
     try:
-        kept, left = Office(cluster, admin, topic), Office(cluster, admin, topic)
+        kept, left = (
+            DriverLeadership(cluster, admin, topic),
+            DriverLeadership(cluster, admin, topic),
+        )
         await kept.adopt(first=True)
         await left.adopt(first=True)
         was_there = False

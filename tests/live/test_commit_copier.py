@@ -20,12 +20,12 @@ from replicator.groups.copies.commit_store import CommitStore
 from replicator.kafka.tail import stall
 from replicator.kafka.tail.consumer_offsets import TOPIC, CommitTold, commit_follower
 from replicator.kafka.tail.tail_position import Portion
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.topic_tailer import TopicTailer
 from tests.live.copying import PATIENCE_SECONDS, commit, events, until_fresh
 from tests.live.copying import copying as copying_to
 
 
-def follower_of(cluster: KafkaCluster) -> LogFollower[CommitTold]:
+def follower_of(cluster: KafkaCluster) -> TopicTailer[CommitTold]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
     return commit_follower("west aggregate", settings)
 
@@ -272,8 +272,8 @@ def test_a_log_made_anew_is_read_from_its_beginning(
     with copying(aggregate, redis.url) as store:
         until_copied(store, group, topic, 5)
         until_fresh(store)
-        as_it_is = LogFollower._topic
-        monkeypatch.setattr(LogFollower, "_topic", lambda self: ("anew", as_it_is(self)[1]))
+        as_it_is = TopicTailer._topic
+        monkeypatch.setattr(TopicTailer, "_topic", lambda self: ("anew", as_it_is(self)[1]))
         assert until(lambda: {it.era for it in store.position().values()} == {1}, PATIENCE_SECONDS)
         until_fresh(store)
         assert events(caplog) == ["log-read-anew"]

@@ -17,7 +17,7 @@ from replicator.groups.planning.knowledge import Progress
 from replicator.groups.progress.vector_metadata import encode as vector_metadata
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.live.test_sync import Scene, scene  # noqa: F401
 
 # ruff: noqa: F811
@@ -49,7 +49,7 @@ def commit_unseen(scene: Scene, offset: int) -> None:
 def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) -> None:
     """Replaces the runs of one route into east in east's Redis."""
     route = scene.regions.route(origin, "east")
-    forged = Gathering(0)
+    forged = RunBuffer(0)
     forged.land(source, target, count)
     with Redis.from_url(scene.regions.url("east")) as client:
         client.delete(*client.scan_iter(f"sluice:runs:{route.key}:*"))

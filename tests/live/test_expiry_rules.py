@@ -10,10 +10,10 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from deploy.lab.traffic import Shape
-from replicator.kafka.client.cluster import Fenced, StartOver
+from replicator.kafka.client.cluster import Fenced, ProducerStateLost
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.produce import ProduceRequest
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger import inspection
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.takeover import Takeover
@@ -53,7 +53,7 @@ def test_the_first_batch_travels_alone(
     hand = stage.hand(0, **SELDOM)
     if not in_force:
         always = property(lambda _: False, lambda *_: None)
-        monkeypatch.setattr(Lane, "is_alone", always, raising=False)
+        monkeypatch.setattr(PartitionPipeline, "is_alone", always, raising=False)
     is_lost = []
 
     def sending(send, request):
@@ -85,7 +85,7 @@ def test_the_first_batch_travels_alone(
         stage.assert_exact()
     else:
         # The broker refuses the late batch. The next carrier finds the gap and stops there.
-        assert isinstance(hand.failure(), StartOver)
+        assert isinstance(hand.failure(), ProducerStateLost)
         begin = 100 if silent else 0
         hole = f"later records of the writer and not these: source offsets [{begin}, {begin + 100})"
         assert hole in stage.hand(1).start().reason_of(stage.place)
@@ -162,7 +162,9 @@ def test_a_new_connection_is_preceded_by_a_proof(
         async def prove(*_):
             return True
 
-        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Stint._prove", prove)
+        monkeypatch.setattr(
+            "replicator.mirror.carrier.carrier_session.CarrierSession._prove", prove
+        )
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     ((sender, _),) = zombie.stint._senders.running.values()
@@ -209,7 +211,7 @@ def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
     stage.send(200, first_timestamp_ms=OLD_MS)
     hand.start()
     if in_force:
-        assert isinstance(hand.failure(), StartOver)
+        assert isinstance(hand.failure(), ProducerStateLost)
         stage.to_the_end(0)
         stage.assert_exact()
     else:
@@ -251,7 +253,7 @@ def test_old_records_appended_and_answered_with_an_error_are_looked_for_in_the_l
     with suppress(AssertionError):
         hand.until_carried(stage.place)
     assert stage.seen().duplicated == 0
-    assert isinstance(hand.failure(), StartOver)
+    assert isinstance(hand.failure(), ProducerStateLost)
     stage.to_the_end(0)
     stage.seen().assert_exact()
 

@@ -14,8 +14,8 @@ from deploy.lab.kafka import KafkaCluster
 from replicator.config.names import BALANCE_TOPIC
 from replicator.mirror.driver.planner import Planner
 from replicator.orders.balance_log import FlawedRecord
-from replicator.orders.order_follower import Following
-from replicator.orders.order_log import Book
+from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Pin, Placed, Stream, encode, key_of
 from tests.live.played_balance import (  # noqa: F401
     ORDERS,
@@ -33,17 +33,17 @@ from tui.exit_codes import ExitCode
 
 
 @pytest.fixture
-def heard(balanced: Balanced) -> Iterator[Callable[[], Book]]:
+def heard(balanced: Balanced) -> Iterator[Callable[[], OrderLog]]:
     """`heard()`: returns the next order log that a driver of the region receives."""
     balanced.log.make_topic()
-    books: queue.Queue[Book] = queue.Queue()
-    following = Following("aggregate", balanced._cluster, books.put)
+    books: queue.Queue[OrderLog] = queue.Queue()
+    following = OrderFollower("aggregate", balanced._cluster, books.put)
     following.start()
     yield lambda: books.get(timeout=PATIENCE_SECONDS)
     following.stop()
 
 
-def planned(book: Book, balanced: Balanced) -> Plan:
+def planned(book: OrderLog, balanced: Balanced) -> Plan:
     """Returns a plan as the driver makes it."""
     wanted = {balanced.key: (*ORDERS, *PAYMENTS)}
     return Planner(2).plan(wanted, 2, Plan(0), book, 0).plan

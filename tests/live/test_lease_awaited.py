@@ -16,7 +16,7 @@ from replicator.config.names import BALANCE_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import TRANSACTION, Cluster
 from replicator.orders.order_records import Lease
-from replicator.placement.rounds.balancer_leadership import Tenure
+from replicator.placement.rounds.balancer_leadership import BalancerLeadership
 
 COORDINATOR, HOLDER = 1, 2
 PATIENCE_SECONDS = 60.0
@@ -68,7 +68,7 @@ async def test_a_balancer_waits_while_the_transaction_before_it_is_completed(
     region = await coordinated_region(settings)
     left = await asyncio.to_thread(leave_transaction, two_brokers, region)
     caplog.set_level(logging.WARNING, "replicator")
-    tenure = Tenure("two", settings, region, "me")
+    tenure = BalancerLeadership("two", settings, region, "me")
     # The marker cannot be written, so InitProducerId answers CONCURRENT_TRANSACTIONS until then.
     two_brokers.pause(HOLDER)
     opening = asyncio.create_task(tenure._open())

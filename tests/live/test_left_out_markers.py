@@ -14,7 +14,7 @@ from deploy.lab.compare import RouteVerdict
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import GROUP
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.ledger import group_of
 from tests.live.hand import Gate
@@ -60,7 +60,7 @@ def test_a_commit_whose_marker_was_left_out_is_made_again(
         async def nothing(*_: object) -> dict[str, object]:
             return {}
 
-        monkeypatch.setattr(Writer, "_hidden", nothing)
+        monkeypatch.setattr(FencedCommitter, "_hidden", nothing)
     stage = make_stage(target=two_brokers)
     hand = stage.hand(0, drain_seconds=PATIENCE_SECONDS, **SELDOM).start()
     hand.until_landed(stage.place, stage.send(1000))

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as Place
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from tests.live.conftest import Carry
 from tests.live.pair import both, ends, fill, prints
 from tests.live.sending import Sending
@@ -64,7 +64,7 @@ def test_retention_that_passed_a_stopped_reader_is_named_and_accepted_behind_it(
     assert carrying.entries()[place].losses == 1
 
 
-class Late(Scribe):
+class Late(ProgressCommitter):
     """Releases an accepted partition only after the running carrier has taken it over."""
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
@@ -75,15 +75,15 @@ class Late(Scribe):
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize("scribe", [Scribe, Late])
+@pytest.mark.parametrize("scribe", [ProgressCommitter, Late])
 def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     regional: KafkaCluster,
     aggregate: KafkaCluster,
     carry: Carry,
     monkeypatch: pytest.MonkeyPatch,
-    scribe: type[Scribe],
+    scribe: type[ProgressCommitter],
 ) -> None:
-    monkeypatch.setattr("replicator.mirror.repair.accept_loss.Scribe", scribe)
+    monkeypatch.setattr("replicator.mirror.repair.accept_loss.ProgressCommitter", scribe)
     topic = both(regional, aggregate)
     place = TopicPartition(topic, 0)
     fill(regional, topic, "carried")

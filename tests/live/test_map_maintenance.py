@@ -12,7 +12,7 @@ from replicator.mirror.offset_map.map_maintenance import Tended, Tending
 from replicator.mirror.offset_map.offset_store import LOOSE_PIECES_MAX, OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
 from replicator.mirror.offset_map.run_columns import RunsContradict
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.mirror.offset_map.spans import Span, Spans
 from tests.live.runs import KEY, ROUTE, learned, stretches
@@ -31,7 +31,7 @@ def peer(make_redis):
         yield store
 
 
-def put(store: OffsetStore, key: RunsKey, parts: list[Stretch]) -> None:
+def put(store: OffsetStore, key: RunsKey, parts: list[RunSegment]) -> None:
     store.copy(key, [pack_stretch(part) for part in parts])
 
 
@@ -64,7 +64,7 @@ def test_what_a_map_misses_and_what_contradicts_itself_is_told_and_the_others_ar
     holed, broken = (RunsKey("gone", number, "5" * 32, "0" * 32) for number in range(2))
     put(peer, KEY, stretches(0, 3))
     put(peer, holed, [*stretches(0, 1), *stretches(2, 3)])
-    put(peer, broken, [Stretch(0, 9, (Run(0, 0, 9),)), Stretch(0, 9, (Run(0, 5, 9),))])
+    put(peer, broken, [RunSegment(0, 9, (Run(0, 0, 9),)), RunSegment(0, 9, (Run(0, 5, 9),))])
     told = {each.key: each for each in Tending(region).tend(peer)}
     assert told[KEY].missing == Spans()
     assert told[holed].missing == Spans(Span(10, 20))

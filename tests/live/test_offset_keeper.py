@@ -12,12 +12,12 @@ from replicator.config.topology import KafkaCluster, Region, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.offset_map.offset_keeper import OffsetKeeper
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.mirror.offset_map.spans import Span, Spans
 from tests.live.runs import create_runs_topic, fed, learned, publisher, stretches
 
-STRETCH = Stretch(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))
+STRETCH = RunSegment(0, 100, (Run(0, 0, 60), Run(60, 80, 20)))
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def id_of(region: Region, topic: str) -> str:
     return found[0].topic_id.hex
 
 
-async def tell_topic(cluster, route: Route, key: RunsKey, parts: list[Stretch]) -> None:
+async def tell_topic(cluster, route: Route, key: RunsKey, parts: list[RunSegment]) -> None:
     telling = await publisher(cluster, route.key)
     await telling.publish((key, stretch) for stretch in parts)
     await telling.flush()

@@ -9,7 +9,7 @@ from deploy.lab.redis import RedisServer
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import LOOSE_PIECES_MAX, OffsetStore
 from replicator.mirror.offset_map.packed_map import pack, unpack
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.spans import Span, Spans
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.runs import KEY, ROUTE, fed, keys, learned, stretches, told
@@ -73,7 +73,7 @@ async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis, monkeypat
 
 async def test_runs_told_after_an_accepted_loss_overrule_older_ones(redis):
     await fed(redis.url, stretches(0, 10))
-    after = Stretch(100, 110, (Run(100, 95, 10),))
+    after = RunSegment(100, 110, (Run(100, 95, 10),))
     await fed(redis.url, [after], replace(KEY, losses=1))
     with OffsetStore(redis.url, ROUTE) as store:
         assert store.keys() == [KEY]
@@ -114,7 +114,7 @@ async def test_a_flush_during_the_rebuild_is_noticed(redis):
 
 
 async def test_rebuilding_never_fails_over_a_contradiction_but_loading_names_it(redis):
-    wrong = Stretch(0, 10, (Run(0, 7, 10),))
+    wrong = RunSegment(0, 10, (Run(0, 7, 10),))
     with OffsetStore(redis.url, ROUTE) as store:
         assert store.rebuild(told(KEY, [*stretches(0, 2), wrong]))
         with pytest.raises(Exception, match="landed at 7"):

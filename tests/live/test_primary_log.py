@@ -31,7 +31,7 @@ from replicator.groups.membership.primary_log import PrimaryFollower, PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, encode, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.kafka.admin.admin_error import Unreachable
-from replicator.kafka.tail.compacted_topic import KeptTopic, WriteUnknown
+from replicator.kafka.tail.compacted_topic import CompactedTopic, WriteUnknown
 
 PATIENCE_SECONDS = 60.0
 
@@ -222,8 +222,8 @@ def test_a_write_whose_answer_is_lost_is_neither_done_nor_failed(make_cluster, m
     cluster, record = make_cluster("silent"), first()
     log = PrimaryLog("west aggregate", table_of(cluster), timeout_seconds=3.0)
     log.write([record])
-    made = KeptTopic.make
-    monkeypatch.setattr(KeptTopic, "make", lambda self: (made(self), cluster.pause()))
+    made = CompactedTopic.make
+    monkeypatch.setattr(CompactedTopic, "make", lambda self: (made(self), cluster.pause()))
     with pytest.raises(WriteUnknown, match="may be recorded or not"):
         log.write([later(record, "east")])
     monkeypatch.undo()

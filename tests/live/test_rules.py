@@ -26,12 +26,12 @@ from deploy.lab.traffic import Shape
 from replicator.batches import records
 from replicator.batches.outgoing_batch import Reason
 from replicator.kafka.client.cluster import Answered, Fenced
-from replicator.kafka.client.fenced_committer import Writer
-from replicator.mirror.carrier.carrier_session import Stint
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.carrier_session import CarrierSession
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.ledger import Ledger
-from replicator.spark.driver_command import OtherTerm
+from replicator.spark.driver_command import TermSuperseded
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import SELDOM
 
@@ -76,7 +76,7 @@ def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_forc
 class OwnCommits(Ledger):
     """A ledger that commits with the given writer instead of the holder of the entry's id."""
 
-    writer: Writer
+    writer: FencedCommitter
 
     async def replace(self, holder, before, entries):
         await super().replace(self.writer, before, entries)
@@ -120,16 +120,16 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     stint = hand.stint
     hand.call(stint._scribe.release(f"{stint._writer.transactional_id}.free"))
     if taken_out:
-        monkeypatch.setattr(Writer, "next_sequence", lambda *_: 0)
+        monkeypatch.setattr(FencedCommitter, "next_sequence", lambda *_: 0)
     if taken_out == "all of the answer":
         monkeypatch.setattr("replicator.mirror.carrier.sender.stamped_times", lambda *_: None)
     if taken_out in ("sequence and offset of the answer", "all of the answer"):
-        acknowledge = Lane.acknowledge
+        acknowledge = PartitionPipeline.acknowledge
 
         def believing(lane, unit, base_offset):
             return acknowledge(lane, unit, max(base_offset, lane.entry.target_offset))
 
-        monkeypatch.setattr(Lane, "acknowledge", believing)
+        monkeypatch.setattr(PartitionPipeline, "acknowledge", believing)
     stage.send(500)
     hand.take_again(stage.place)
     # The answer to a duplicate has the offset and the largest timestamp of the batch in the log.
@@ -149,7 +149,7 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
 def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, monkeypatch, in_force):
     stage = make_stage()
     if not in_force:
-        monkeypatch.setattr(Lane, "_is_covered", property(lambda _: True))
+        monkeypatch.setattr(PartitionPipeline, "_is_covered", property(lambda _: True))
     # Each transaction leaves a marker in the source, and each aborted one a larger gap.
     stage.left_behind(0, 1000, Shape(transaction_records=50, abort_every=4))
     stage.to_the_end(1)
@@ -267,21 +267,21 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     """An operator who accepts the loss gives up the named records, and none before them."""
     monkeypatch.setattr("replicator.mirror.carrier.carrier_session.MAX_MESSAGE_BYTES", 20_000)
     if not in_force:
-        settle = Lane.settle
+        settle = PartitionPipeline.settle
 
         def keeping(lane):
             stopping = lane.stopping
             settle(lane)
             lane.stopping = stopping
 
-        monkeypatch.setattr(Lane, "settle", keeping)
+        monkeypatch.setattr(PartitionPipeline, "settle", keeping)
     stage = make_stage()
     end = stage.send(400, Shape(batch_records=20))
     producer = Producer(stage.source.librdkafka_options())
     producer.produce(stage.topic, random.randbytes(30_000), partition=0)
     assert producer.flush(60) == 0
     hand = stage.hand(0)
-    take = Lane.take
+    take = PartitionPipeline.take
 
     def ending(lane):
         """Ends the epoch as soon as the first batch before the large record is sent."""
@@ -298,7 +298,7 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
             await asyncio.sleep(0.01)
         return await release(free)
 
-    monkeypatch.setattr(Lane, "take", ending)
+    monkeypatch.setattr(PartitionPipeline, "take", ending)
     monkeypatch.setattr(scribe, "release", late)
     hand.start()
     assert hand.failure() is None
@@ -330,10 +330,10 @@ def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, monkeypatch, in_
         async def heed_word(_):
             return True
 
-        monkeypatch.setattr(Stint, "_heed_word", heed_word)
+        monkeypatch.setattr(CarrierSession, "_heed_word", heed_word)
     hand = stage.hand(0, term=older).start()
     if in_force:
-        assert isinstance(hand.failure(), OtherTerm)
+        assert isinstance(hand.failure(), TermSuperseded)
         assert stage.entry.custody is Custody.VIRGIN
     else:
         hand.until_carried(stage.place)

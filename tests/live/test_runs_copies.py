@@ -18,7 +18,7 @@ from replicator.groups.copies.runs_copies import JOINED_FROM, RunsCopies
 from replicator.groups.copies.runs_follower import RunsTold, runs_follower
 from replicator.kafka.tail.stored_positions import StoreBehind
 from replicator.kafka.tail.tail_position import Portion, Position, Reading
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
@@ -30,7 +30,7 @@ from tests.live.runs import KEY, ROUTE, create_runs_topic, keys, learned, publis
 BEGIN = Position("topic", 0)
 
 
-def follower_of(cluster, route_key: str) -> LogFollower[RunsTold]:
+def follower_of(cluster, route_key: str) -> TopicTailer[RunsTold]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
     return runs_follower("east aggregate", settings, route_key)
 

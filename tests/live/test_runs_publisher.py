@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 from replicator.mirror.offset_map.runs_publisher import RunsNotWritten
 from replicator.mirror.offset_map.runs_topic import rebuild
 from replicator.runtime.logs import log_to_stderr
@@ -27,7 +27,7 @@ async def test_what_was_flushed_is_read_back_exactly_whatever_was_repeated(aggre
 
 
 async def test_the_largest_stretch_fits_a_message(aggregate, route_key):
-    gathering, source, target = Gathering(0), 0, 0
+    gathering, source, target = RunBuffer(0), 0, 0
     for _ in range(31_000):
         gathering.land(source, target, 1)
         source, target = source + 2**48, target + 2**48

@@ -14,7 +14,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.kafka.protocol.produce import ProduceByNameStruct, ProduceRequest
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger import inspection
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand
@@ -113,7 +113,7 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile,
         found = await looks(cluster, partition, entry)
         return found if partition == seen.place else replace(found, loss=None)
 
-    acknowledge = Lane.acknowledge
+    acknowledge = PartitionPipeline.acknowledge
 
     def believe(lane, unit, base_offset):
         if lane.partition == unseen.place:
@@ -121,7 +121,7 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile,
         return acknowledge(lane, unit, base_offset)
 
     monkeypatch.setattr("replicator.mirror.carrier.sender.inspect_target", inspect_target)
-    monkeypatch.setattr(Lane, "acknowledge", believe)
+    monkeypatch.setattr(PartitionPipeline, "acknowledge", believe)
     for stage in stages:
         stage.send(500, BATCHES)
         hands[stage].thaw()

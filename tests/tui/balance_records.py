@@ -2,8 +2,8 @@
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.topology import Route
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, Lease, Placed, Stream, by_carrier, key_of
 from replicator.orders.round_status import AlertStatus, CostStatus, MoveStatus, RoundStatus
 
@@ -12,8 +12,8 @@ NOW_MS = 1_800_000_000_000
 SAID = {"route": ROUTE.key, "at_ms": NOW_MS - 60_000, "who": "ann@ops"}
 
 
-def book_of(*records: AnyRecord) -> Book:
-    return Book().after((key_of(each), each) for each in records)
+def book_of(*records: AnyRecord) -> OrderLog:
+    return OrderLog().after((key_of(each), each) for each in records)
 
 
 def partitions(topic: str, *numbers: int) -> tuple[TopicPartition, ...]:
@@ -44,13 +44,13 @@ def stream(**more) -> Stream:
     )
 
 
-def in_force(*paused: TopicPartition) -> InForce:
+def in_force(*paused: TopicPartition) -> ActivePlan:
     loads = {
         CarrierId(ROUTE.key, 0): partitions("orders", 0),
         CarrierId(ROUTE.key, 1): (*partitions("orders", 1, 2), *partitions("pay", 0)),
     }
     rest = ((ROUTE.key, tuple(tuple(each) for each in paused)),) if paused else ()
-    return InForce(Plan(9, loads), 4, NOW_MS / 1000, ((ROUTE.key, "default", 3),), rest)
+    return ActivePlan(Plan(9, loads), 4, NOW_MS / 1000, ((ROUTE.key, "default", 3),), rest)
 
 
 def status(**more) -> RoundStatus:

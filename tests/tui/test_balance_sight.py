@@ -3,11 +3,11 @@
 from replicator.orders.order_records import Hold
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
 from tests.tui.balance_records import stream as stream_of
-from tui.balance_sight import BalanceSight, CarrierSight, acts
+from tui.balance_sight import BalanceStatus, CarrierStatus, acts
 
 
-def sight(book=None, rounds=None, driver=None) -> BalanceSight:
-    return BalanceSight("east", (ROUTE,), NOW_MS, book, rounds, driver)
+def sight(book=None, rounds=None, driver=None) -> BalanceStatus:
+    return BalanceStatus("east", (ROUTE,), NOW_MS, book, rounds, driver)
 
 
 def only_stream(*what):
@@ -23,7 +23,7 @@ def test_a_balancer_that_has_not_said_so_for_half_a_minute_does_not_act():
 
 def test_carriers_have_their_partitions_from_the_log_and_their_loads_from_the_last_round():
     found = only_stream(book_of(placed()), (status(),), in_force())
-    assert found.carriers == (CarrierSight(0, 1, 0.9), CarrierSight(1, 2, 0.4))
+    assert found.carriers == (CarrierStatus(0, 1, 0.9), CarrierStatus(1, 2, 0.4))
     assert (found.generation, found.driver_generation) == (3, 3)
 
 
@@ -33,19 +33,19 @@ def test_a_carrier_with_one_partition_above_the_bound_is_not_the_heaviest():
 
 def test_loads_of_another_placement_are_not_shown_as_those_of_this_one():
     found = only_stream(book_of(placed(generation=4)), (status(),))
-    assert found.carriers == (CarrierSight(0, 1, None), CarrierSight(1, 2, None))
+    assert found.carriers == (CarrierStatus(0, 1, None), CarrierStatus(1, 2, None))
     assert found.heaviest is None
 
 
 def test_without_redis_the_log_says_what_is_placed():
     found = only_stream(book_of(placed()))
-    assert found.carriers == (CarrierSight(0, 1, None), CarrierSight(1, 2, None))
+    assert found.carriers == (CarrierStatus(0, 1, None), CarrierStatus(1, 2, None))
     assert found.driver_generation is None and found.status is None
 
 
 def test_without_the_log_the_last_round_says_what_is_placed():
     found = only_stream(None, (status(),))
-    assert found.carriers == (CarrierSight(0, 1, 0.9), CarrierSight(1, 2, 0.4))
+    assert found.carriers == (CarrierStatus(0, 1, 0.9), CarrierStatus(1, 2, 0.4))
     assert found.generation == 3
     assert only_stream(None, ()).generation is None
 

@@ -2,7 +2,7 @@
 
 from replicator.orders.order_records import Pin
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
-from tui.balance_sight import BalanceSight
+from tui.balance_sight import BalanceStatus
 from tui.balance_view import as_text, as_values, remarks_on
 
 PIN = Pin(**SAID, topic="orders", partition=1, carrier=1, why="near")
@@ -10,8 +10,8 @@ BOOK = book_of(placed(), lease(), PIN)
 ROUNDS = (status(),)
 
 
-def sight(book=BOOK, rounds=ROUNDS, driver=None, problems=()) -> BalanceSight:
-    return BalanceSight("east", (ROUTE,), NOW_MS, book, rounds, driver or in_force(), problems)
+def sight(book=BOOK, rounds=ROUNDS, driver=None, problems=()) -> BalanceStatus:
+    return BalanceStatus("east", (ROUTE,), NOW_MS, book, rounds, driver or in_force(), problems)
 
 
 def test_values_say_everything_a_program_needs():
@@ -40,13 +40,13 @@ def test_values_say_everything_a_program_needs():
 
 
 def test_what_is_not_known_is_null():
-    found = as_values(BalanceSight("east", (ROUTE,), NOW_MS, None, None, None, ("away",)))
+    found = as_values(BalanceStatus("east", (ROUTE,), NOW_MS, None, None, None, ("away",)))
     assert (found["balancer"], found["orders"], found["problems"]) == (None, None, ["away"])
     (stream,) = found["streams"]
     unknown = ("generation", "is_paused", "partitions", "carriers", "heaviest", "moves")
     assert [stream[each] for each in unknown] == [None] * len(unknown)
     assert found["driver"] is None
-    row = as_text(BalanceSight("east", (ROUTE,), NOW_MS, None, None, None)).splitlines()[4]
+    row = as_text(BalanceStatus("east", (ROUTE,), NOW_MS, None, None, None)).splitlines()[4]
     assert set(row.split()) == {"west>east", "?"}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from balancer.decision.placing import Scope
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import ByHand, key_of
 from tests.tui.balance_records import SAID, book_of, lease, placed
 from tui import by_hand
@@ -26,10 +26,10 @@ class PretendDesk:
         self.written += records
 
 
-def applied(monkeypatch, before: Book, *heard: Book) -> Applied:
+def applied(monkeypatch, before: OrderLog, *heard: OrderLog) -> Applied:
     """Gives the order, while these states of the order log are read before the time is over."""
 
-    class PretendFollowing:
+    class PretendOrderFollower:
         def __init__(self, name, cluster, hear) -> None:
             self._hear = hear
 
@@ -40,7 +40,7 @@ def applied(monkeypatch, before: Book, *heard: Book) -> Applied:
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(by_hand, "Following", PretendFollowing)
+    monkeypatch.setattr(by_hand, "Following", PretendOrderFollower)
     desk = PretendDesk()
     found = by_hand.ordered(desk, ORDER, before, timeout_seconds=0.01)  # type: ignore[arg-type]
     assert desk.written == [ORDER]

@@ -9,7 +9,7 @@ from replicator.orders.order_records import Hold, Pin, key_of
 from tests.tui.balance_records import NOW_MS, SAID, book_of, placed
 from tests.tui.commands.test_replicate import CONFIG
 from tui.balance_options import answer_options, reason_options
-from tui.errand import Errand, on_one_route, on_routes
+from tui.errand import CommandContext, on_one_route, on_routes
 from tui.exit_codes import ExitCode
 
 PIN = Pin(**SAID, topic="orders", partition=1, carrier=0)
@@ -44,7 +44,7 @@ def errand(config):
     def errand(desk=None, **more):
         given = {"region_name": "east", "route_name": None, "timeout_seconds": 1.0}
         given |= {"output": "json", "reason": None, "holds_for": None}
-        made = Errand(**{"config": config, **given, **more})
+        made = CommandContext(**{"config": config, **given, **more})
         # These cached properties count as read already.
         made.__dict__.update(desk=desk, now_ms=NOW_MS)
         return made

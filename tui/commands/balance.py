@@ -10,7 +10,7 @@ import click
 
 from tui.balance_options import answer_options, stream_option, warn
 from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
-from tui.errand import Errand, on_one_route, on_routes
+from tui.errand import CommandContext, on_one_route, on_routes
 from tui.exit_codes import ExitCode
 from tui.output import config_words, emit, output_option, pass_on
 
@@ -55,7 +55,7 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
 @on_routes
 @click.option("--carriers", is_flag=True, help="A line for each carrier, also of many.")
 @answer_options
-def show(errand: Errand, carriers: bool) -> int:
+def show(errand: CommandContext, carriers: bool) -> int:
     """Show which placement holds, what is the matter, and what operators have ordered.
 
     What is not known is shown as ? (null in JSON and YAML). Ends with 3 when a server could not be
@@ -75,7 +75,9 @@ def show(errand: Errand, carriers: bool) -> int:
 @click.option("--topic", metavar="TOPIC", help="Only its partitions.")
 @click.option("--all", "all_partitions", is_flag=True, help="A line for each, also of many.")
 @output_option
-def partitions(errand: Errand, stream: str | None, topic: str | None, all_partitions: bool) -> int:
+def partitions(
+    errand: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
+) -> int:
     """Show what each partition takes of its carrier, and of what that is made.
 
     The heaviest first: its carrier, its load (of a carrier's time), its traffic at the source, how
@@ -104,7 +106,7 @@ def partitions(errand: Errand, stream: str | None, topic: str | None, all_partit
 @full_option
 @click.option("--moves", is_flag=True, help="A line for each move, also of many.")
 @output_option
-def plan(errand: Errand, stream: str | None, full: bool, moves: bool) -> int:
+def plan(errand: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
     """Show what would move if a plan were made now, and why. Changes nothing.
 
     Needs what the driver and the balancer have in Redis: ends with 4 when no driver shows what it
@@ -141,7 +143,9 @@ def plan(errand: Errand, stream: str | None, full: bool, moves: bool) -> int:
     help="Seconds until it no longer waits for the balancer's answer.",
 )
 @output_option
-def apply(errand: Errand, stream: str, full: bool, generation: int, answer_seconds: float) -> int:
+def apply(
+    errand: CommandContext, stream: str, full: bool, generation: int, answer_seconds: float
+) -> int:
     """Have the balancer place a stream now, as `plan` has shown it.
 
     The balancer makes the plan anew, upon what it knows then. Ends with 6, and nothing moves, when

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.balance_options import answer_options, reason_options, stream_option, warn
-from tui.errand import Errand, on_one_route, on_routes
+from tui.errand import CommandContext, on_one_route, on_routes
 
 if TYPE_CHECKING:
     from replicator.config.topology import Route
@@ -21,7 +21,7 @@ partition_argument = click.argument("partition", type=click.IntRange(min=0))
 @stream_option
 @reason_options
 @answer_options
-def pause(errand: Errand, stream: str | None) -> int:
+def pause(errand: CommandContext, stream: str | None) -> int:
     """Hold partitions where they are: of all streams of all routes, unless one is named.
 
     Records flow on, and what is new gets a carrier. What is ordered by hand moves all the same.
@@ -36,7 +36,7 @@ def pause(errand: Errand, stream: str | None) -> int:
 @on_routes
 @stream_option
 @answer_options
-def resume(errand: Errand, stream: str | None) -> int:
+def resume(errand: CommandContext, stream: str | None) -> int:
     """Take `pause` back: of all streams of all routes, unless one is named."""
     from replicator.orders.order_records import Hold
 
@@ -53,7 +53,7 @@ def resume(errand: Errand, stream: str | None) -> int:
 @click.option("--carrier", type=click.IntRange(min=0), required=True, help="Its number.")
 @reason_options
 @answer_options
-def pin(errand: Errand, topic: str, partition: int, carrier: int) -> int:
+def pin(errand: CommandContext, topic: str, partition: int, carrier: int) -> int:
     """Have PARTITION of TOPIC on a certain carrier.
 
     Ends with 4 when the driver does not carry that partition, or when its stream cannot have a
@@ -74,7 +74,7 @@ def pin(errand: Errand, topic: str, partition: int, carrier: int) -> int:
 @partition_argument
 @on_one_route
 @answer_options
-def unpin(errand: Errand, topic: str, partition: int) -> int:
+def unpin(errand: CommandContext, topic: str, partition: int) -> int:
     """Take `pin` back. The partition stays where it is until something moves it."""
     from replicator.orders.order_records import Pin
 
@@ -88,7 +88,7 @@ def unpin(errand: Errand, topic: str, partition: int) -> int:
 @on_one_route
 @reason_options
 @answer_options
-def exclude(errand: Errand, carrier: int) -> int:
+def exclude(errand: CommandContext, carrier: int) -> int:
     """Have nothing on CARRIER: what it has moves to others."""
     from replicator.orders.order_records import Exclusion
     from tui.order_checks import remarks_on_exclusion
@@ -105,7 +105,7 @@ def exclude(errand: Errand, carrier: int) -> int:
 @carrier_argument
 @on_one_route
 @answer_options
-def include(errand: Errand, carrier: int) -> int:
+def include(errand: CommandContext, carrier: int) -> int:
     """Take `exclude` back."""
     from replicator.orders.order_records import Exclusion
 
@@ -114,7 +114,7 @@ def include(errand: Errand, carrier: int) -> int:
     return errand.give(taken_back=orders, nothing=nothing)
 
 
-def _streams(errand: Errand, stream: str | None) -> list[tuple[Route, str]]:
+def _streams(errand: CommandContext, stream: str | None) -> list[tuple[Route, str]]:
     """Returns all streams of the routes, or the named one on the routes that have it.
 
     Raises UnknownStream when no route has the named stream.
@@ -135,7 +135,7 @@ def _streams(errand: Errand, stream: str | None) -> list[tuple[Route, str]]:
     return named
 
 
-def _warn_of_nobody(errand: Errand) -> None:
+def _warn_of_nobody(errand: CommandContext) -> None:
     from tui.balance_sight import acts
 
     region = errand.region

@@ -10,7 +10,7 @@ import click
 from tui.balance_options import answer_options, new_reason_option, reason_option, warn
 from tui.commands.topic_pause import pause_topic, resume_topic
 from tui.commands.topic_rewind import rewind_topic
-from tui.errand import Errand, on_one_route, on_routes
+from tui.errand import CommandContext, on_one_route, on_routes
 from tui.exit_codes import ExitCode
 from tui.output import emit
 from tui.stream_options import LIMITS, limit_options
@@ -37,7 +37,9 @@ def stream() -> None:
 @limit_options
 @reason_option
 @answer_options
-def create(errand: Errand, name: str, topics: Sequence[str], **limits: float | int | None) -> int:
+def create(
+    errand: CommandContext, name: str, topics: Sequence[str], **limits: float | int | None
+) -> int:
     """Make stream NAME. Its topics move to carriers of its own."""
     from replicator.orders.order_log import first_carrier
     from replicator.orders.order_records import Stream
@@ -76,7 +78,7 @@ def create(errand: Errand, name: str, topics: Sequence[str], **limits: float | i
 @new_reason_option
 @answer_options
 def change(
-    errand: Errand,
+    errand: CommandContext,
     name: str,
     topics: Sequence[str],
     unset: Sequence[str],
@@ -100,7 +102,7 @@ def change(
 @click.argument("name")
 @on_one_route
 @answer_options
-def delete(errand: Errand, name: str) -> int:
+def delete(errand: CommandContext, name: str) -> int:
     """Delete stream NAME. Its topics move to the streams that match them else, or to "default"."""
     from replicator.orders.order_records import key_of
     from tui.order_checks import stranded_pins
@@ -118,7 +120,7 @@ def delete(errand: Errand, name: str) -> int:
 @on_one_route
 @reason_option
 @answer_options
-def pause(errand: Errand, name: str) -> int:
+def pause(errand: CommandContext, name: str) -> int:
     """Carry none of the topics of stream NAME. Their place in the ledger stays.
 
     But no longer than offsets.retention.minutes of the target, a week unless set: then only
@@ -132,7 +134,7 @@ def pause(errand: Errand, name: str) -> int:
 @on_one_route
 @new_reason_option
 @answer_options
-def resume(errand: Errand, name: str) -> int:
+def resume(errand: CommandContext, name: str) -> int:
     """Carry the topics of stream NAME again, from where they were."""
     return _set_paused(errand, name, False)
 
@@ -140,7 +142,7 @@ def resume(errand: Errand, name: str) -> int:
 @stream.command("list")
 @on_routes
 @answer_options
-def list_(errand: Errand) -> int:
+def list_(errand: CommandContext) -> int:
     """List the streams, and the topics that belong to each of them now.
 
     Which these are is known from what the driver shows in Redis; without, it is shown as ?.
@@ -156,7 +158,7 @@ for command in (pause_topic, resume_topic, rewind_topic):
     stream.add_command(command)
 
 
-def _set_paused(errand: Errand, name: str, is_paused: bool) -> int:
+def _set_paused(errand: CommandContext, name: str, is_paused: bool) -> int:
     from tui.stream_terms import changed
 
     found = _named(errand, name)
@@ -167,7 +169,7 @@ def _set_paused(errand: Errand, name: str, is_paused: bool) -> int:
     return errand.give([order.model_copy(update={"is_paused": is_paused})])
 
 
-def _replace(errand: Errand, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
+def _replace(errand: CommandContext, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
     """Writes a stream, and warns about pins that no longer hold and a stream without topics.
 
     Args:
@@ -186,7 +188,7 @@ def _replace(errand: Errand, order: Stream, gone: Iterable[AnyRecord] = ()) -> i
     return errand.give([order], taken_back=gone)
 
 
-def _named(errand: Errand, name: str) -> Stream:
+def _named(errand: CommandContext, name: str) -> Stream:
     from tui.order_checks import known_stream
 
     found = known_stream(errand.book, errand.route.key, name, errand.now_ms)

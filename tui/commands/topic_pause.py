@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tui.balance_options import answer_options, reason_options, warn
-from tui.errand import Errand, on_one_route
+from tui.errand import CommandContext, on_one_route
 
 partition_option = click.option(
     "--partition", type=click.IntRange(min=0), help="Only this one of its partitions."
@@ -18,7 +18,7 @@ partition_option = click.option(
 @partition_option
 @reason_options
 @answer_options
-def pause_topic(errand: Errand, topic: str, partition: int | None) -> int:
+def pause_topic(errand: CommandContext, topic: str, partition: int | None) -> int:
     """Carry nothing of TOPIC. Its place in the ledger stays.
 
     But no longer than offsets.retention.minutes of the target, a week unless set: then only
@@ -39,7 +39,7 @@ def pause_topic(errand: Errand, topic: str, partition: int | None) -> int:
 @on_one_route
 @partition_option
 @answer_options
-def resume_topic(errand: Errand, topic: str, partition: int | None) -> int:
+def resume_topic(errand: CommandContext, topic: str, partition: int | None) -> int:
     """Carry TOPIC again, from where it was; without --partition all that was paused of it.
 
     Ends with 4 when a single partition is asked for and the whole topic is paused.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.errand import Errand, on_one_route
+from tui.errand import CommandContext, on_one_route
 from tui.exit_codes import ExitCode
 from tui.output import emit, output_option, table
 
@@ -43,7 +43,7 @@ SCHEMA_VERSION = 1
 )
 @output_option
 def rewind_topic(
-    errand: Errand, topic: str, numbers: Sequence[int], to: str, yes: bool, seconds: float
+    errand: CommandContext, topic: str, numbers: Sequence[int], to: str, yes: bool, seconds: float
 ) -> int:
     """Mirror records of TOPIC again, from an earlier offset on. It makes duplicates.
 

@@ -17,7 +17,7 @@ from typing import Generic, Protocol
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.stored_positions import StoreBehind
 from replicator.kafka.tail.tail_position import Portion, Position, Record
-from replicator.kafka.tail.topic_tailer import LogFollower, LogUnreadable
+from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
 from replicator.runtime.report_once import Troubles
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -44,7 +44,7 @@ class Store(Protocol[Record]):
 class Copier(Generic[Record]):
     """Copies one log to one store. Blocking: give run() a thread of its own."""
 
-    def __init__(self, follower: LogFollower[Record], store: Store[Record]) -> None:
+    def __init__(self, follower: TopicTailer[Record], store: Store[Record]) -> None:
         self._follower = follower
         self._store = store
         self.name = f"{follower.name} to {store.name}"

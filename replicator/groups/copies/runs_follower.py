@@ -11,7 +11,7 @@ from confluent_kafka import Message
 
 from replicator.config.names import runs_group
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.tail.topic_tailer import LogFollower, LogUnreadable
+from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
 
@@ -23,7 +23,7 @@ class RunsTold(NamedTuple):
     piece: bytes
 
 
-def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> LogFollower[RunsTold]:
+def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> TopicTailer[RunsTold]:
     """Returns a tailer of a route's runs.
 
     Args:
@@ -31,7 +31,7 @@ def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> LogFollow
         cluster: the route's target.
     """
     group = runs_group(route_key)
-    return LogFollower(name, cluster, runs_topic(route_key).name, group, _read)
+    return TopicTailer(name, cluster, runs_topic(route_key).name, group, _read)
 
 
 def _read(message: Message) -> RunsTold:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.groups.failover.ledger_view import RouteWord
+from replicator.groups.failover.ledger_view import LedgerView
 from replicator.groups.progress.aggregate import Known, Passed
 from replicator.groups.progress.numbering import numbering
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -21,7 +21,7 @@ KEYS_PER_READ = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRuns:
+class KnownRuns:
     """Knowledge about a route's partitions, from ledger and runs, and notes for the operator."""
 
     known: Mapping[TopicPartition, Known] = field(default_factory=dict)
@@ -29,8 +29,8 @@ class ToldRuns:
 
 
 def read_runs(
-    url: str, route: Route, words: Mapping[TopicPartition, RouteWord], timeout_seconds: float
-) -> ToldRuns:
+    url: str, route: Route, words: Mapping[TopicPartition, LedgerView], timeout_seconds: float
+) -> KnownRuns:
     """Reads the maps of these partitions, and joins them with what the ledger said.
 
     A run costs 24 bytes of memory: up to 24 MB for a partition with as many runs as are kept.
@@ -59,10 +59,10 @@ def read_runs(
     for place, word in words.items():
         if place not in known:
             known[place] = known_of(word, word.key.source_topic_id if word.key else None, {})
-    return ToldRuns(known, notes)
+    return KnownRuns(known, notes)
 
 
-def known_of(word: RouteWord, source_topic: str | None, maps: Mapping[int, OffsetMap]) -> Known:
+def known_of(word: LedgerView, source_topic: str | None, maps: Mapping[int, OffsetMap]) -> Known:
     """Returns what ledger and runs say together.
 
     Args:

@@ -20,7 +20,7 @@ VOID = frozenset({LossKind.TARGET_TRUNCATED, LossKind.TARGET_DELETED, LossKind.T
 
 
 @dataclass(frozen=True, slots=True)
-class RouteWord:
+class LedgerView:
     """Progress of a route on one partition, and the key of its runs.
 
     Args:
@@ -53,7 +53,7 @@ def word(
     untouched_up_to: int,
     target_topic: str | None,
     is_of_now: bool,
-) -> RouteWord:
+) -> LedgerView:
     """Returns what the ledger says about a partition.
 
     Args:
@@ -63,7 +63,7 @@ def word(
         is_of_now: True if the entries were read from the target itself.
     """
     if place in entries.unreadable:
-        return RouteWord(note=f"{route.name}: {entries.unreadable[place]}")
+        return LedgerView(note=f"{route.name}: {entries.unreadable[place]}")
     entry = entries.read.get(place)
     if entry is None:
         return _without_entry(route, place, entries, untouched_up_to)
@@ -72,14 +72,14 @@ def word(
 
 def _without_entry(
     route: Route, place: TopicPartition, entries: Entries, untouched_up_to: int
-) -> RouteWord:
+) -> LedgerView:
     adopted = entries.adopted.get(place.topic)
     if adopted is None:
-        return RouteWord(note=f"{route.name}: nothing is known of its ledger")
+        return LedgerView(note=f"{route.name}: nothing is known of its ledger")
     if place.partition < adopted:
-        return RouteWord(note=f"{route.name}: its ledger entry is gone")
+        return LedgerView(note=f"{route.name}: its ledger entry is gone")
     # The topic is not in the source region, or has fewer partitions there.
-    return RouteWord(Passed(0, untouched_up_to), is_mirrored=adopted > 0)
+    return LedgerView(Passed(0, untouched_up_to), is_mirrored=adopted > 0)
 
 
 def _of_entry(
@@ -90,14 +90,14 @@ def _of_entry(
     target_topic: str | None,
     *,
     is_of_now: bool,
-) -> RouteWord:
+) -> LedgerView:
     note = f"{route.name} is parked: {entry.parked}" if entry.parked else ""
     told_topic = entry.target_topic and entry.target_topic.hex
     if told_topic and target_topic and told_topic != target_topic:
         note = note or f"{route.name}: {place.topic} was made anew in {route.target}"
-        return RouteWord(losses=entry.losses, is_void=True, note=note)
+        return LedgerView(losses=entry.losses, is_void=True, note=note)
     if entry.parked and entry.parked.kind in VOID:
-        return RouteWord(losses=entry.losses, is_void=True, note=note)
+        return LedgerView(losses=entry.losses, is_void=True, note=note)
     key = None
     if entry.source_topic and told_topic:
         key = RunsKey(*place, entry.source_topic.hex, told_topic)
@@ -107,7 +107,7 @@ def _of_entry(
     is_released = is_of_now and entry.custody is Custody.RELEASED and not entry.parked
     up_to = max(entry.target_offset, untouched_up_to)
     is_cut = entry.parked and entry.parked.kind is LossKind.SOURCE_TRUNCATED
-    return RouteWord(
+    return LedgerView(
         Passed(entry.source_offset, up_to if is_virgin else entry.target_offset),
         key,
         entry.losses,

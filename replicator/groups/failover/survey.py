@@ -20,8 +20,8 @@ from replicator.config.names import OWN_PREFIX, runs_topic_name, witness_group
 from replicator.config.topology import Appliance, Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
-from replicator.groups.failover.known_runs import ToldRuns, read_runs
-from replicator.groups.failover.ledger_view import RouteWord, word
+from replicator.groups.failover.known_runs import KnownRuns, read_runs
+from replicator.groups.failover.ledger_view import LedgerView, word
 from replicator.groups.failover.source_facts import SourceFacts, SourceQuestions
 from replicator.groups.failover.target_logs import TargetLogs, first_look, offsets_at, ranges
 from replicator.groups.membership.groups import Groups, admin_errors
@@ -48,8 +48,8 @@ allows more.
 THREADS = 8
 
 Commits = Mapping[str, Mapping[TopicPartition, Progress]]
-Words = Mapping[Route, Mapping[TopicPartition, RouteWord]]
-Runs = Mapping[Route, ToldRuns]
+Words = Mapping[Route, Mapping[TopicPartition, LedgerView]]
+Runs = Mapping[Route, KnownRuns]
 
 
 class Survey:
@@ -260,9 +260,9 @@ class Survey:
     def _runs(
         self,
         route: Route,
-        words: Mapping[TopicPartition, RouteWord],
+        words: Mapping[TopicPartition, LedgerView],
         places: Iterable[TopicPartition],
-    ) -> ToldRuns:
+    ) -> KnownRuns:
         some = {place: words[place] for place in places}
         return read_runs(self._url, route, some, self._timeout_seconds)
 

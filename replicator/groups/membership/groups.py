@@ -29,7 +29,7 @@ from replicator.kafka.admin.admin_error import (
 from replicator.kafka.client import brokers
 from replicator.kafka.client.cluster import Answered, Cluster, Commit, Forbidden
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 UNKNOWN_MEMBER_ID = 25
 """Error code of a commit by a client that is no member, to a group that has members."""
@@ -101,7 +101,9 @@ class Groups(AdminConnection):
             try:
                 for at in range(0, len(groups), GROUPS_AT_ONCE):
                     some = groups[at : at + GROUPS_AT_ONCE]
-                    answers = await together(*(cluster.commits(group, topics) for group in some))
+                    answers = await gather_or_cancel(
+                        *(cluster.commits(group, topics) for group in some)
+                    )
                     found |= dict(zip(some, map(_held, answers), strict=True))
             finally:
                 await cluster.close()

@@ -13,9 +13,9 @@ from replicator.config.names import PRIMARY_REGIONS_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, encode_key, joined
-from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, KeptTopic
+from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, CompactedTopic
 from replicator.kafka.tail.tail_position import Portion, Position
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.topic_tailer import TopicTailer
 
 
 class PrimaryLog:
@@ -27,7 +27,7 @@ class PrimaryLog:
         """`name` is the cluster's name for people, such as "west aggregate"."""
         self.name = name
         self._cluster = cluster
-        self._topic = KeptTopic(name, cluster, PRIMARY_REGIONS_TOPIC, timeout_seconds)
+        self._topic = CompactedTopic(name, cluster, PRIMARY_REGIONS_TOPIC, timeout_seconds)
 
     def make_topic(self) -> None:
         """Creates the topic where it is missing, compacted, so that records are kept for ever.
@@ -55,7 +55,7 @@ class PrimaryLog:
         return joined(follower.read(self._topic.timeout_seconds))
 
 
-class PrimaryFollower(LogFollower[PrimaryRegion]):
+class PrimaryFollower(TopicTailer[PrimaryRegion]):
     """Tailer of a region's decisions; creates the topic where it is missing."""
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:

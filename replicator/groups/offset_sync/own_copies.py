@@ -13,7 +13,7 @@ from replicator.groups.copies.runs_follower import runs_follower
 from replicator.groups.membership.primary_log import PrimaryFollower
 from replicator.groups.membership.primary_store import PrimaryCopies
 from replicator.kafka.tail.consumer_offsets import commit_follower
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.topic_tailer import TopicTailer
 
 
 class AgedStore(Store[Any], Protocol):
@@ -47,7 +47,7 @@ def own_copies(appliance: Appliance, region: str) -> list[Copy]:
     found: list[Copy] = []
     for peer in appliance.regions:
         url = appliance.region(peer).redis_url()
-        told: list[tuple[str, AgedStore, LogFollower[Any]]] = [
+        told: list[tuple[str, AgedStore, TopicTailer[Any]]] = [
             ("primary regions", PrimaryCopies(url, region), PrimaryFollower(name, cluster))
         ]
         if peer != region:

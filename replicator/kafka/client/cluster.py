@@ -50,7 +50,7 @@ class Fenced(Answered):
     """A newer writer of the same transactional id exists. Discard this one; do not retry."""
 
 
-class StartOver(Answered):
+class ProducerStateLost(Answered):
     """The broker forgot the writer. Open its id again and acquire anew from the ledger."""
 
 
@@ -60,7 +60,7 @@ class Forbidden(Answered):
 
 _RAISED: dict[Verdict, type[Answered]] = {
     Verdict.FENCED: Fenced,
-    Verdict.START_OVER: StartOver,
+    Verdict.START_OVER: ProducerStateLost,
     Verdict.FORBIDDEN: Forbidden,
 }
 

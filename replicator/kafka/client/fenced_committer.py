@@ -30,9 +30,9 @@ from replicator.kafka.client.cluster import (
     Answered,
     Cluster,
     Commit,
-    StartOver,
+    ProducerStateLost,
 )
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 REQUEST_BYTES_MAX = 512 * 1024
 
@@ -60,7 +60,7 @@ def base_id(transactional_id: str) -> str:
     return transactional_id.partition("~")[0]
 
 
-class Writer:
+class FencedCommitter:
     """The newest holder of a transactional id, until another client opens the id.
 
     Every request may raise Fenced: then a newer holder exists and this one must be discarded.
@@ -78,7 +78,7 @@ class Writer:
         self._unfinished = False
         self._sequences: dict[TopicPartition, int] = {}
 
-    async def open(self) -> Writer:
+    async def open(self) -> FencedCommitter:
         """Sends InitProducerId, which fences every older holder of the id."""
         response = await self._ask(
             InitProducerIdRequest(self.transactional_id, self._timeout_ms), _one
@@ -88,7 +88,7 @@ class Writer:
         self._unfinished = False
         return self
 
-    def rotated(self) -> Writer:
+    def rotated(self) -> FencedCommitter:
         """Switches to the next transactional id of this carrier; open it anew."""
         base, _, turn = self.transactional_id.partition("~")
         self.transactional_id = f"{base}~{int(turn or 0) + 1}"
@@ -177,7 +177,7 @@ class Writer:
             if self._unfinished:
                 # A cancelled or refused attempt may have left offsets in an open transaction.
                 # Committed with the next ones, they would turn the ledger back.
-                with suppress(StartOver):  # INVALID_TXN_STATE: it had ended after all
+                with suppress(ProducerStateLost):  # INVALID_TXN_STATE: it had ended after all
                     await self._end(commit=False)
             self._unfinished = True
             yield
@@ -196,7 +196,7 @@ class Writer:
         """Sends the offsets to their coordinators, where they stay pending."""
         for group in groups:
             await self._ask(AddOffsetsToTxnRequest(*self._identity, group), _one)
-        await together(
+        await gather_or_cancel(
             *(
                 self._cluster.ask_coordinator(
                     GROUP,
@@ -225,7 +225,7 @@ class Writer:
 
     async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
         """Returns, by group, the offsets that readers see today for the same partitions."""
-        found = await together(
+        found = await gather_or_cancel(
             *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
         )
         return dict(zip(groups, found, strict=True))

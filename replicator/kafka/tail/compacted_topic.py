@@ -25,7 +25,7 @@ class WriteUnknown(AdminError):
     """The answer was lost: the records may be written or not. Write them again; it does no harm."""
 
 
-class KeptTopic:
+class CompactedTopic:
     """Compacted topic of one cluster. Blocking; the topic is created where it is missing."""
 
     def __init__(

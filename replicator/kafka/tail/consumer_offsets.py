@@ -16,7 +16,7 @@ from replicator.kafka.protocol.commit_record import (
     commit_of,
     key_of,
 )
-from replicator.kafka.tail.topic_tailer import LogFollower
+from replicator.kafka.tail.topic_tailer import TopicTailer
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ class CommitTold(NamedTuple):
     commit: Commit | None
 
 
-def commit_follower(name: str, cluster: KafkaCluster) -> LogFollower[CommitTold]:
+def commit_follower(name: str, cluster: KafkaCluster) -> TopicTailer[CommitTold]:
     """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
-    return LogFollower(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read)
+    return TopicTailer(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read)
 
 
 class _CommitReader:

@@ -12,7 +12,7 @@ PAUSE_SECONDS = 5.0
 """Longest gap between two calls. After a longer one, earlier silence says nothing of the log."""
 
 
-class Standstill:
+class StallWatch:
     """Standstill of one log's partitions. `now` is of a monotonic clock, in seconds."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import PASSING
 from replicator.kafka.tail.log_ends import LogEnds
-from replicator.kafka.tail.stall import STILL_SECONDS, Standstill
+from replicator.kafka.tail.stall import STILL_SECONDS, StallWatch
 from replicator.kafka.tail.tail_position import Portion, Position, Reading, Record, beginnings
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Trouble(NamedTuple):
     error: KafkaError
 
 
-class LogFollower(Generic[Record]):
+class TopicTailer(Generic[Record]):
     """Tails one topic. Blocking; one follow() at a time."""
 
     def __init__(
@@ -67,7 +67,7 @@ class LogFollower(Generic[Record]):
         self._read_message = read
         self._admin = Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
         self._cluster = cluster
-        self._standstill = Standstill()
+        self._standstill = StallWatch()
         self._trouble: Trouble | None = None
 
     def follow(

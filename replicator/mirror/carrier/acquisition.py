@@ -11,9 +11,9 @@ from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.pipelines import Lanes
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.releases import Releases
 from replicator.mirror.ledger.entry import Entry
@@ -29,7 +29,7 @@ REFRESH_SECONDS = 0.5
 WAITED_LONG_SECONDS = 5.0
 
 
-class Taking:
+class Acquisition:
     """Acquires the assigned partitions that are not carried: wanted, waiting or parked ones.
 
     Args:
@@ -46,8 +46,8 @@ class Taking:
         *,
         releases: Releases,
         ends: tuple[Cluster, Cluster],
-        lanes: Lanes,
-        scribe: Scribe,
+        lanes: Pipelines,
+        scribe: ProgressCommitter,
         book: ReceiptBook,
         taken: Callable[[], None],
     ):
@@ -146,7 +146,7 @@ class Taking:
         self.forget(self._releases.lost(acquired.spared))
         self._releases.forget(acquired.taken)
         for partition, one in acquired.taken.items():
-            lane = Lane(partition, one.entry)
+            lane = PartitionPipeline(partition, one.entry)
             lane.source_leader, lane.target_leader = one.source_leader, one.target_leader
             self._lanes[partition] = lane
             self._scribe.parked.pop(partition, None)

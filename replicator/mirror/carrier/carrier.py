@@ -15,9 +15,9 @@ from aiokafka.errors import KafkaError
 
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Answered, Fenced, StartOver
+from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier_session import Stint
+from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
 
@@ -38,12 +38,12 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
     book = ReceiptBook(assignment)
     pause = PAUSE_SECONDS[0]
     while time.time() < assignment.deadline:
-        stint = Stint(appliance, assignment, book)
+        stint = CarrierSession(appliance, assignment, book)
         began = time.monotonic()
         try:
             await stint.run()
             break
-        except (Fenced, StartOver) as error:
+        except (Fenced, ProducerStateLost) as error:
             log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)

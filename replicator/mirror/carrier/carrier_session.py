@@ -21,15 +21,15 @@ from replicator.batches.packer import PackingRule
 from replicator.config.topology import Appliance
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.fenced_committer import Writer
-from replicator.mirror.carrier.acquisition import Taking
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.pace import Pace
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.pipelines import Lanes
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.reader import Reader
-from replicator.mirror.carrier.reassignment import Following
+from replicator.mirror.carrier.reassignment import Reassignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.releases import Releases
 from replicator.mirror.carrier.reporting import Reporting
@@ -43,8 +43,8 @@ from replicator.mirror.ledger.takeover import Takeover
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_tail import RunsTail
-from replicator.runtime.gather import together
-from replicator.spark.driver_command import OtherTerm, read_word
+from replicator.runtime.gather import gather_or_cancel
+from replicator.spark.driver_command import TermSuperseded, read_word
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ MOVE_UP_SECONDS = 60.0
 MOVE_UP_PATIENCE_SECONDS = 5.0
 
 
-class Stint:
+class CarrierSession:
     """Work under one producer id and epoch, from InitProducerId to the release or a fence."""
 
     def __init__(self, appliance: Appliance, assignment: Assignment, book: ReceiptBook):
@@ -70,7 +70,7 @@ class Stint:
         self._assignment = assignment
         self._settings = settings
         self._book = book
-        self._lanes = Lanes()
+        self._lanes = Pipelines()
         self._over = asyncio.Event()
         self._uncovered = asyncio.Event()
         self._limits = dict(assignment.max_message_bytes)
@@ -88,7 +88,7 @@ class Stint:
                 (f"{route.target} aggregate", appliance.target_of(route)),
             )
         )
-        self._writer = Writer(
+        self._writer = FencedCommitter(
             self._target, assignment.transactional_id, settings.transaction_timeout_ms
         )
         target = appliance.target_of(route)
@@ -102,7 +102,7 @@ class Stint:
         self._feed = OffsetFeed(region.redis_url(), route.key, assignment.number)
         self._runs = RunsTail(self._target, route.key)
         ledger = Ledger(self._target, route, self._runs)
-        self._scribe = Scribe(
+        self._scribe = ProgressCommitter(
             ledger=ledger,
             writer=self._writer,
             target=self._target,
@@ -132,7 +132,7 @@ class Stint:
             own_id=lambda: self._writer.transactional_id,
             promise_seconds=settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
         )
-        self._taking = Taking(
+        self._taking = Acquisition(
             takeover,
             releases=releases,
             ends=(self._source, self._target),
@@ -141,7 +141,7 @@ class Stint:
             book=book,
             taken=self._taken,
         )
-        self._following = Following(
+        self._following = Reassignment(
             assignment,
             writer=self._writer,
             ends=(self._source, self._target),
@@ -198,7 +198,7 @@ class Stint:
         self._publishing = asyncio.create_task(self._publisher.start())
         self._scribe.publishing = self._publishing
         topics = self._following.topics
-        await together(self._source.open(topics), self._feed.start(), self._writer.open())
+        await gather_or_cancel(self._source.open(topics), self._feed.start(), self._writer.open())
         while self._writer.epoch >= self._settings.producer_epoch_max:
             # Near the maximum producer epoch the broker would assign another producer id. Its
             # markers would not fence the old one, so the session changes the transactional id well
@@ -323,7 +323,7 @@ class Stint:
                 await self._scribe.commit(waiting)
                 self._senders.wake()
 
-    async def _move_up(self, lanes: list[Lane]) -> None:
+    async def _move_up(self, lanes: list[PartitionPipeline]) -> None:
         """Raises the target offsets of idle pipelines to the ends of the target's logs.
 
         A takeover then need not read what other producers appended.
@@ -357,7 +357,7 @@ class Stint:
             return False
         if word.term != term:
             if not self._lanes:
-                raise OtherTerm(f"the driver in office is {word.term}")
+                raise TermSuperseded(f"the driver in office is {word.term}")
             log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
             self._over.set()
         elif word.stop or word.course.since > self._assignment.plan_version:
@@ -399,11 +399,11 @@ class Stint:
             merge_below_records=self._settings.merge_below_records,
         )
 
-    def _filled(self, lanes: list[Lane]) -> None:
+    def _filled(self, lanes: list[PartitionPipeline]) -> None:
         self._lanes.stir(lanes)
         self._senders.wake()
 
-    async def _prove(self, lanes: list[Lane]) -> bool:
+    async def _prove(self, lanes: list[PartitionPipeline]) -> bool:
         return await self._scribe.commit(lanes, even_unchanged=True)
 
     async def _look_around(self) -> None:

@@ -18,7 +18,7 @@ from math import inf
 from balancer.plan import TopicPartition
 from replicator.kafka.client.brokers import Leader
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import went_back
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class EpochRegress:
         self._said: set[TopicPartition] = set()
         self._asked_at: dict[TopicPartition, float] = {}
 
-    async def holds_up(self, lane: Lane) -> bool:
+    async def holds_up(self, lane: PartitionPipeline) -> bool:
         """Returns True when reading must wait; stops a pipeline whose source went back.
 
         Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
@@ -83,14 +83,14 @@ class EpochRegress:
                     await self._believe(lane, max(leaders, key=lambda leader: leader.epoch))
         return True
 
-    async def _believe(self, lane: Lane, leader: Leader) -> None:
+    async def _believe(self, lane: PartitionPipeline, leader: Leader) -> None:
         newest = self._newest(lane)
         self._source.believe(*lane.partition, leader)
         if leader.epoch < lane.checkable.source_epoch:
             end = await self._source.log_end(*lane.partition)
             lane.stopping = lane.stopping or went_back(lane.position, end, (newest, leader.epoch))
 
-    def _newest(self, lane: Lane) -> int:
+    def _newest(self, lane: PartitionPipeline) -> int:
         known = self._source.leader(*lane.partition)
         return max(lane.checkable.source_epoch, known.epoch if known else -1)
 
@@ -100,7 +100,7 @@ class EpochRegress:
         self._said.discard(partition)
         self._asked_at.pop(partition, None)
 
-    def _say_once_it_lasts(self, lane: Lane) -> None:
+    def _say_once_it_lasts(self, lane: PartitionPipeline) -> None:
         partition = lane.partition
         since = self._seen_since.setdefault(partition, time.monotonic())
         if partition in self._said or time.monotonic() - since < LASTING_SECONDS:

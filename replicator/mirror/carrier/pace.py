@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.mirror.carrier.partition_pipeline import Lane, Unit
+from replicator.mirror.carrier.partition_pipeline import InFlightBatch, PartitionPipeline
 from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.offset_map.reports import PartitionReport
@@ -16,7 +16,7 @@ HALF_LIFE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class _Seen:
-    lane: Lane
+    lane: PartitionPipeline
     at: float
     records: int
     bytes: int
@@ -37,7 +37,7 @@ class Pace:
         self._tally = tally or Tally()
         self._seen: dict[TopicPartition, _Seen] = {}
 
-    def shipped(self, unit: Unit, now: float) -> None:
+    def shipped(self, unit: InFlightBatch, now: float) -> None:
         """Counts an acknowledged batch; `now` in unix seconds.
 
         A batch that is sent again may be acknowledged twice; its latency is counted only once.
@@ -48,7 +48,7 @@ class Pace:
             unit.readable_ms = None
 
     def reports(
-        self, lanes: Iterable[Lane], parked: Mapping[TopicPartition, Loss], now: float
+        self, lanes: Iterable[PartitionPipeline], parked: Mapping[TopicPartition, Loss], now: float
     ) -> list[PartitionReport]:
         """Returns one report per partition, carried or parked; `now` in unix seconds."""
         # Keeps current pipelines only, so that a parked one is not held in memory.
@@ -73,7 +73,7 @@ class Pace:
             )
         return found
 
-    def _seen_of(self, lane: Lane, now: float) -> _Seen:
+    def _seen_of(self, lane: PartitionPipeline, now: float) -> _Seen:
         """Returns the previous figures of a pipeline; a new pipeline starts over."""
         seen = self._seen.get(lane.partition)
         return seen if seen and seen.lane is lane else _Seen(lane, now, lane.records, lane.bytes)

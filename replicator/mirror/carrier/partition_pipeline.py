@@ -15,7 +15,7 @@ from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.batches.batch import header_at
-from replicator.batches.outgoing_batch import Parcel
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.mirror.carrier.lag_clock import LagClock
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.ledger.entry import (
@@ -28,7 +28,7 @@ from replicator.mirror.ledger.entry import (
     Mark,
 )
 from replicator.mirror.ledger.loss import Loss
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 
 HALF_CIRCLE = 1 << 30
 
@@ -38,11 +38,11 @@ class AcknowledgedTooLow(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Unit:
+class InFlightBatch:
     """An outgoing batch with its first sequence; sent again, it has the same bytes."""
 
     sequence: int
-    parcel: Parcel
+    parcel: OutgoingBatch
     was_sent: bool = False
     base_offset: int | None = None
     """Target offset of the first record; None until acknowledged, -1 if the broker forgot it."""
@@ -72,7 +72,7 @@ class Statement:
     was_idle: bool
 
 
-class Lane:
+class PartitionPipeline:
     """State of one partition of a route inside one carrier.
 
     Args:
@@ -92,7 +92,7 @@ class Lane:
         """Unix seconds at which a fetch response last reported or confirmed the two offsets."""
         self.clock = LagClock(entry.seen)
         self.source_epoch = entry.source_epoch
-        self.gathering = Gathering(entry.source_offset)
+        self.gathering = RunBuffer(entry.source_offset)
         self.is_settling = False
         """True once fetching has ended because the pipeline is to be released."""
         self.stopping: Loss | None = None
@@ -120,8 +120,8 @@ class Lane:
         self.first_target_offset: int | None = None
         self.last_stated: Entry | None = None
         self._entry = entry
-        self._queue: deque[Unit] = deque()
-        self._flight: deque[Unit] = deque()
+        self._queue: deque[InFlightBatch] = deque()
+        self._flight: deque[InFlightBatch] = deque()
         self._queued_to = entry.source_offset
         self._sequence = entry.sequence
         # (first sequence behind the gap, source offsets skipped)
@@ -132,7 +132,7 @@ class Lane:
 
     def add(
         self,
-        parcels: Iterable[Parcel],
+        parcels: Iterable[OutgoingBatch],
         position: int,
         source_epoch: int,
         fetched_at: float | None = None,
@@ -156,7 +156,7 @@ class Lane:
                 producer_epoch=self._entry.epoch,
                 base_sequence=self._sequence,
             )
-            unit = Unit(self._sequence, parcel)
+            unit = InFlightBatch(self._sequence, parcel)
             if fetched_at is not None:
                 unit.readable_ms = self.clock.readable_ms(
                     fetched_at, parcel.first_offset, header_at(parcel.data, 0).max_timestamp
@@ -209,7 +209,7 @@ class Lane:
         """Size in bytes of the batch that `take` would return."""
         return len(self._queue[0].parcel.data)
 
-    def take(self) -> Unit:
+    def take(self) -> InFlightBatch:
         """Returns the next batch, now in flight."""
         unit = self._queue.popleft()
         unit.was_sent = True
@@ -228,11 +228,11 @@ class Lane:
             self._flight.clear()
         self.is_alone = True
 
-    def queued(self) -> Sequence[Unit]:
+    def queued(self) -> Sequence[InFlightBatch]:
         """Returns the queued batches, in order."""
         return tuple(self._queue)
 
-    def repack(self, replaced: int, parcels: Iterable[Parcel]) -> None:
+    def repack(self, replaced: int, parcels: Iterable[OutgoingBatch]) -> None:
         """Replaces the first `replaced` queued batches by others with the same records in order.
 
         Allowed only while none of the replaced batches may have landed. Every record keeps its
@@ -246,7 +246,7 @@ class Lane:
                 producer_epoch=self._entry.epoch,
                 base_sequence=sequence,
             )
-            units.append(Unit(sequence, parcel, readable_ms=old[0].readable_ms))
+            units.append(InFlightBatch(sequence, parcel, readable_ms=old[0].readable_ms))
             sequence = units[-1].next_sequence
         self._queue.extendleft(reversed(units))
         self.queued_bytes += sum(len(unit.parcel.data) for unit in units)
@@ -276,11 +276,11 @@ class Lane:
         oldest = self._flight or self._queue
         return header_at(oldest[0].parcel.data, 0).max_timestamp if oldest else None
 
-    def is_head(self, unit: Unit) -> bool:
+    def is_head(self, unit: InFlightBatch) -> bool:
         """Returns True when every batch before this one is acknowledged."""
         return bool(self._flight) and self._flight[0] is unit
 
-    def acknowledge(self, unit: Unit, base_offset: int) -> None:
+    def acknowledge(self, unit: InFlightBatch, base_offset: int) -> None:
         """Notes where a batch landed, and advances the entry over the acknowledged front.
 
         Args:
@@ -297,7 +297,7 @@ class Lane:
             done = self._flight.popleft()
             self._land(done, done.base_offset or 0)
 
-    def _land(self, unit: Unit, base_offset: int) -> None:
+    def _land(self, unit: InFlightBatch, base_offset: int) -> None:
         parcel = unit.parcel
         self.is_alone = False
         changes: dict[str, object] = {

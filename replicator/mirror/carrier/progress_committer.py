@@ -16,22 +16,22 @@ from collections.abc import (
 )
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, StartOver
-from replicator.kafka.client.fenced_committer import NotCommitted, Writer
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, ProducerStateLost
+from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.ledger.published_runs import runs_key
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsNotWritten, RunsPublisher
 from replicator.mirror.offset_map.runs_topic import RunsKey
 
 RETRY_SECONDS = 0.5
 
 
-class Scribe:
+class ProgressCommitter:
     """Commits the progress of a carrier.
 
     Args:
@@ -42,9 +42,9 @@ class Scribe:
         self,
         *,
         ledger: Ledger,
-        writer: Writer,
+        writer: FencedCommitter,
         target: Cluster,
-        lanes: MutableMapping[TopicPartition, Lane],
+        lanes: MutableMapping[TopicPartition, PartitionPipeline],
         publisher: RunsPublisher,
         feed: OffsetFeed,
     ):
@@ -78,14 +78,14 @@ class Scribe:
         """
         await self._tell(list(self._lanes.values()))
 
-    async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, Stretch]]) -> None:
+    async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
         """Publishes the runs that a takeover found in the target's log."""
         async with self._telling:
             await self._publish(
                 [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
             )
 
-    async def _tell(self, lanes: Iterable[Lane]) -> None:
+    async def _tell(self, lanes: Iterable[PartitionPipeline]) -> None:
         async with self._telling:
             await self._publish(
                 [
@@ -95,7 +95,7 @@ class Scribe:
                 ]
             )
 
-    async def _publish(self, told: list[tuple[RunsKey, list[Stretch]]]) -> None:
+    async def _publish(self, told: list[tuple[RunsKey, list[RunSegment]]]) -> None:
         if not told:
             return
         if self.publishing:
@@ -113,7 +113,9 @@ class Scribe:
 
     # -- entries
 
-    async def commit(self, lanes: Iterable[Lane], *, even_unchanged: bool = False) -> bool:
+    async def commit(
+        self, lanes: Iterable[PartitionPipeline], *, even_unchanged: bool = False
+    ) -> bool:
         """Commits the current entries of pipelines, after their runs.
 
         Skips pipelines that are no longer carried. Unless `even_unchanged`, also skips unchanged
@@ -144,7 +146,7 @@ class Scribe:
                     lane.last_stated = statement.entry
             return bool(done)
 
-    async def park(self, lane: Lane, loss: Loss) -> bool:
+    async def park(self, lane: PartitionPipeline, loss: Loss) -> bool:
         """Parks one pipeline; the others continue.
 
         Batches in flight may still land, so the entry stays HELD and the next carrier reads the
@@ -198,7 +200,7 @@ class Scribe:
             self._is_torn = True
             done = await self._release(shown)
             if done is None:
-                raise StartOver("the target may have taken a part of a release")
+                raise ProducerStateLost("the target may have taken a part of a release")
             self._is_torn = False
             return done
 
@@ -223,7 +225,7 @@ class Scribe:
     async def _commit(
         self,
         entries: Mapping[TopicPartition, Entry],
-        write: Callable[[Writer, Mapping[TopicPartition, Entry]], Awaitable[None]],
+        write: Callable[[FencedCommitter, Mapping[TopicPartition, Entry]], Awaitable[None]],
     ) -> set[TopicPartition] | None:
         """Commits the entries of topics that the target's metadata shows.
 

@@ -28,7 +28,7 @@ from replicator.kafka.protocol.error_codes import Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
 from replicator.mirror.carrier.epoch_regress import EpochRegress
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.inspection import inspect_source
 from replicator.mirror.ledger.loss import Loss, LossKind
 
@@ -63,10 +63,10 @@ class Reader:
         self,
         *,
         source: Cluster,
-        lanes: Mapping[TopicPartition, Lane],
+        lanes: Mapping[TopicPartition, PartitionPipeline],
         rule_of: Callable[[str], PackingRule],
         fetch_bytes: int,
-        filled: Callable[[list[Lane]], None],
+        filled: Callable[[list[PartitionPipeline]], None],
     ):
         self._source = source
         self._lanes = lanes
@@ -156,12 +156,12 @@ class Reader:
     def _say(self, trouble: str) -> None:
         self._source.trouble = f"{self._source.name}: Fetch: {trouble}"
 
-    def _wanted(self, node: int) -> tuple[dict[Place, Lane], bool]:
+    def _wanted(self, node: int) -> tuple[dict[Place, PartitionPipeline], bool]:
         """Returns the pipelines to fetch from this broker: checked under its epoch, and with room.
 
         The second value is False if pipelines were skipped for lack of room.
         """
-        wanted: dict[Place, Lane] = {}
+        wanted: dict[Place, PartitionPipeline] = {}
         is_all = True
         room = CARRIER_BYTES_MAX - sum(lane.queued_bytes for lane in self._lanes.values())
         for partition, lane in self._lanes.items():
@@ -178,7 +178,7 @@ class Reader:
             wanted[topic, partition.partition] = lane
         return wanted, is_all
 
-    def _position(self, lane: Lane) -> FetchPosition:
+    def _position(self, lane: PartitionPipeline) -> FetchPosition:
         return FetchPosition(
             lane.entry.source_topic or NO_TOPIC_ID,
             lane.partition.partition,
@@ -188,7 +188,11 @@ class Reader:
         )
 
     def _take(
-        self, response: Any, wanted: Mapping[Place, Lane], session: FetchSession, told_at: float
+        self,
+        response: Any,
+        wanted: Mapping[Place, PartitionPipeline],
+        session: FetchSession,
+        told_at: float,
     ) -> bool:
         """Queues the records of a fetch response.
 
@@ -196,7 +200,7 @@ class Reader:
         """
         is_odd = False
         filled = []
-        unheard: set[Lane] = set()
+        unheard: set[PartitionPipeline] = set()
         for topic, rows, _ in response.topics:
             for number, code, high_watermark, stable_offset, _, aborted, _, records, _ in rows:
                 lane = wanted.get((topic, number))
@@ -220,7 +224,12 @@ class Reader:
             self._filled(filled)
         return is_odd
 
-    def _note_heard(self, lanes: Iterable[Lane], unheard: Container[Lane], told_at: float) -> None:
+    def _note_heard(
+        self,
+        lanes: Iterable[PartitionPipeline],
+        unheard: Container[PartitionPipeline],
+        told_at: float,
+    ) -> None:
         """Notes the time at which the source's ends were reported or confirmed.
 
         A response of a fetch session leaves out partitions whose ends have not changed.
@@ -229,7 +238,7 @@ class Reader:
             if lane.source_end is not None and lane not in unheard:
                 lane.heard_at = told_at
 
-    def _is_current(self, lane: Lane, asked: FetchPosition | None) -> bool:
+    def _is_current(self, lane: PartitionPipeline, asked: FetchPosition | None) -> bool:
         """Returns False for a late response of a former leader: the new one may lack its
         records."""
         return asked is not None and (asked.offset, asked.leader_epoch) == (
@@ -237,7 +246,9 @@ class Reader:
             lane.source_leader,
         )
 
-    def _fill(self, lane: Lane, records: memoryview, aborted: Any, told_at: float) -> None:
+    def _fill(
+        self, lane: PartitionPipeline, records: memoryview, aborted: Any, told_at: float
+    ) -> None:
         packed = pack(
             records,
             position=lane.position,
@@ -252,7 +263,9 @@ class Reader:
         if packed.trouble:
             self._found_trouble(lane, packed.trouble)
 
-    def _found_trouble(self, lane: Lane, trouble: BrokenBatch | RecordTooLarge) -> None:
+    def _found_trouble(
+        self, lane: PartitionPipeline, trouble: BrokenBatch | RecordTooLarge
+    ) -> None:
         if isinstance(trouble, RecordTooLarge):
             lane.stopping = Loss(
                 LossKind.RECORD_TOO_LARGE, trouble.offset, trouble.offset + 1, str(trouble)
@@ -263,7 +276,7 @@ class Reader:
         else:
             lane.broken_at = lane.position
 
-    def _answered_oddly(self, lane: Lane, code: int) -> None:
+    def _answered_oddly(self, lane: PartitionPipeline, code: int) -> None:
         """Handles a partition's error; the leader's log is checked before the next fetch."""
         self._source.trouble = f"{self._source.name}: Fetch {lane.partition}: {named(code)}"
         lane.source_leader = -1
@@ -291,7 +304,7 @@ class Reader:
         """Returns True when the topic was deleted, and is not just unknown to a starting broker."""
         return self._source.missing_seconds(topic) >= MISSING_SECONDS_MAX
 
-    async def _check(self, lane: Lane) -> None:
+    async def _check(self, lane: PartitionPipeline) -> None:
         partition, topic = lane.partition, lane.partition.topic
         await self._source.try_refresh()
         if self._source.topic(topic) is None:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, MutableMapping
 from balancer.plan import TopicPartition
 from replicator.config.names import handover_id
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.client.fenced_committer import Writer
-from replicator.mirror.carrier.acquisition import Taking
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.pipelines import Lanes
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.ledger.loss import Loss
-from replicator.spark.driver_command import Word
+from replicator.spark.driver_command import DriverCommand
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ REFUSED_SECONDS = 0.5
 """Pause before a partition that the target did not release is tried again."""
 
 
-class Following:
+class Reassignment:
     """Hands over and acquires partitions as the driver command says (decision 0014).
 
     Args:
@@ -42,11 +42,11 @@ class Following:
         self,
         assignment: Assignment,
         *,
-        writer: Writer,
+        writer: FencedCommitter,
         ends: tuple[Cluster, Cluster],
-        lanes: Lanes,
-        taking: Taking,
-        scribe: Scribe,
+        lanes: Pipelines,
+        taking: Acquisition,
+        scribe: ProgressCommitter,
         book: ReceiptBook,
         limits: MutableMapping[str, int],
         nothing_left: Callable[[], None],
@@ -93,7 +93,7 @@ class Following:
         self._taking.await_release(self.own & self._moved.keys())
         self._taking.reclaim(self._once_own - self.own)
 
-    def heed(self, word: Word) -> None:
+    def heed(self, word: DriverCommand) -> None:
         """Applies a driver command of our own term that does not end the epoch."""
         if word.plan_version <= self._plan_version:
             return  # older than our plan, or applied already
@@ -122,7 +122,7 @@ class Following:
         # A partition that settles here is acquired again after its release.
         self._taking.await_release(each for each in received if each not in self._lanes)
 
-    async def park(self, lane: Lane, loss: Loss) -> None:
+    async def park(self, lane: PartitionPipeline, loss: Loss) -> None:
         """Parks one pipeline.
 
         If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
@@ -177,7 +177,7 @@ class Following:
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
 
-    def _clear(self, leaving: Iterable[Lane], now: float) -> set[TopicPartition]:
+    def _clear(self, leaving: Iterable[PartitionPipeline], now: float) -> set[TopicPartition]:
         """Returns the partitions with nothing under way, except those tried a moment ago."""
         empty = {lane.partition for lane in leaving if lane.is_empty}
         return {each for each in empty if now >= self._not_before.get(each, now)}

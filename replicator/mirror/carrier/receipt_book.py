@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipts import Receipt, State
 from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.ledger.loss import Loss
@@ -39,7 +39,7 @@ class ReceiptBook:
         self._began_at = time.time()
         self.tally = Tally()
         self._pages: dict[TopicPartition, _Page] = {}
-        self._counted: WeakSet[Lane] = WeakSet()
+        self._counted: WeakSet[PartitionPipeline] = WeakSet()
 
     @property
     def who(self) -> tuple[str, int]:
@@ -48,7 +48,7 @@ class ReceiptBook:
 
     def note(
         self,
-        lanes: Iterable[Lane],
+        lanes: Iterable[PartitionPipeline],
         parked: Mapping[TopicPartition, Loss],
         waiting: Mapping[TopicPartition, str],
     ) -> None:
@@ -91,7 +91,7 @@ class ReceiptBook:
             for partition in dict.fromkeys((*self._assignment.partitions, *self._pages))
         ]
 
-    def carried(self, lanes: Iterable[Lane]) -> dict[TopicPartition, tuple[int, int]]:
+    def carried(self, lanes: Iterable[PartitionPipeline]) -> dict[TopicPartition, tuple[int, int]]:
         """Returns records and bytes by partition, over all sessions so far.
 
         Args:
@@ -107,7 +107,7 @@ class ReceiptBook:
     def _page(self, partition: TopicPartition) -> _Page:
         return self._pages.setdefault(partition, _Page())
 
-    def _count(self, lane: Lane) -> None:
+    def _count(self, lane: PartitionPipeline) -> None:
         page = self._page(lane.partition)
         if page.source_end is None:
             page.source_begin = lane.began.source_offset

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from replicator.batches.batch import CODEC_BITS, BrokenBatch, header_at
-from replicator.batches.outgoing_batch import Parcel
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.batches.repacked import apart, joined, sizes_alone
 from replicator.kafka.protocol.error_codes import Code, named
 from replicator.mirror.ledger.loss import Loss, LossKind
@@ -44,10 +44,12 @@ class Repacked:
     """Replacement of the first `replaced` batches of a pipeline: the same records in order."""
 
     replaced: int
-    parcels: tuple[Parcel, ...]
+    parcels: tuple[OutgoingBatch, ...]
 
 
-def next_step(parcels: Sequence[Parcel], refusal: Refusal, refused_bytes: float) -> Repacked | Loss:
+def next_step(
+    parcels: Sequence[OutgoingBatch], refusal: Refusal, refused_bytes: float
+) -> Repacked | Loss:
     """Returns the batches to send instead, or the loss.
 
     The loss is returned once the first record is known to be refused, with the refused records
@@ -69,7 +71,7 @@ def next_step(parcels: Sequence[Parcel], refusal: Refusal, refused_bytes: float)
 
 
 def _by_names(
-    parcels: Sequence[Parcel], refusal: Refusal, refused: Sequence[int], refused_bytes: float
+    parcels: Sequence[OutgoingBatch], refusal: Refusal, refused: Sequence[int], refused_bytes: float
 ) -> Repacked | Loss:
     first = parcels[0]
     if refused[0] > 0:
@@ -87,7 +89,7 @@ def _by_names(
     return refusal.loss(first.first_offset, _offset(first, run - 1) + 1)
 
 
-def _by_trial(parcels: Sequence[Parcel], refusal: Refusal) -> Repacked | Loss:
+def _by_trial(parcels: Sequence[OutgoingBatch], refusal: Refusal) -> Repacked | Loss:
     """Halves the batch until single records are left: the broker names none."""
     first = parcels[0]
     if refusal.code == Code.UNSUPPORTED_COMPRESSION_TYPE and _codec(first):
@@ -106,7 +108,7 @@ def _by_trial(parcels: Sequence[Parcel], refusal: Refusal) -> Repacked | Loss:
     return Repacked(len(parcels), tuple(parts))
 
 
-def _end_of_large(parcels: Sequence[Parcel]) -> int:
+def _end_of_large(parcels: Sequence[OutgoingBatch]) -> int:
     """Returns the source offset behind the first record and later ones that are no smaller."""
     limit = len(parcels[0].data)
     end = parcels[0].next_offset
@@ -123,7 +125,7 @@ def _end_of_large(parcels: Sequence[Parcel]) -> int:
     return end
 
 
-def _halves(parcel: Parcel) -> list[Parcel]:
+def _halves(parcel: OutgoingBatch) -> list[OutgoingBatch]:
     if parcel.count == 1:
         return [parcel]
     try:
@@ -132,11 +134,11 @@ def _halves(parcel: Parcel) -> list[Parcel]:
         return [parcel]
 
 
-def _codec(parcel: Parcel) -> int:
+def _codec(parcel: OutgoingBatch) -> int:
     return header_at(parcel.data).attributes & CODEC_BITS
 
 
-def _offset(parcel: Parcel, index: int) -> int:
+def _offset(parcel: OutgoingBatch, index: int) -> int:
     """Returns the source offset of a record by its index."""
     for offset, count in parcel.spans:
         if index < count:

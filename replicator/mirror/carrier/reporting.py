@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from replicator.mirror.carrier.pace import Pace
-from replicator.mirror.carrier.pipelines import Lanes
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 
@@ -19,7 +19,13 @@ class Reporting:
     """
 
     def __init__(
-        self, *, pace: Pace, lanes: Lanes, scribe: Scribe, book: ReceiptBook, feed: OffsetFeed
+        self,
+        *,
+        pace: Pace,
+        lanes: Pipelines,
+        scribe: ProgressCommitter,
+        book: ReceiptBook,
+        feed: OffsetFeed,
     ):
         self._pace = pace
         self._lanes = lanes

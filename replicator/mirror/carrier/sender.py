@@ -15,12 +15,16 @@ from uuid import UUID
 from aiokafka.errors import KafkaError
 
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Answered, Cluster, Fenced, Forbidden, StartOver
+from replicator.kafka.client.cluster import Answered, Cluster, Fenced, Forbidden, ProducerStateLost
 from replicator.kafka.client.connection import Connection
 from replicator.kafka.protocol.error_codes import Code, Verdict, may_have_appended, named, verdict
 from replicator.kafka.protocol.produce import Outcome, Produced, ProduceRequest, outcomes
-from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, Lane, Unit
-from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.partition_pipeline import (
+    AcknowledgedTooLow,
+    InFlightBatch,
+    PartitionPipeline,
+)
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.refusals import BY_SIZE, Refusal, next_step
 from replicator.mirror.carrier.stamped_times import stamped_times
 from replicator.mirror.ledger.inspection import inspect_target
@@ -35,7 +39,7 @@ REMEMBERED_SECONDS = 3600.0
 """Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of
 its records is older than producer.id.expiration.ms."""
 
-Shipment = list[tuple[Lane, Unit]]
+Shipment = list[tuple[PartitionPipeline, InFlightBatch]]
 
 
 class Sender:
@@ -60,14 +64,14 @@ class Sender:
         node: int,
         *,
         target: Cluster,
-        lanes: Lanes,
+        lanes: Pipelines,
         producer_id: int,
         window: int,
         timeout_ms: int,
-        prove: Callable[[list[Lane]], Awaitable[bool]],
+        prove: Callable[[list[PartitionPipeline]], Awaitable[bool]],
         uncovered: Callable[[], None],
-        park: Callable[[Lane, Loss], Awaitable[None]],
-        shipped: Callable[[Unit], None],
+        park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
+        shipped: Callable[[InFlightBatch], None],
     ):
         self.node = node
         self.wake = asyncio.Event()
@@ -130,7 +134,7 @@ class Sender:
 
     # -- sending
 
-    def _ready(self) -> list[Lane]:
+    def _ready(self) -> list[PartitionPipeline]:
         ready = []
         for lane in self._lanes.busy():
             leader = self._target.leader(*lane.partition)
@@ -145,11 +149,11 @@ class Sender:
             ready.append(lane)
         return ready
 
-    def _led(self) -> list[Lane]:
+    def _led(self) -> list[PartitionPipeline]:
         leaders = ((lane, self._target.leader(*lane.partition)) for lane in self._lanes.values())
         return [lane for lane, leader in leaders if leader and leader.node == self.node]
 
-    def _send(self, connection: Connection, ready: list[Lane]) -> None:
+    def _send(self, connection: Connection, ready: list[PartitionPipeline]) -> None:
         # Rotates the start, so that a full request does not make the same pipelines wait each time.
         self._turn = (self._turn + 1) % len(ready)
         shipment: Shipment = []
@@ -211,7 +215,7 @@ class Sender:
             else:
                 await self._failed(lane, unit, outcome)
 
-    async def _landed(self, lane: Lane, unit: Unit, outcome: Outcome) -> None:
+    async def _landed(self, lane: PartitionPipeline, unit: InFlightBatch, outcome: Outcome) -> None:
         is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
         changed = stamped_times(lane, unit, outcome.log_append_time_ms)
         try:
@@ -226,7 +230,7 @@ class Sender:
         if changed:
             await self._park(lane, changed)
 
-    async def _failed(self, lane: Lane, unit: Unit, outcome: Outcome) -> None:
+    async def _failed(self, lane: PartitionPipeline, unit: InFlightBatch, outcome: Outcome) -> None:
         code = outcome.code
         self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
         answer = verdict(code)
@@ -244,11 +248,11 @@ class Sender:
             unit.is_in_doubt |= may_have_appended(code)
             unit.refusal = Refusal(code, outcome.refused_records, outcome.message)
         else:
-            raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: StartOver}.get(answer)
+            raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(answer)
             raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
             raise raised(f"{self._target.name}: Produce {lane.partition}", [code])
 
-    async def _out_of_order(self, lane: Lane, unit: Unit) -> None:
+    async def _out_of_order(self, lane: PartitionPipeline, unit: InFlightBatch) -> None:
         """Handles a sequence error of the first unacknowledged batch."""
         states = await self._target.producer_states(*lane.partition)
         state = states.get(self._producer_id)
@@ -257,7 +261,7 @@ class Sender:
             # remembers only the last batch, so an earlier one of the window is no duplicate to it.
             # A takeover must read the tail.
             question = f"{self._target.name}: Produce {lane.partition}"
-            raise StartOver(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
+            raise ProducerStateLost(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
         found = await inspect_target(self._target, lane.partition, lane.entry)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
@@ -285,7 +289,7 @@ class Sender:
                 if lane.newest_in_doubt_ms < forgotten_before_ms:
                     # Sent again, they might be appended twice: a takeover must find what has
                     # landed.
-                    raise StartOver(
+                    raise ProducerStateLost(
                         f"{self._target.name}: Produce {lane.partition}: not answered, and the "
                         "records are so old that the broker may have forgotten them"
                     )
@@ -303,7 +307,7 @@ class Sender:
         await self._target.try_refresh()
         self.wake.set()
 
-    async def _heed_refusal(self, lane: Lane) -> None:
+    async def _heed_refusal(self, lane: PartitionPipeline) -> None:
         """Repacks a refused batch at the front of a pipeline, or parks the pipeline before it."""
         units = lane.queued()
         refusal = units[0].refusal if units else None
@@ -313,7 +317,7 @@ class Sender:
         if refusal is None:
             return
         if any(unit.is_in_doubt for unit in units):
-            raise StartOver(
+            raise ProducerStateLost(
                 f"{self._target.name}: Produce {lane.partition}: {named(refusal.code)}, and an "
                 "earlier try, or a later batch, may have landed"
             )
@@ -349,7 +353,7 @@ class Sender:
                 connection.close()
         await asyncio.sleep(RETRY_SECONDS)
 
-    async def _prove_again(self, ready: list[Lane]) -> None:
+    async def _prove_again(self, ready: list[PartitionPipeline]) -> None:
         for lane in ready:
             lane.rest()
         if await self._prove(ready):
@@ -357,11 +361,11 @@ class Sender:
         else:
             await asyncio.sleep(RETRY_SECONDS)
 
-    def _is_checked(self, lane: Lane) -> bool:
+    def _is_checked(self, lane: PartitionPipeline) -> bool:
         leader = self._target.leader(*lane.partition)
         return leader is not None and leader.epoch == lane.target_leader
 
-    async def _check(self, lanes: list[Lane]) -> None:
+    async def _check(self, lanes: list[PartitionPipeline]) -> None:
         """Checks that new leaders still hold the acknowledged records, before they get more."""
         await self._target.try_refresh()
         for lane in lanes:

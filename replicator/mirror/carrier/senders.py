@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from replicator.kafka.client.cluster import Cluster
-from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.sender import Sender
 
 LOOK_SECONDS = 0.05
@@ -20,7 +20,7 @@ class Senders:
         made: builds the sender for a broker id.
     """
 
-    def __init__(self, target: Cluster, lanes: Lanes, made: Callable[[int], Sender]):
+    def __init__(self, target: Cluster, lanes: Pipelines, made: Callable[[int], Sender]):
         self._target = target
         self._lanes = lanes
         self._made = made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replicator.batches.batch import header_at
-from replicator.mirror.carrier.partition_pipeline import Lane, Unit
+from replicator.mirror.carrier.partition_pipeline import InFlightBatch, PartitionPipeline
 from replicator.mirror.ledger.loss import Loss, LossKind
 
 DETAIL = (
@@ -12,7 +12,9 @@ DETAIL = (
 )
 
 
-def stamped_times(lane: Lane, unit: Unit, log_append_time_ms: int) -> Loss | None:
+def stamped_times(
+    lane: PartitionPipeline, unit: InFlightBatch, log_append_time_ms: int
+) -> Loss | None:
     """Returns the loss of timestamps that an acknowledgement reveals, if any.
 
     Args:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from replicator.kafka.client.cluster import MISSING_SECONDS_MAX, Cluster
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.ledger.loss import Loss, LossKind
 
 
@@ -18,7 +18,10 @@ class TargetWatch:
     """
 
     def __init__(
-        self, target: Cluster, lanes: Lanes, park: Callable[[Lane, Loss], Awaitable[None]]
+        self,
+        target: Cluster,
+        lanes: Pipelines,
+        park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
     ):
         self._target = target
         self._lanes = lanes

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.open_transactions import OpenTransaction, open_transaction
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class TransactionWatch:
     def __init__(
         self,
         source: Cluster,
-        lanes: Mapping[TopicPartition, Lane],
+        lanes: Mapping[TopicPartition, PartitionPipeline],
         who: tuple[str, int],
         seconds_max: float,
     ):

@@ -11,21 +11,21 @@ import time
 
 from replicator.config.topology import Appliance
 from replicator.mirror.driver.planner import Planned
-from replicator.orders.active_plan import InForce
-from replicator.orders.status_board import EXPIRE_SECONDS, Board
-from replicator.runtime.run_in_thread import aside
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.status_board import EXPIRE_SECONDS, StatusBoard
+from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = EXPIRE_SECONDS / 3
 
 
-class Showing:
+class ActivePlanPublisher:
     """Active plan of one region, kept on the status board in Redis."""
 
     def __init__(self, appliance: Appliance, region: str) -> None:
         self._appliance, self._region = appliance, region
-        self._shown: InForce | None = None
+        self._shown: ActivePlan | None = None
         self._changed = asyncio.Event()
 
     def show(self, planned: Planned, slots: int) -> None:
@@ -34,12 +34,12 @@ class Showing:
         before = self._shown
         is_same = before is not None and before.plan.version == planned.plan.version
         posted_at = before.posted_at if before and is_same else time.time()
-        self._shown = InForce(planned.plan, slots, posted_at, planned.generations, paused)
+        self._shown = ActivePlan(planned.plan, slots, posted_at, planned.generations, paused)
         self._changed.set()
 
     async def keep(self) -> None:
         """Writes a changed plan at once, and again before it expires. Runs until cancelled."""
-        board: Board | None = None
+        board: StatusBoard | None = None
         is_told = False
         while True:
             try:
@@ -53,8 +53,8 @@ class Showing:
             try:
                 # Made here and not before: the password file may be missing for a moment.
                 url = self._appliance.region(self._region).redis_url()
-                board = board or Board(url, self._region)
-                await aside(board.show_plan, self._shown)
+                board = board or StatusBoard(url, self._region)
+                await run_in_thread(board.show_plan, self._shown)
                 is_told = False
             except Exception as error:
                 if not is_told:

@@ -20,11 +20,11 @@ from replicator.config.names import unheld_id
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster, Fenced
-from replicator.kafka.client.fenced_committer import Offsets, Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Driver
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class Adoption:
             try:
                 # Custody: only the holder of the id may replace entries, and only those it reads
                 # then.
-                holder = await Writer(self._cluster, unheld_id(route.key)).open()
+                holder = await FencedCommitter(self._cluster, unheld_id(route.key)).open()
                 waiting = virgins(route, await ledger.read_as_holder(holder, waiting))
                 if waiting:
                     await ledger.replace(holder, waiting, waiting)
@@ -125,7 +125,7 @@ class Adoption:
     async def _adopt(self, some: Sequence[Claim]) -> None:
         seen = await asyncio.gather(*(self._look(claim) for claim in some))
         places = {place for _, unseen, _ in seen for place in unseen}
-        ends: Ends = await aside(self._admin.offsets, places, "latest") if places else {}
+        ends: Ends = await run_in_thread(self._admin.offsets, places, "latest") if places else {}
         entries: list[Mapping[str, Offsets]] = []
         witnesses: list[Mapping[str, Offsets]] = []
         counts: dict[tuple[Route, str], int] = {}

@@ -22,7 +22,7 @@ from typing_extensions import override
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
-from replicator.spark.driver_command import OtherTerm
+from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
 
@@ -166,7 +166,7 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
     while True:
         try:
             return await carry(appliance, assignment)
-        except OtherTerm as error:
+        except TermSuperseded as error:
             log.info("event=other-term %s: %s", who, error)
             # Not at once: until its driver learns of the newer one, it would start this carrier
             # again.

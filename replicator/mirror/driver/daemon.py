@@ -31,7 +31,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 from replicator.mirror.driver.carrier_source import SluiceSource
-from replicator.mirror.driver.driver_leadership import Office
+from replicator.mirror.driver.driver_leadership import DriverLeadership
 from replicator.mirror.driver.epoch_receipts import EpochReceipts
 from replicator.mirror.driver.metrics import TotalsCollector, reports_into, serve, totals_into
 from replicator.mirror.driver.planner import Planner
@@ -42,9 +42,9 @@ from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.logs import log_to_stderr
 from replicator.runtime.metrics_server import PortTaken
 from replicator.runtime.private_files import private_folder
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.authentication import NoSecret, split_secret
-from replicator.spark.driver_command import OtherTerm
+from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.posting import ApplianceFile, PostingFile
 from replicator.spark.session import MASTER, Session, SparkGone
 from replicator.spark.slots import SlotsUnlimited, slots_at_most
@@ -127,7 +127,7 @@ class Daemon:
         self._postings = PostingFile(folder / "posting.json")
         self._loaded = ApplianceFile(folder / "appliance.pickle")
         self._loaded.write(appliance)
-        self._office = Office(appliance, region, planner, self._postings)
+        self._office = DriverLeadership(appliance, region, planner, self._postings)
         self._cluster_ids = ClusterIds(appliance)
         self._session: Session | None = None
         self._stream: Stream | None = None
@@ -144,7 +144,7 @@ class Daemon:
         began = time.monotonic()
         exit_code = Exit.STOPPED
         if work.done():
-            error = decisive(work.exception(), (Fenced, OtherTerm))
+            error = decisive(work.exception(), (Fenced, TermSuperseded))
             exit_code = verdict(error, is_succeeded=await self._is_succeeded(error, stop))
         else:
             log.info("event=stopping region=%s", self._region)
@@ -162,7 +162,7 @@ class Daemon:
         matter.
         """
         if not isinstance(error, Fenced):
-            return isinstance(error, OtherTerm)
+            return isinstance(error, TermSuperseded)
         looking: asyncio.Future[Any] = asyncio.ensure_future(self._office.has_successor())
         await asyncio.wait({looking, stop}, return_when=asyncio.FIRST_COMPLETED)
         if looking.done():
@@ -174,7 +174,7 @@ class Daemon:
         names = ",".join(map(str, self._appliance.routes_into(self._region)))
         log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
         await self._cluster_ids.look_at_routes_into(self._region)
-        starting = aside(Session, master, self._folder, conf)
+        starting = run_in_thread(Session, master, self._folder, conf)
         await self._office.prepare()
         self._session = await starting
         async with asyncio.TaskGroup() as tasks:
@@ -196,9 +196,9 @@ class Daemon:
             began = time.monotonic()
             number += 1
             try:
-                self._stream = await aside(self._streamed, session, number)
-                ended = aside(self._stream.wait)
-                await aside(self._stream.warm.wait)
+                self._stream = await run_in_thread(self._streamed, session, number)
+                ended = run_in_thread(self._stream.wait)
+                await run_in_thread(self._stream.warm.wait)
                 if not ended.done():
                     self._warm.set()
                 await ended
@@ -233,7 +233,7 @@ class Daemon:
         try:
             reports = reports_into(self._appliance, self._region)
             totals = TotalsCollector(totals_into(self._appliance, self._region))
-            await aside(totals.begin)
+            await run_in_thread(totals.begin)
             self._stop_metrics = serve(self._appliance.metrics, reports, totals)
         except PortTaken as error:
             log.error("event=no-metrics %s", error)
@@ -244,7 +244,7 @@ class Daemon:
             try:
                 # Made here and not before: the password file may be missing for a moment.
                 keeper = keeper or OffsetKeeper(region, routes)
-                await aside(keeper.keep)
+                await run_in_thread(keeper.keep)
             except Exception:
                 log.exception("event=runs-not-kept")
             await asyncio.sleep(OFFSETS_SECONDS)
@@ -277,17 +277,17 @@ class Daemon:
         if self._stream:
             with suppress(Exception):
                 async with asyncio.timeout(QUERY_STOP_SECONDS):
-                    await aside(self._stream.stop)
+                    await run_in_thread(self._stream.stop)
         if self._session:
             try:
                 async with asyncio.timeout(QUERY_STOP_SECONDS):
-                    await aside(self._session.stop)
+                    await run_in_thread(self._session.stop)
             except Exception:
                 self._session.kill()
         with suppress(Exception):
             async with asyncio.timeout(SAY_SECONDS):
                 await self._office.close()
-                await aside(self._stop_metrics)
+                await run_in_thread(self._stop_metrics)
 
     async def _end_carriers(self, tell: bool) -> None:
         """Ends the carriers, then waits for their receipts.
@@ -310,7 +310,7 @@ class Daemon:
         await asyncio.sleep(LOOK_SECONDS)
         if self._stream:
             seconds = self._appliance.replicator.drain_seconds + SPARE_SECONDS
-            await aside(self._stream.wait_idle, seconds)
+            await run_in_thread(self._stream.wait_idle, seconds)
 
 
 def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
@@ -320,7 +320,7 @@ def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
         is_succeeded: another driver of this region has published a command.
     """
     match error:
-        case Fenced() | OtherTerm() if is_succeeded:
+        case Fenced() | TermSuperseded() if is_succeeded:
             log.error("event=fenced a newer driver of this region runs, this one ends: %s", error)
             return Exit.FENCED
         case Fenced():

@@ -14,18 +14,18 @@ from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced
-from replicator.mirror.driver.active_plan_publisher import Showing
+from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher
 from replicator.mirror.driver.adoption import Adoption
 from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.driver.planner import Planner
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.mirror.topics.topic_sync import TopicSync, by_route
-from replicator.orders.order_follower import Following
-from replicator.orders.order_log import Book
-from replicator.runtime.run_in_thread import aside
-from replicator.spark.driver_command import Driver, OtherTerm, read_word
+from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_log import OrderLog
+from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.driver_command import Driver, TermSuperseded, read_word
 from replicator.spark.posting import Posting, PostingFile, takes_new_epoch
-from replicator.spark.reassignment_delta import Course, busy, continued
+from replicator.spark.reassignment_delta import ReassignmentDelta, busy, continued
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ SAY_AGAIN_SECONDS = 3600.0
 SUCCESSOR_SECONDS = 20.0
 
 
-class Office:
+class DriverLeadership:
     """A driver's leadership: prepared first, then acquired, then kept, and stopped at the end.
 
     Args:
@@ -69,12 +69,12 @@ class Office:
         self._last_version = 0
         self._posting: Posting | None = None
         self._is_said = False
-        self._course = Course(0)
+        self._course = ReassignmentDelta(0)
         self._running: frozenset[CarrierId] = frozenset()
-        self._showing = Showing(appliance, region)
-        self._book = Book()
+        self._showing = ActivePlanPublisher(appliance, region)
+        self._book = OrderLog()
         self._heard = asyncio.Event()
-        self._following: Following | None = None
+        self._following: OrderFollower | None = None
 
     async def prepare(self) -> None:
         """Does everything that can be done while another driver may still lead.
@@ -84,9 +84,9 @@ class Office:
         """
         replicas = self._appliance.topics.replication_factor
         target = self._topics.target
-        await aside(make_own_topics, target, self._routes, replicas)
+        await run_in_thread(make_own_topics, target, self._routes, replicas)
         self._follow()
-        self._carried = await aside(self._topics.round)
+        self._carried = await run_in_thread(self._topics.round)
         await self._target.open()
         # Without the balancer's placements partitions are placed by count, and would move later.
         with suppress(TimeoutError):
@@ -174,16 +174,16 @@ class Office:
     def _follow(self) -> None:
         loop = asyncio.get_running_loop()
 
-        def hear(book: Book) -> None:
+        def hear(book: OrderLog) -> None:
             self._book = book
             self._heard.set()
 
-        def heard(book: Book) -> None:
+        def heard(book: OrderLog) -> None:
             with suppress(RuntimeError):  # the daemon has ended meanwhile
                 loop.call_soon_threadsafe(hear, book)
 
         aggregate = self._appliance.region(self._region).aggregate
-        self._following = Following(f"{self._region} aggregate", aggregate, heard)
+        self._following = OrderFollower(f"{self._region} aggregate", aggregate, heard)
         self._following.start()
 
     async def _keep_planning(self) -> None:
@@ -197,7 +197,7 @@ class Office:
             try:
                 if time.monotonic() >= look_at:
                     look_at = time.monotonic() + self._appliance.topics.refresh_seconds
-                    self._carried = await aside(self._topics.round)
+                    self._carried = await run_in_thread(self._topics.round)
                 await self._plan_for(self._carried)
             except Fenced:
                 raise
@@ -208,7 +208,7 @@ class Office:
     async def _plan_for(self, carried: Sequence[Carried]) -> None:
         assert self._adoption is not None
         await self._adoption.adopt(carried)
-        slots = await aside(self._count_slots)
+        slots = await run_in_thread(self._count_slots)
         # Versions continue after those of the driver before: receipts tell plans apart by version.
         before = self._posting.plan if self._posting else Plan(self._last_version)
         now_ms = time.time_ns() // 1_000_000
@@ -230,14 +230,14 @@ class Office:
             await self._post(posting)
         self._showing.show(replace(planned, plan=self._posted.plan), slots)
 
-    def _goes_on(self, posting: Posting) -> Course | None:
+    def _goes_on(self, posting: Posting) -> ReassignmentDelta | None:
         """Returns the delta from the posted plan to the next; None: a new epoch is needed."""
         before = self._posting
         if before is None or takes_new_epoch(before, posting):
             return None
         return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
 
-    async def _post(self, posting: Posting, course: Course | None = None) -> None:
+    async def _post(self, posting: Posting, course: ReassignmentDelta | None = None) -> None:
         """Posts a plan, then publishes it, so that carriers that end because of it find it.
 
         Args:
@@ -245,7 +245,7 @@ class Office:
         """
         busy_now = busy(posting.plan)
         self._running = self._running & busy_now if course else busy_now
-        self._course = course or Course(posting.plan.version)
+        self._course = course or ReassignmentDelta(posting.plan.version)
         self._posting = posting
         self._postings.write(posting)
         await self._say()
@@ -276,7 +276,7 @@ class Office:
             await asyncio.sleep(CHECK_SECONDS)
             word = await read_word(self._target, self._region)
             if word and word.term != self._driver.term:
-                raise OtherTerm(f"it has {word.term}, this one had {self._driver.term}")
+                raise TermSuperseded(f"it has {word.term}, this one had {self._driver.term}")
             if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
                 await self._driver.say(self._posting.plan.version, course=self._course)
                 said_at = time.monotonic()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from balancer.decision.by_count import by_count
 from balancer.decision.levelled import levelled
 from balancer.plan import CarrierId, Plan, TopicPartition, carriers_shared_out
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Placed
 
 
@@ -48,7 +48,7 @@ class Planner:
         partitions_by_route: Mapping[str, Collection[TopicPartition]],
         slots: int,
         previous: Plan,
-        book: Book,
+        book: OrderLog,
         now_ms: int,
     ) -> Planned:
         """Returns the next plan.

@@ -13,7 +13,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster, Commit
 from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
 from replicator.mirror.ledger.ledger import group_of
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ async def _read(
     async with asyncio.timeout(timeout_seconds):
         await cluster.open()
         try:
-            found = await together(*(_route(cluster, *each) for each in asked.items()))
+            found = await gather_or_cancel(*(_route(cluster, *each) for each in asked.items()))
         finally:
             await cluster.close()
     return dict(zip(asked, found, strict=True))
@@ -87,7 +87,7 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
     for place in places:
         topics = groups.setdefault(group_of(route, place), {})
         topics.setdefault(place.topic, []).append(place.partition)
-    answers = await together(
+    answers = await gather_or_cancel(
         *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
     )
     commits = {
@@ -96,7 +96,7 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
     # Read after the entries: a topic without a witness now had none when its entries were read.
     lacking = sorted({place.topic for place in places if place not in commits})
     runs = runs_topic_name(route.key)
-    witnesses = await together(
+    witnesses = await gather_or_cancel(
         *(cluster.commits(witness_group(route.key, topic), [(runs, [0])]) for topic in lacking)
     )
     adopted = {

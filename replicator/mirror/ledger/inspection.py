@@ -15,7 +15,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
 from replicator.mirror.ledger.tail import mark_holds
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 LOOK_AGAIN_SECONDS = 1.0
 """Time in which a broker that was paused learns of its successor."""
@@ -75,7 +75,7 @@ async def _look_at_target(
     cluster: Cluster, partition: TopicPartition, entry: Entry
 ) -> TargetFindings:
     leader = cluster.leader(*partition)
-    start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
+    start, end = await gather_or_cancel(cluster.log_start(*partition), cluster.log_end(*partition))
     # After the log's end: a newly elected leader answers ListOffsets once it knows the high
     # watermark, and until then shows nothing after an older one.
     holds = await mark_holds(cluster, partition, entry.mark)
@@ -124,6 +124,6 @@ async def _look_at_source(
     epoch_end = -1
     if entry.source_epoch >= 0 and not differs:
         epoch_end = await cluster.epoch_end(*partition, entry.source_epoch)
-    start, end = await together(cluster.log_start(*partition), cluster.log_end(*partition))
+    start, end = await gather_or_cancel(cluster.log_start(*partition), cluster.log_end(*partition))
     view = LogView(topic_id_differs=differs, start=start, end=end, epoch_end=epoch_end)
     return SourceFindings(start, end, leader.epoch if leader else -1, source_loss(position, view))

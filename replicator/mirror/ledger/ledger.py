@@ -15,7 +15,7 @@ from balancer.plan import TopicPartition
 from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import Cluster, Commit, Fenced
-from replicator.kafka.client.fenced_committer import Offsets, Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
 from replicator.mirror.ledger.entry import (
     Custody,
     Entry,
@@ -25,7 +25,7 @@ from replicator.mirror.ledger.entry import (
     unreadable,
 )
 from replicator.mirror.offset_map.runs_tail import RunsTail
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 GROUPS = 4
 """Number of groups. Never changed once records were mirrored: entries would be looked for in the
@@ -61,7 +61,7 @@ class Ledger:
         for partition in partitions:
             topics = groups.setdefault(group_of(self.route, partition), {})
             topics.setdefault(partition.topic, []).append(partition.partition)
-        found = await together(
+        found = await gather_or_cancel(
             *(
                 self._cluster.commits(group, list(topics.items()))
                 for group, topics in groups.items()
@@ -74,7 +74,7 @@ class Ledger:
         }
 
     async def read_as_holder(
-        self, holder: Writer, partitions: Iterable[TopicPartition]
+        self, holder: FencedCommitter, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Entry]:
         """Returns today's entries, from coordinators that have just proved that they can write.
 
@@ -86,7 +86,9 @@ class Ledger:
         await holder.knock(sorted(groups))
         return await self.read(partitions)
 
-    async def commit(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
+    async def commit(
+        self, writer: FencedCommitter, entries: Mapping[TopicPartition, Entry]
+    ) -> None:
         """Commits entries that name the writer's id, all or none. Raises Fenced."""
 
         def was_there(_: TopicPartition, shown: Commit | None) -> bool:
@@ -96,7 +98,9 @@ class Ledger:
 
         await writer.commit(self.offsets(entries), was_there)
 
-    async def release(self, writer: Writer, entries: Mapping[TopicPartition, Entry]) -> None:
+    async def release(
+        self, writer: FencedCommitter, entries: Mapping[TopicPartition, Entry]
+    ) -> None:
         """Commits entries that free what the writer held, all or none. Raises Fenced.
 
         Other carriers may acquire these entries at once, so a replaced entry is no sign of a fence.
@@ -105,7 +109,7 @@ class Ledger:
 
     async def replace(
         self,
-        holder: Writer,
+        holder: FencedCommitter,
         before: Mapping[TopicPartition, Entry],
         entries: Mapping[TopicPartition, Entry],
     ) -> None:
@@ -161,7 +165,7 @@ class Ledger:
         }
 
 
-def _is_held(writer: Writer, shown: Commit | None) -> bool:
+def _is_held(writer: FencedCommitter, shown: Commit | None) -> bool:
     return shown is None or _read(shown).transactional_id == writer.transactional_id
 
 

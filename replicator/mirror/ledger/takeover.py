@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.cluster import Answered, Cluster, Fenced, StartOver
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.accepted_losses import CUT_BACK, ended, goes_on_at, named_once
 from replicator.mirror.ledger.acquired import Acquired, Taken
@@ -37,9 +37,9 @@ from replicator.mirror.ledger.readiness import NOT_SHOWN, Readiness
 from replicator.mirror.ledger.stale_entry import Told, turned_back
 from replicator.mirror.ledger.tail import Tail, runs_before
 from replicator.mirror.ledger.tail_readings import TailReadings
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_tail import RunsTail
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 # Longer than the transaction of the carrier that was faster (5 ms quiet, 140 ms busy).
 BACKOFF_SECONDS = 0.2
@@ -67,7 +67,7 @@ T = TypeVar("T")
 Spare = Callable[[Mapping[TopicPartition, Entry | None]], set[TopicPartition]]
 """Returns the partitions whose entries are not to be replaced. None stands for a missing entry."""
 
-Tell = Callable[[Mapping[TopicPartition, tuple[Entry, Stretch]]], Awaitable[None]]
+Tell = Callable[[Mapping[TopicPartition, tuple[Entry, RunSegment]]], Awaitable[None]]
 """Publishes runs and returns once they are on disk; awaited before an entry that passes them."""
 
 
@@ -88,7 +88,7 @@ class Takeover:
         self,
         *,
         ledger: Ledger,
-        writer: Writer,
+        writer: FencedCommitter,
         source: Cluster,
         target: Cluster,
         start: str | int,
@@ -190,7 +190,7 @@ class Takeover:
                 raise
             self._overdue[transactional_id] += 1
             return False
-        except (Fenced, StartOver):
+        except (Fenced, ProducerStateLost):
             if transactional_id == self._writer.transactional_id:
                 raise
             doublings = min(self._beaten[transactional_id], BACKOFF_DOUBLINGS_MAX)
@@ -212,7 +212,7 @@ class Takeover:
     ) -> None:
         holder = self._writer
         if transactional_id != holder.transactional_id:
-            holder = await Writer(self._target, transactional_id, self._timeout_ms).open()
+            holder = await FencedCommitter(self._target, transactional_id, self._timeout_ms).open()
         # Read again: only entries that still name the id, now that we hold it, are ours to replace.
         entries = {
             partition: entry
@@ -246,7 +246,7 @@ class Takeover:
         taken = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, Taken)}
         parked = {p: entries[p].park(loss) for p, loss in lost.items()}
         stretches = {
-            p: (one.entry, Stretch(begin, end, runs_before(tails.get(p), end)))
+            p: (one.entry, RunSegment(begin, end, runs_before(tails.get(p), end)))
             for p, one in taken.items()
             if (begin := one.told_up_to(entries[p])) < (end := one.entry.source_offset)
         }
@@ -279,7 +279,7 @@ class Takeover:
         """
         for partition, entry in entries.items():
             if self._is_own(entry) and self._writer.has_left(partition):
-                raise StartOver(
+                raise ProducerStateLost(
                     f"{partition.topic}-{partition.partition} was given up while the ledger could "
                     "not be told; only another writer can find how far it came"
                 )
@@ -290,7 +290,7 @@ class Takeover:
     # -- inspection and tails
 
     async def _examine(
-        self, partition: TopicPartition, entry: Entry, holder: Writer
+        self, partition: TopicPartition, entry: Entry, holder: FencedCommitter
     ) -> TargetFindings:
         found = await inspect_target(self._target, partition, entry)
         if found.loss or not self._must_fence(entry) or entry.producer_id == holder.producer_id:
@@ -309,7 +309,7 @@ class Takeover:
         self,
         entries: Mapping[TopicPartition, Entry],
         found: Mapping[TopicPartition, TargetFindings],
-        holder: Writer,
+        holder: FencedCommitter,
     ) -> dict[TopicPartition, Tail | Loss]:
         """Fences the writers of HELD entries, then reads the records that they had landed."""
         fenced = [p for p, entry in entries.items() if self._must_fence(entry)]
@@ -424,4 +424,4 @@ class Takeover:
 
 async def _gathered(asked: Mapping[TopicPartition, Awaitable[T]]) -> dict[TopicPartition, T]:
     """Awaits all at once; returns the results in the order asked."""
-    return dict(zip(asked, await together(*asked.values()), strict=True))
+    return dict(zip(asked, await gather_or_cancel(*asked.values()), strict=True))

@@ -17,7 +17,7 @@ from replicator.mirror.offset_map.offset_store import (
 )
 from replicator.mirror.offset_map.packed_map import pack_stretch
 from replicator.mirror.offset_map.reports import PartitionReport, packed
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.mirror.offset_map.totals import CarrierTotals
 from replicator.mirror.offset_map.totals import packed as packed_totals
@@ -88,7 +88,7 @@ class OffsetFeed:
         )
         self._writer = asyncio.create_task(self._write_on())
 
-    def append(self, key: RunsKey, stretches: Iterable[Stretch]) -> None:
+    def append(self, key: RunsKey, stretches: Iterable[RunSegment]) -> None:
         """Queues run segments that landed."""
         name = runs_name(self._route_key, key)
         for stretch in stretches:

@@ -23,7 +23,7 @@ import numpy as np
 
 from replicator.mirror.offset_map.packed_map import Edge, Piece
 from replicator.mirror.offset_map.run_columns import Columns, merged
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.spans import OFFSETS_END, Spans
 
 Basis = Literal["exact", "floor"]
@@ -55,7 +55,7 @@ class OffsetMap:
 
     # Adding
 
-    def learn(self, stretch: Stretch) -> None:
+    def learn(self, stretch: RunSegment) -> None:
         """Adds a run segment: its runs, and the fact that nothing else landed between them.
 
         Raises RunsContradict.

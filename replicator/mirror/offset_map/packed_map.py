@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replicator.batches import varints
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.spans import Offsets
 
 VERSION = 1
@@ -69,7 +69,7 @@ def pack(piece: Piece) -> bytes:
     return bytes([VERSION]) + varints.packed(numbers)
 
 
-def pack_stretch(stretch: Stretch) -> bytes:
+def pack_stretch(stretch: RunSegment) -> bytes:
     """Returns the bytes of a run segment as a piece; a loop, because most segments are short."""
     begin = stretch.source_begin
     numbers = [1, begin, stretch.source_end - begin, 0, 0, len(stretch.runs)]

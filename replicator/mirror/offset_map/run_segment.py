@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class RunSegment:
     """Run segment: everything that landed of source offsets source_begin..source_end-1.
 
     Consecutive segments touch: each begins where the previous one ended. A lost segment therefore
@@ -43,7 +43,7 @@ class LandedOutOfOrder(Exception):
     """A record landed behind one of a later source offset. Stop the partition: order was lost."""
 
 
-class Gathering:
+class RunBuffer:
     """Run buffer: the runs of one partition since the last take(). Adjacent runs become one.
 
     Start the buffer at the source offset of the ledger entry that this carrier continues from. For
@@ -95,7 +95,7 @@ class Gathering:
         """Marks everything below source_end as done: what has not landed from there is left out."""
         self._source_end = max(self._source_end, source_end)
 
-    def take(self) -> list[Stretch]:
+    def take(self) -> list[RunSegment]:
         """Returns the runs since the last call, in segments that fit into one message each."""
         if self._source_end == self._source_begin:
             return []
@@ -106,9 +106,9 @@ class Gathering:
         while len(runs) > RUNS_PER_STRETCH_MAX:
             first, runs = runs[:RUNS_PER_STRETCH_MAX], runs[RUNS_PER_STRETCH_MAX:]
             end = runs[0].source_offset
-            stretches.append(Stretch(begin, end, tuple(first)))
+            stretches.append(RunSegment(begin, end, tuple(first)))
             begin = end
-        stretches.append(Stretch(begin, self._source_end, tuple(runs)))
+        stretches.append(RunSegment(begin, self._source_end, tuple(runs)))
         return stretches
 
     def _close(self) -> None:

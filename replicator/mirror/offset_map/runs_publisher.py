@@ -7,7 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey, RunsTopicMissing, encode, runs_topic
 
 # A message's key and value.
@@ -67,7 +67,7 @@ class RunsPublisher:
             raise
         self._producer = producer
 
-    async def publish(self, told: Iterable[tuple[RunsKey, Stretch]]) -> None:
+    async def publish(self, told: Iterable[tuple[RunsKey, RunSegment]]) -> None:
         """Queues run segments; the next flush that begins, from any caller, writes them."""
         self._unwritten += [encode(key, stretch) for key, stretch in told]
 

@@ -16,7 +16,7 @@ from replicator.batches.records import opened
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.offset_map.packed_map import VERSION, BrokenPiece, UnknownVersion, unpack
 from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 READ_BYTES = 256 << 10
 """Bytes per read, some 2400 messages: decoding blocks the loop for a few hundredths of a second."""
@@ -70,7 +70,7 @@ class RunsTail:
         if known is None:
             return
         self._first_id, self._last_id = self._first_id or known.id, known.id
-        ends = await together(
+        ends = await gather_or_cancel(
             *(self._cluster.log_end(self._topic, number) for number in range(len(known.leaders)))
         )
         self.positions = tuple(ends)
@@ -83,7 +83,7 @@ class RunsTail:
         """
         await self.look()
         ends, topic_id = self.positions, self._last_id
-        starts = await together(
+        starts = await gather_or_cancel(
             *(self._cluster.log_start(self._topic, number) for number in range(len(ends)))
         )
         # A position past the end is one of a topic that was recreated before this reader saw it:

@@ -25,7 +25,7 @@ from replicator.mirror.offset_map.packed_map import (
     pack_stretch,
     unpack,
 )
-from replicator.mirror.offset_map.run_segment import Stretch
+from replicator.mirror.offset_map.run_segment import RunSegment
 
 KEY_VERSION = 1
 # Pieces joined at once: few enough to hold in memory, enough to make joining cheap.
@@ -85,7 +85,7 @@ def runs_topic(route_key: str) -> RunsTopic:
     return RunsTopic(runs_topic_name(route_key))
 
 
-def encode(key: RunsKey, stretch: Stretch) -> tuple[bytes, bytes]:
+def encode(key: RunsKey, stretch: RunSegment) -> tuple[bytes, bytes]:
     """Returns a message's key (JSON, readable in a console) and value (a packed piece)."""
     return encode_key(key), pack_stretch(stretch)
 

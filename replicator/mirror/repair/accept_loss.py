@@ -20,9 +20,9 @@ from balancer.plan import TopicPartition
 from replicator.config.names import operator_id, unheld_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Answered, Cluster
-from replicator.kafka.client.fenced_committer import Writer
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
@@ -32,7 +32,7 @@ from replicator.mirror.ledger.takeover import Takeover
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_tail import RunsTail
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 NO_ENTRY = "the ledger has no entry"
 STOP_SECONDS = 2.0
@@ -91,7 +91,7 @@ class Acceptance:
         region = appliance.region(route.target)
         # Reports are stored by carrier number; this feed never writes any.
         self._feed = OffsetFeed(region.redis_url(), route.key, -1)
-        self._writer = Writer(self._target, operator_id(route.key), self._timeout_ms)
+        self._writer = FencedCommitter(self._target, operator_id(route.key), self._timeout_ms)
         self._takeover: Takeover | None = None
 
     async def open(self, topics: Collection[str]) -> None:
@@ -196,8 +196,8 @@ class Acceptance:
     async def _accept(
         self, losses: Mapping[TopicPartition, Loss], restart_at: int | None
     ) -> list[Accepted]:
-        lanes: dict[TopicPartition, Lane] = {}
-        scribe = Scribe(
+        lanes: dict[TopicPartition, PartitionPipeline] = {}
+        scribe = ProgressCommitter(
             ledger=self._ledger,
             writer=self._writer,
             target=self._target,
@@ -218,7 +218,7 @@ class Acceptance:
             runs=self._runs,
         )
         try:
-            await together(self._publisher.start(), self._feed.start(), self._writer.open())
+            await gather_or_cancel(self._publisher.start(), self._feed.start(), self._writer.open())
             taken = await self._take_all(takeover, set(losses), lanes, scribe)
         finally:
             for stop in (self._publisher.stop, self._feed.stop):
@@ -235,8 +235,8 @@ class Acceptance:
         self,
         takeover: Takeover,
         places: set[TopicPartition],
-        lanes: dict[TopicPartition, Lane],
-        scribe: Scribe,
+        lanes: dict[TopicPartition, PartitionPipeline],
+        scribe: ProgressCommitter,
     ) -> dict[TopicPartition, Taken]:
         """Acquires and releases partitions; repeats while attempts get further in a long tail."""
         taken: dict[TopicPartition, Taken] = {}
@@ -246,7 +246,7 @@ class Acceptance:
             acquired = await takeover.acquire(places)
             taken |= acquired.taken
             parked |= acquired.parked
-            lanes.update({p: Lane(p, one.entry) for p, one in acquired.taken.items()})
+            lanes.update({p: PartitionPipeline(p, one.entry) for p, one in acquired.taken.items()})
             # A running carrier may have acquired them meanwhile, and has then fenced us.
             with suppress(Answered):
                 await scribe.release(f"{self._writer.transactional_id}.free")
@@ -258,7 +258,9 @@ class Acceptance:
 
     async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
         """Writes a new entry where the ledger has none."""
-        holder = await Writer(self._target, unheld_id(self._route.key), self._timeout_ms).open()
+        holder = await FencedCommitter(
+            self._target, unheld_id(self._route.key), self._timeout_ms
+        ).open()
         there = (await self._ledger.read_as_holder(holder, [place])).get(place)
         if there and not _is_unreadable(there):
             raise ValueError(f"{_shown(place)} has an entry by now; look again")

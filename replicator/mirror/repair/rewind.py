@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster, Fenced
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger
 
@@ -127,7 +127,7 @@ class Rewind:
         await self._ledger.replace(holder, {partition: entry}, {partition: earlier})
         return rewound
 
-    async def _held(self, partition: TopicPartition) -> tuple[Writer, Entry]:
+    async def _held(self, partition: TopicPartition) -> tuple[FencedCommitter, Entry]:
         """Returns the entry, and a fenced committer of the transactional id that it names.
 
         No other committer can replace the entry. If a carrier acquires and releases it before the
@@ -136,7 +136,7 @@ class Rewind:
         entry = self._checked(partition, (await self._ledger.read([partition])).get(partition))
         while True:
             name = entry.transactional_id
-            holder = await Writer(self._target, name, self._timeout_ms).open()
+            holder = await FencedCommitter(self._target, name, self._timeout_ms).open()
             found = await self._ledger.read_as_holder(holder, [partition])
             entry = self._checked(partition, found.get(partition))
             if entry.transactional_id == name:

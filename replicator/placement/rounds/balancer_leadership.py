@@ -12,7 +12,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, NotYet, Publisher, Superseded
 from replicator.orders.order_records import AnyRecord, Lease
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class TimedOut(AdminError):
     """Our transaction timed out and nothing was written. Read the log before trying again."""
 
 
-class Tenure:
+class BalancerLeadership:
     """Leadership of this balancer: acquired once, held until superseded.
 
     Args:
@@ -44,7 +44,7 @@ class Tenure:
     async def take(self) -> None:
         """Fences older balancers and publishes the lease. Raises AdminError, LogUnreadable or
         Superseded."""
-        await aside(self._log.make_topic)
+        await run_in_thread(self._log.make_topic)
         await self._open()
         await self._say_lease()
         log.info("event=lease region=%s who=%r", self._region, self._who)
@@ -70,7 +70,7 @@ class Tenure:
                 await self._take_again()
             assert self._publisher
             # A canceled publish would leave its transaction open until the timeout.
-            writing = aside(self._publisher.publish, tuple(records), tuple(taken_back))
+            writing = run_in_thread(self._publisher.publish, tuple(records), tuple(taken_back))
             try:
                 await asyncio.shield(writing)
             except (AdminError, Superseded):
@@ -119,7 +119,7 @@ class Tenure:
 
     async def _successor(self) -> str | None:
         """Returns a description of the newest lease if it is not ours, or None."""
-        book = await aside(self._log.read)
+        book = await run_in_thread(self._log.read)
         lease = book.lease(self._region)
         if lease is None or lease.who == self._who:
             return None
@@ -130,7 +130,7 @@ class Tenure:
         is_told = False
         while True:
             try:
-                await aside(publisher.open)
+                await run_in_thread(publisher.open)
                 break
             except NotYet as reason:
                 if not is_told:

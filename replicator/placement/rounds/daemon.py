@@ -27,15 +27,15 @@ from replicator.config.topology import Appliance, UnknownRegion, load
 from replicator.kafka.admin.admin_error import AdminError, Unreachable
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 from replicator.orders.balance_log import Superseded
-from replicator.orders.order_follower import Following
-from replicator.orders.order_log import Book
-from replicator.placement.rounds.balancer_leadership import Tenure
+from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_log import OrderLog
+from replicator.placement.rounds.balancer_leadership import BalancerLeadership
 from replicator.placement.rounds.metrics import BalanceCollector
 from replicator.placement.rounds.rounds import Rounds
 from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.logs import log_to_stderr
 from replicator.runtime.metrics_server import PortTaken, serve
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Daemon:
         self._cluster = appliance.region(region).aggregate
         self._name = f"{region} aggregate"
         who = f"{socket.gethostname()} pid {os.getpid()} since {time.time():.3f}"
-        self._tenure = Tenure(self._name, self._cluster, region, who)
+        self._tenure = BalancerLeadership(self._name, self._cluster, region, who)
         self._rounds = Rounds(appliance, region, who)
         self._cluster_ids = ClusterIds(appliance)
         self._stop_metrics: Callable[[], None] = lambda: None
@@ -91,7 +91,7 @@ class Daemon:
         except Exception as error:
             exit_code = verdict(error)
         await self._rounds.close()
-        await aside(self._stop_metrics)
+        await run_in_thread(self._stop_metrics)
         log.info("event=stopped exit=%d", exit_code)
         return exit_code
 
@@ -118,14 +118,14 @@ class Daemon:
         except PortTaken as error:
             log.error("event=no-metrics %s", error)
 
-    def _follow(self) -> Following:
+    def _follow(self) -> OrderFollower:
         loop = asyncio.get_running_loop()
 
-        def heard(book: Book) -> None:
+        def heard(book: OrderLog) -> None:
             with suppress(RuntimeError):  # the event loop is closed: the daemon has ended
                 loop.call_soon_threadsafe(self._rounds.hear, book)
 
-        following = Following(self._name, self._cluster, heard)
+        following = OrderFollower(self._name, self._cluster, heard)
         following.start()
         return following
 

@@ -12,12 +12,12 @@ from balancer.demand.load_model import Factors
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, Route
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM
 from replicator.orders.round_status import RoundStatus
-from replicator.orders.status_board import Board
+from replicator.orders.status_board import StatusBoard
 from replicator.placement.rounds.partition_need import PartitionNeed, needs_of
 from replicator.placement.rounds.route_settings import OPENED, UNOPENED
 from replicator.placement.rounds.source_watch import SourceWatch
@@ -59,7 +59,7 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
     """
     settings = appliance.region(region)
     book = BalanceLog(f"{region} aggregate", settings.aggregate).read()
-    with closing(Board(settings.redis_url(), region)) as board:
+    with closing(StatusBoard(settings.redis_url(), region)) as board:
         in_force, rounds = board.plan(), board.rounds()
     if in_force is None:
         raise NoDriver(
@@ -87,7 +87,7 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
     return found
 
 
-def _carried(in_force: InForce, route: Route) -> dict[TopicPartition, int]:
+def _carried(in_force: ActivePlan, route: Route) -> dict[TopicPartition, int]:
     """Maps each partition of a route to its carrier, as the driver shows it."""
     return {
         each: carrier.number
@@ -97,7 +97,7 @@ def _carried(in_force: InForce, route: Route) -> dict[TopicPartition, int]:
     }
 
 
-def _by_count(in_force: InForce, route: Route, first: int) -> dict[TopicPartition, int]:
+def _by_count(in_force: ActivePlan, route: Route, first: int) -> dict[TopicPartition, int]:
     """Maps the partitions of a stream without a placement to their carriers in the active plan."""
     own = range(first, first + CARRIERS_MAX)
     return {each: at for each, at in _carried(in_force, route).items() if at in own}
@@ -114,8 +114,8 @@ def _costs(route: Route, rounds: Iterable[RoundStatus]) -> tuple[Factors, Factor
 async def _scene(
     appliance: Appliance,
     route: Route,
-    book: Book,
-    in_force: InForce,
+    book: OrderLog,
+    in_force: ActivePlan,
     measured: tuple[Factors, Factors],
 ) -> Scene:
     watch = SourceWatch(appliance, route)

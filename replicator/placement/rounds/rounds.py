@@ -17,17 +17,17 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import DEFAULT_STREAM, AnyRecord
 from replicator.orders.round_status import RoundStatus
-from replicator.orders.status_board import Board
+from replicator.orders.status_board import StatusBoard
 from replicator.placement.rounds.calibration import Calibration
 from replicator.placement.rounds.route_settings import OPENED, UNOPENED
 from replicator.placement.rounds.source_watch import SourceWatch
 from replicator.placement.rounds.stream_round import Outcome, Scene, StreamRound, label
 from replicator.placement.rounds.throughput_watch import ThroughputWatch
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Rounds:
         self._settings = appliance.balance
         self._routes = appliance.routes_into(region)
         url = appliance.region(region).redis_url()
-        self._board = Board(url, region)
+        self._board = StatusBoard(url, region)
         self._report_stores = {route: OffsetStore(url, route.key) for route in self._routes}
         self._watches = {route: SourceWatch(appliance, route) for route in self._routes}
         self._files = {
@@ -58,8 +58,8 @@ class Rounds:
         self._observed_at: dict[Route, float] = {}
         self._streams: dict[tuple[Route, str], StreamRound] = {}
         self._statuses: dict[tuple[Route, str], RoundStatus] = {}
-        self._book: Book | None = None
-        self._in_force: InForce | None = None
+        self._book: OrderLog | None = None
+        self._in_force: ActivePlan | None = None
         self._partitions: dict[Route, frozenset[TopicPartition]] = {}
         self._decided_upon: object = None
         self._round_at = 0.0
@@ -73,7 +73,7 @@ class Rounds:
         """Status of the last round of each stream."""
         return tuple(self._statuses.values())
 
-    def hear(self, book: Book) -> None:
+    def hear(self, book: OrderLog) -> None:
         """Receives a new state of the order log."""
         self._book = book
         self.happened.set()
@@ -122,7 +122,7 @@ class Rounds:
     async def _see_driver(self) -> None:
         """Reads the driver's active plan. The last one read stays in use while none can be read."""
         try:
-            found = await aside(self._board.plan)
+            found = await run_in_thread(self._board.plan)
         except (StoreUnreachable, ValueError) as error:
             if not self._is_blind:
                 log.warning("event=driver-unseen %s", error)
@@ -136,7 +136,7 @@ class Rounds:
         for route, watch in self._watches.items():
             watch.want(self._partitions[route])
 
-    def _upon(self, book: Book, in_force: InForce) -> object:
+    def _upon(self, book: OrderLog, in_force: ActivePlan) -> object:
         """Returns the inputs whose change starts a round at once: orders, partitions and task
         slots."""
         now_ms = time.time_ns() // 1_000_000
@@ -145,7 +145,7 @@ class Rounds:
 
     async def _reports(self, route: Route) -> Mapping[TopicPartition, PartitionReport]:
         try:
-            found: Any = await aside(self._report_stores[route].reports)
+            found: Any = await run_in_thread(self._report_stores[route].reports)
         except (StoreUnreachable, ValueError) as error:
             log.warning("event=reports-unread route=%s %s", route, error)
             return {}
@@ -163,12 +163,14 @@ class Rounds:
 
     # -- decisions
 
-    async def _round(self, route: Route, book: Book, in_force: InForce, write: Write) -> None:
+    async def _round(
+        self, route: Route, book: OrderLog, in_force: ActivePlan, write: Write
+    ) -> None:
         now_ms = time.time_ns() // 1_000_000
         watch = self._watches[route]
         reports = await self._reports(route)
         topics = {each.topic for each in self._partitions[route]}
-        throughput = await aside(self._files[route].throughput, topics)
+        throughput = await run_in_thread(self._files[route].throughput, topics)
         scene = Scene(
             now_ms=now_ms,
             book=book,
@@ -190,7 +192,7 @@ class Rounds:
                 stream = StreamRound(self._settings, route, name, self._who)
                 self._streams[route, name] = stream
             try:
-                outcome = await aside(stream.round, scene)
+                outcome = await run_in_thread(stream.round, scene)
             except Exception:
                 # The other streams still get their rounds.
                 log.exception("event=round-failed stream=%s", label(route, name))
@@ -231,6 +233,6 @@ class Rounds:
 
     async def _show(self) -> None:
         try:
-            await aside(self._board.show_rounds, list(self._statuses.values()))
+            await run_in_thread(self._board.show_rounds, list(self._statuses.values()))
         except StoreUnreachable as error:
             log.warning("event=not-shown %s", error)

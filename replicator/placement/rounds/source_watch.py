@@ -20,7 +20,7 @@ from replicator.placement.traffic.growth import Densities, densities, windows
 from replicator.placement.traffic.log_sampler import LogSampler
 from replicator.placement.traffic.log_snapshot import Look
 from replicator.placement.traffic.traffic_history import TrafficHistory
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class SourceWatch:
         """Reads the windows of earlier processes from the history."""
         now_ms = time.time_ns() // 1_000_000
         try:
-            await aside(self._read, now_ms)
+            await run_in_thread(self._read, now_ms)
         except StoreUnreachable as error:
             self._say("history", str(error))
         self.is_loaded = True
@@ -161,7 +161,7 @@ class SourceWatch:
         if not found:
             return
         try:
-            await aside(self._history.write, found)
+            await run_in_thread(self._history.write, found)
             self._say("history", "")
         except StoreUnreachable as error:
             self._say("history", str(error))

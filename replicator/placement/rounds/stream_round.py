@@ -22,8 +22,8 @@ from balancer.plan import CarrierId, TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.topology import Route
 from replicator.mirror.offset_map.reports import PartitionReport
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import (
     CARRIERS_MAX,
     Answer,
@@ -65,8 +65,8 @@ class Scene:
     """
 
     now_ms: int
-    book: Book
-    in_force: InForce
+    book: OrderLog
+    in_force: ActivePlan
     rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)
     fresh: Set[TopicPartition] = frozenset()
     reports: Mapping[TopicPartition, PartitionReport] = field(default_factory=dict)

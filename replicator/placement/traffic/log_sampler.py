@@ -19,7 +19,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import EARLIEST, LATEST, Cluster
 from replicator.kafka.protocol.log_dirs import LogDirsRequest, log_sizes
 from replicator.placement.traffic.log_snapshot import Look, SeenLog
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 _SILENT = (OSError, KafkaError, TimeoutError, KeyError, Unreachable)
 
@@ -64,7 +64,9 @@ class LogSampler:
             if leader:
                 led.setdefault(leader.node, []).append(place)
         at_ms = time.time_ns() // 1_000_000
-        answers = await together(*(self._of_broker(node, places) for node, places in led.items()))
+        answers = await gather_or_cancel(
+            *(self._of_broker(node, places) for node, places in led.items())
+        )
         if answers and all(answer is None for answer in answers):
             raise Unreachable(
                 f"{self._cluster.name}: of {len(led)} brokers that lead what was asked for, none "
@@ -77,7 +79,7 @@ class LogSampler:
         """Returns the logs that this leader answers for, or None if it does not answer."""
         try:
             # Ends first: records that arrive in between count in the next window.
-            ends, starts, sizes = await together(
+            ends, starts, sizes = await gather_or_cancel(
                 self._offsets(node, places, LATEST),
                 self._offsets(node, places, EARLIEST),
                 self._sizes(node, places),

@@ -5,14 +5,14 @@ import io
 from rich.console import Console
 
 from deploy.lab.compare import Comparison, RouteVerdict
-from deploy.lab.progress import Stretch
+from deploy.lab.progress import TransferProgress
 from deploy.lab.report import Row, rate, table, total, wrong
 
 RIGHT = RouteVerdict(sent=1000, arrived=1000)
 
 
 def row(verdict=RIGHT, *, done_at=3.0):
-    stretch = Stretch(expected=1000, arrived=1000, began_at=1.0, done_at=done_at)
+    stretch = TransferProgress(expected=1000, arrived=1000, began_at=1.0, done_at=done_at)
     return Row("west>east", "flights", verdict, size_bytes=5_000_000, stretch=stretch)
 
 

@@ -12,7 +12,7 @@ from replicator.batches.codec import (
     UNFOLDED_BYTES_MAX,
     BrokenPayload,
     Codec,
-    UnfoldsTooFar,
+    DecompressesTooFar,
     compressed,
     decompressed,
 )
@@ -83,7 +83,7 @@ def test_payloads_unfold_up_to_the_limit_and_no_further(codec):
     half = memoryview(compressed(codec, bytes(UNFOLDED_BYTES_MAX // 2)))
     assert len(decompressed(codec, [half, half])) == UNFOLDED_BYTES_MAX
     more = memoryview(compressed(codec, b"."))
-    with pytest.raises(UnfoldsTooFar, match="more than 100 MiB"):
+    with pytest.raises(DecompressesTooFar, match="more than 100 MiB"):
         decompressed(codec, [half, more, half])
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from balancer.plan import CarrierId, Plan, TopicPartition
-from replicator.orders.active_plan import InForce
+from replicator.orders.active_plan import ActivePlan
 
-SHOWN = InForce(
+SHOWN = ActivePlan(
     Plan(3, {CarrierId("west.east", 1): (TopicPartition("t", 0),)}),
     slots=2,
     posted_at=1.5,
@@ -15,13 +15,13 @@ SHOWN = InForce(
 
 
 def test_what_is_shown_is_read_as_it_was():
-    assert InForce.from_json(SHOWN.to_json()) == SHOWN
+    assert ActivePlan.from_json(SHOWN.to_json()) == SHOWN
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"plan": 1}'])
 def test_what_is_no_plan_of_ours_is_refused(text):
     with pytest.raises(ValueError):
-        InForce.from_json(text)
+        ActivePlan.from_json(text)
 
 
 def test_a_stream_of_which_no_placement_is_carried_has_generation_0():

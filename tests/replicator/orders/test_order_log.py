@@ -1,7 +1,7 @@
 """The content of an order log depends only on its newest records and on the time."""
 
 from balancer.plan import TopicPartition
-from replicator.orders.order_log import Book, first_carrier
+from replicator.orders.order_log import OrderLog, first_carrier
 from replicator.orders.order_records import Exclusion, Hold, Pause, Pin, Stream, key, key_of
 
 SAID = {"route": "west.east", "at_ms": 1, "who": "ann@host"}
@@ -9,7 +9,7 @@ PIN = Pin(**SAID, topic="t", partition=1, carrier=2)
 
 
 def book_of(*records):
-    return Book().after((key_of(each), each) for each in records)
+    return OrderLog().after((key_of(each), each) for each in records)
 
 
 def test_a_newer_record_of_the_same_key_counts_instead():

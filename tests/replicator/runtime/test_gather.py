@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from replicator.runtime.gather import together
+from replicator.runtime.gather import gather_or_cancel
 
 
 async def after(turns: int, answer: int) -> int:
@@ -14,8 +14,8 @@ async def after(turns: int, answer: int) -> int:
 
 
 async def test_answers_come_in_the_order_asked():
-    assert await together(after(3, 1), after(0, 2), after(1, 3)) == [1, 2, 3]
-    assert await together() == []
+    assert await gather_or_cancel(after(3, 1), after(0, 2), after(1, 3)) == [1, 2, 3]
+    assert await gather_or_cancel() == []
 
 
 async def test_what_is_still_under_way_when_one_fails_has_ended_before_the_failure_is_told():
@@ -33,7 +33,7 @@ async def test_what_is_still_under_way_when_one_fails_has_ended_before_the_failu
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await together(endless(), failing(), endless())
+        await gather_or_cancel(endless(), failing(), endless())
     assert ended == [True, True]
 
 
@@ -46,7 +46,7 @@ async def test_cancelled_it_cancels_all():
         finally:
             ended.append(True)
 
-    asking = asyncio.ensure_future(together(endless(), endless()))
+    asking = asyncio.ensure_future(gather_or_cancel(endless(), endless()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     asking.cancel()

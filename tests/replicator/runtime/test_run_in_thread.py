@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 
 
 async def test_what_the_function_gives_or_raises_arrives():
-    assert await aside(divmod, 7, 2) == (3, 1)
+    assert await run_in_thread(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
-        await aside(divmod, 7, 0)
+        await run_in_thread(divmod, 7, 0)
 
 
 def test_a_process_ends_while_its_work_aside_never_does():

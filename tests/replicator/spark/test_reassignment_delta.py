@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.plan import CarrierId, Plan, TopicPartition
-from replicator.spark.reassignment_delta import BYTES_MAX, Course, busy, continued
+from replicator.spark.reassignment_delta import BYTES_MAX, ReassignmentDelta, busy, continued
 
 ROUTES = ("east.east", "west.east")
 PLACES = [TopicPartition(topic, number) for topic in ("a", "a-0", "ü") for number in range(3)]
@@ -29,7 +29,7 @@ def plan_of(where, version):
 def courses(history):
     """Returns the plans, and the delta of each, up to the first that takes a new epoch."""
     plans = [plan_of(where, number) for number, where in enumerate(history, 1)]
-    found, running = [Course(1)], busy(plans[0])
+    found, running = [ReassignmentDelta(1)], busy(plans[0])
     for before, after in pairwise(plans):
         course = continued(found[-1], before, after, running, {})
         if course is None:
@@ -58,7 +58,7 @@ def test_whatever_plan_a_carrier_began_with_the_course_leads_it_to_the_plan_of_n
 @given(histories)
 def test_a_course_read_back_from_its_text_is_the_same(history):
     _, found = courses(history)
-    assert Course.decode(1, found[-1].encode()) == found[-1]
+    assert ReassignmentDelta.decode(1, found[-1].encode()) == found[-1]
 
 
 @given(wheres, wheres)
@@ -71,15 +71,15 @@ def test_a_carrier_that_does_not_run_is_given_nothing_within_an_epoch(one, other
     }
     for carrier in needed:
         running = busy(before) - {carrier}
-        assert continued(Course(1), before, after, running, {}) is None
+        assert continued(ReassignmentDelta(1), before, after, running, {}) is None
 
 
 def test_what_comes_and_what_goes_is_all_that_is_told():
     stays, goes, comes = ((ROUTES[0], place) for place in PLACES[:3])
     before, after = plan_of({stays: 0, goes: 1}, 1), plan_of({stays: 0, comes: 1}, 2)
     limits = {PLACES[0].topic: 5, "b": 7}
-    found = continued(Course(1), before, after, busy(before), limits)
-    assert found == Course(1, {goes: None, comes: 1}, {PLACES[0].topic: 5})
+    found = continued(ReassignmentDelta(1), before, after, busy(before), limits)
+    assert found == ReassignmentDelta(1, {goes: None, comes: 1}, {PLACES[0].topic: 5})
     again = continued(found, after, before, busy(before), limits)
     assert again and again.where == {goes: 1, comes: None}
 
@@ -89,9 +89,9 @@ def test_more_than_a_word_can_hold_takes_a_new_epoch():
     one = {(ROUTES[0], place): at % 4 for at, place in enumerate(places)}
     other = {key: (number + 1) % 4 for key, number in one.items()}
     before, after = plan_of(one, 1), plan_of(other, 2)
-    assert continued(Course(1), before, after, busy(before), {}) is None
+    assert continued(ReassignmentDelta(1), before, after, busy(before), {}) is None
     few = {**one, **dict(list(other.items())[:100])}
-    found = continued(Course(1), before, plan_of(few, 2), busy(before), {})
+    found = continued(ReassignmentDelta(1), before, plan_of(few, 2), busy(before), {})
     assert found and len(found.encode()) <= BYTES_MAX
 
 
@@ -100,11 +100,11 @@ def test_the_limits_of_topics_that_move_are_told_and_no_others():
     other = {**one, (ROUTES[0], PLACES[0]): 1}
     limits = {PLACES[0].topic: 5, "b": 7}
     before = plan_of(one, 1)
-    found = continued(Course(1), before, plan_of(other, 2), busy(before), limits)
+    found = continued(ReassignmentDelta(1), before, plan_of(other, 2), busy(before), limits)
     assert found and found.limits == {PLACES[0].topic: 5}
 
 
-@pytest.mark.parametrize("text", ["?", "abcde", Course(1).encode() + "x"])
+@pytest.mark.parametrize("text", ["?", "abcde", ReassignmentDelta(1).encode() + "x"])
 def test_what_is_no_course_is_refused(text):
     with pytest.raises(ValueError):
-        Course.decode(1, text)
+        ReassignmentDelta.decode(1, text)

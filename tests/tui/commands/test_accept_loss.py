@@ -9,7 +9,7 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import load
-from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, StartOver
+from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, ProducerStateLost
 from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
@@ -170,4 +170,4 @@ def test_an_offset_that_a_loss_does_not_take_is_refused_before_anything_is_asked
 def test_what_a_broker_says_to_the_operators_writer_is_no_surprise():
     assert answer(Fenced("Produce", [90])) is ExitCode.FENCED
     assert answer(Forbidden("Produce", [29])) is ExitCode.UNREACHABLE
-    assert answer(StartOver("Produce", [59])) is ExitCode.PARTLY_DONE
+    assert answer(ProducerStateLost("Produce", [59])) is ExitCode.PARTLY_DONE

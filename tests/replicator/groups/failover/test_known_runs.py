@@ -1,18 +1,18 @@
 """Ledger and runs are joined; tests/live/test_survey.py reads them from Redis."""
 
 from replicator.groups.failover.known_runs import known_of
-from replicator.groups.failover.ledger_view import RouteWord
+from replicator.groups.failover.ledger_view import LedgerView
 from replicator.groups.progress.aggregate import Passed
 from replicator.groups.progress.numbering import Cut
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 
-FREE = RouteWord(Passed(10, 20), unwritten_up_to=80)
+FREE = LedgerView(Passed(10, 20), unwritten_up_to=80)
 
 
 def landed(begin: int, run: Run) -> OffsetMap:
     found = OffsetMap()
-    found.learn(Stretch(begin, run.source_end, (run,)))
+    found.learn(RunSegment(begin, run.source_end, (run,)))
     return found
 
 
@@ -25,6 +25,6 @@ def test_a_free_partition_has_not_been_written_to_unless_a_run_is_beyond_its_ent
 
 def test_the_source_topic_and_the_losses_told_are_kept():
     maps = {0: landed(0, Run(0, 0, 10)), 2: landed(4, Run(4, 10, 3))}
-    known = known_of(RouteWord(losses=1), "id", maps)
+    known = known_of(LedgerView(losses=1), "id", maps)
     assert (known.losses, known.numbering.topic, known.numbering.cuts) == (2, "id", (Cut(4),))
-    assert known_of(RouteWord(losses=3), "id", maps).losses == 3
+    assert known_of(LedgerView(losses=3), "id", maps).losses == 3

@@ -9,7 +9,7 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.groups.failover.ledger_view import RouteWord, word
+from replicator.groups.failover.ledger_view import LedgerView, word
 from replicator.groups.progress.aggregate import Passed
 from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
@@ -30,7 +30,7 @@ ENTRY = held(
 )
 
 
-def of(entry: Entry | None, *, is_of_now=True, target_topic=TARGET.hex, **more) -> RouteWord:
+def of(entry: Entry | None, *, is_of_now=True, target_topic=TARGET.hex, **more) -> LedgerView:
     entries = Entries(**({"read": {PLACE: entry}} if entry else {}), **more)
     return word(
         ROUTE,
@@ -43,9 +43,9 @@ def of(entry: Entry | None, *, is_of_now=True, target_topic=TARGET.hex, **more) 
 
 
 def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
-    assert of(ENTRY) == RouteWord(Passed(30, 50), KEY)
-    assert of(replace(ENTRY, losses=2)) == RouteWord(Passed(30, 50), KEY, losses=2)
-    assert of(ENTRY, target_topic=None) == RouteWord(Passed(30, 50), KEY)
+    assert of(ENTRY) == LedgerView(Passed(30, 50), KEY)
+    assert of(replace(ENTRY, losses=2)) == LedgerView(Passed(30, 50), KEY, losses=2)
+    assert of(ENTRY, target_topic=None) == LedgerView(Passed(30, 50), KEY)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_is_free_by_the_target_itself_may_be_lifted_when_no_run_says_otherw
 
 def test_a_virgin_entry_knows_no_source_topic_and_has_no_runs():
     entry = replace(ENTRY, custody=Custody.VIRGIN, source_offset=0, source_topic=None)
-    assert of(entry) == RouteWord(Passed(0, 80))
+    assert of(entry) == LedgerView(Passed(0, 80))
 
 
 def test_a_parked_entry_is_named_and_counts_unless_the_target_lost_what_it_speaks_of():
@@ -96,8 +96,8 @@ def test_an_entry_of_another_target_topic_says_nothing():
 
 
 def test_without_an_entry_the_witness_tells_whether_there_ever_was_one():
-    assert of(None, adopted={"trades": 2}) == RouteWord(Passed(0, 80))
-    assert of(None, adopted={"trades": 0}) == RouteWord(Passed(0, 80), is_mirrored=False)
+    assert of(None, adopted={"trades": 2}) == LedgerView(Passed(0, 80))
+    assert of(None, adopted={"trades": 0}) == LedgerView(Passed(0, 80), is_mirrored=False)
     gone = of(None, adopted={"trades": 3})
     assert (gone.passed, gone.note) == (None, "west>east: its ledger entry is gone")
     assert "nothing is known" in of(None).note

@@ -12,12 +12,12 @@ from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.progress.numbering import Cut, Numbering
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import pack_stretch, unpack
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 
 
 def runs_of(*blocks):
     """Returns the map of blocks of (source offset, target offset, count)."""
-    gathering = Gathering(blocks[0][0])
+    gathering = RunBuffer(blocks[0][0])
     for block in blocks:
         gathering.land(*block)
     found = OffsetMap()

@@ -7,7 +7,7 @@ from replicator.groups.planning.crossing import Crossing, told
 from replicator.groups.planning.plan import Count
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed, vector_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress import world as worlds_
 from tests.replicator.groups.progress.world import (
     Record,
@@ -163,7 +163,7 @@ def test_a_vector_moves_no_answer_past_what_was_read_and_is_exact_only_where_tha
 
 def landed(*runs: Run) -> OffsetMap:
     known = OffsetMap()
-    known.learn(Stretch(0, runs[-1].source_end, runs))
+    known.learn(RunSegment(0, runs[-1].source_end, runs))
     return known
 
 
@@ -221,7 +221,7 @@ def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
 
 def test_what_was_read_beyond_a_floor_may_be_read_again():
     known = OffsetMap()
-    known.learn(Stretch(0, 4, (Run(0, 0, 4),)))
+    known.learn(RunSegment(0, 4, (Run(0, 0, 4),)))
     crossing = Crossing(
         Aggregate({"west": Known(known)}), Aggregate({"west": Known(landed(Run(0, 0, 20)))}, 20)
     )

@@ -6,7 +6,7 @@ from replicator.groups.planning.lag import Lag, Origin, goals, lag
 from replicator.groups.planning.plan import Case, Move
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 
 PLACE = TopicPartition("trades", 0)
 WEST, NORTH = Origin("west", PLACE), Origin("north", PLACE)
@@ -17,7 +17,7 @@ def move(**vector: int) -> Move:
 
 
 def told(landed: int) -> OffsetMap:
-    runs, gathering = OffsetMap(), Gathering(0)
+    runs, gathering = OffsetMap(), RunBuffer(0)
     if landed:
         gathering.land(0, 0, landed)
         for stretch in gathering.take():

@@ -18,7 +18,7 @@ from replicator.groups.planning.plan import VALID_MS, Case, Count, Level, Move, 
 from replicator.groups.planning.planner import plan
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed, basis_of, vector_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import (
     aggregates,
     exact_vector,
@@ -34,7 +34,7 @@ REQUEST = Request(source="west", target="east", reason="drill", groups=frozenset
 
 def known(*runs: Run, passed: Passed | None = None) -> Known:
     told = OffsetMap()
-    told.learn(Stretch(0, runs[-1].source_end, runs))
+    told.learn(RunSegment(0, runs[-1].source_end, runs))
     return Known(told, passed or Passed(runs[-1].source_end, runs[-1].target_end))
 
 

@@ -12,7 +12,7 @@ from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.progress.numbering import PLAIN, UNKNOWN, Cut, Numbering, numbering
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Edge
-from replicator.mirror.offset_map.run_segment import Gathering, Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 
 CUT = 4
 
@@ -50,7 +50,7 @@ def aggregate(log: list[Record], is_met: bool) -> Aggregate:
             mine = [(it.offset, at) for at, it in enumerate(log) if it[::2] == (region, era)]
             if not mine:
                 continue
-            gathering = Gathering(mine[0][0])
+            gathering = RunBuffer(mine[0][0])
             for offset, at in mine:
                 gathering.land(offset, at, 1)
             for stretch in gathering.take():
@@ -85,7 +85,7 @@ def test_nothing_is_skipped_where_a_source_was_cut_in_one_aggregate_or_in_both(d
 
 def landed(begin: int, *runs: Run) -> OffsetMap:
     found = OffsetMap()
-    found.learn(Stretch(begin, runs[-1].source_end, runs))
+    found.learn(RunSegment(begin, runs[-1].source_end, runs))
     return found
 
 

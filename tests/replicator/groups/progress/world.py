@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Known, Passed, Vector
 from replicator.mirror.offset_map.offset_map import OffsetMap, Place
-from replicator.mirror.offset_map.run_segment import Gathering
+from replicator.mirror.offset_map.run_segment import RunBuffer
 
 Record = tuple[str, int]
 """Source region, and an offset there."""
@@ -85,7 +85,7 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
     known = {}
     for region in regions:
         records = placed(log, region)
-        runs, gathering = OffsetMap(), Gathering(0)
+        runs, gathering = OffsetMap(), RunBuffer(0)
         for source, target in records:
             gathering.land(source, target, 1)
             if draw(st.booleans()):

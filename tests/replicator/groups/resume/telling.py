@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from replicator.groups.resume.runs_memory import Source, Told
 from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
-from replicator.mirror.offset_map.run_segment import Gathering, Stretch
+from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, placed
 
 
-def piece(stretch: Stretch) -> Piece:
+def piece(stretch: RunSegment) -> Piece:
     return unpack(pack_stretch(stretch))
 
 
@@ -16,7 +16,7 @@ def piece(stretch: Stretch) -> Piece:
 def tellings(draw, log: Log, regions: list[str]) -> list[Told]:
     told = []
     for region in regions:
-        gathering = Gathering(0)
+        gathering = RunBuffer(0)
         for source, target in placed(log, region):
             gathering.land(source, target, 1)
             if draw(st.booleans()):

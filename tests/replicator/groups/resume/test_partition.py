@@ -12,7 +12,7 @@ from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.resume.partition import Partition
 from replicator.groups.resume.runs_memory import RunsMemory, Source, Told
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.run_segment import Gathering, Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, exact_vector, placed, worlds
 from tests.replicator.groups.resume.telling import piece, tellings
 
@@ -31,7 +31,7 @@ def whole(log: Log, regions: Iterable[str]) -> Aggregate:
     """Returns everything that runs can say about a log."""
     memory = RunsMemory(regions)
     for region in regions:
-        gathering = Gathering(0)
+        gathering = RunBuffer(0)
         for source, target in placed(log, region):
             gathering.land(source, target, 1)
         pieces = tuple(piece(stretch) for stretch in gathering.take())
@@ -161,7 +161,7 @@ def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, commit
 def known(*runs: Run, region: str = "west") -> Aggregate:
     offset_map = OffsetMap()
     for run in runs:
-        offset_map.learn(Stretch(run.source_offset, run.source_end, (run,)))
+        offset_map.learn(RunSegment(run.source_offset, run.source_end, (run,)))
     return Aggregate({region: Known(offset_map, Passed(0, 0))})
 
 
@@ -239,11 +239,11 @@ def test_a_stored_vector_never_begins_before_the_log_does():
 def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
     memory = RunsMemory(["west", "east"])
     west, east = Source("west", "id"), Source("east", "id")
-    memory.learn(Told(west, 0, (piece(Stretch(0, 5, (Run(0, 0, 5),))),)))
-    memory.learn(Told(east, 0, (piece(Stretch(0, 2, (Run(0, 5, 2),))),)))
+    memory.learn(Told(west, 0, (piece(RunSegment(0, 5, (Run(0, 0, 5),))),)))
+    memory.learn(Told(east, 0, (piece(RunSegment(0, 2, (Run(0, 5, 2),))),)))
     partition: Partition = Partition({"west": 5, "east": 2})
     # The source was cut at 3, and its next records got the offsets of records that were read.
-    memory.learn(Told(west, 1, (piece(Stretch(3, 5, (Run(3, 7, 2),))),)))
+    memory.learn(Told(west, 1, (piece(RunSegment(3, 5, (Run(3, 7, 2),))),)))
     partition.know(memory.aggregate())
     partition.begin(5)
     for at in range(5, 9):
@@ -254,10 +254,10 @@ def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
 
 def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
     memory = RunsMemory(["west"])
-    memory.learn(Told(Source("west", "old"), 0, (piece(Stretch(0, 3, (Run(0, 0, 3),))),)))
+    memory.learn(Told(Source("west", "old"), 0, (piece(RunSegment(0, 3, (Run(0, 0, 3),))),)))
     partition: Partition = Partition({"west": 3})
     partition.know(memory.aggregate())
-    memory.learn(Told(Source("west", "new"), 0, (piece(Stretch(0, 2, (Run(0, 3, 2),))),)))
+    memory.learn(Told(Source("west", "new"), 0, (piece(RunSegment(0, 2, (Run(0, 3, 2),))),)))
     partition.know(memory.aggregate())
     for at in range(5):
         partition.take(at, at)
@@ -267,11 +267,11 @@ def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
 
 def test_a_source_made_anew_is_known_also_when_the_older_records_are_gone():
     old = OffsetMap()
-    old.learn(Stretch(0, 3, (Run(0, 0, 3),)))
+    old.learn(RunSegment(0, 3, (Run(0, 0, 3),)))
     old.trim(3)
     memory = RunsMemory(["west"])
     memory.learn(Told(Source("west", "old"), 0, (old.piece(),)))
-    memory.learn(Told(Source("west", "new"), 0, (piece(Stretch(0, 2, (Run(0, 3, 2),))),)))
+    memory.learn(Told(Source("west", "new"), 0, (piece(RunSegment(0, 2, (Run(0, 3, 2),))),)))
     partition: Partition = Partition({"west": 3})
     partition.know(memory.aggregate())
     partition.begin(3)

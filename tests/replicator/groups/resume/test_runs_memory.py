@@ -10,7 +10,7 @@ from replicator.groups.progress.skipping import origins
 from replicator.groups.resume.runs_memory import RunsMemory, Source, Told
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_columns import RunsContradict
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import worlds
 from tests.replicator.groups.resume.telling import piece, tellings
 
@@ -18,7 +18,7 @@ WEST = Source("west", "id")
 
 
 def told(*runs: Run, source: Source = WEST, losses: int = 0) -> Told:
-    pieces = tuple(piece(Stretch(run.source_offset, run.source_end, (run,))) for run in runs)
+    pieces = tuple(piece(RunSegment(run.source_offset, run.source_end, (run,))) for run in runs)
     return Told(source, losses, pieces)
 
 
@@ -87,7 +87,7 @@ def test_an_older_source_topic_is_named_apart():
 
 def test_an_older_source_topic_is_named_also_when_its_records_are_gone():
     gone = OffsetMap()
-    gone.learn(Stretch(0, 4, (Run(0, 0, 4),)))
+    gone.learn(RunSegment(0, 4, (Run(0, 0, 4),)))
     gone.trim(4)
     memory = RunsMemory(["west"])
     memory.learn(Told(Source("west", "old"), 0, (gone.piece(),)))

@@ -10,7 +10,7 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.kafka.client import fenced_committer as writing
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Commit
-from replicator.kafka.client.fenced_committer import NotCommitted, Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
 from tests.replicator.mirror.ledger.coordinator import Coordinator, Offsets
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
@@ -28,7 +28,7 @@ def is_old(_: TopicPartition, shown: Commit | None) -> bool:
 
 async def committed(coordinator: Coordinator, groups: Offsets) -> list[Offsets]:
     """Returns the offsets of each transaction that was committed and not aborted."""
-    await Writer(coordinator, "id").commit(groups, is_old)
+    await FencedCommitter(coordinator, "id").commit(groups, is_old)
     return [offsets for is_commit, offsets in coordinator.ended if is_commit]
 
 
@@ -91,7 +91,7 @@ class WithoutTopic(Coordinator):
 
 async def test_with_a_topic_that_is_not_there_nothing_is_committed_and_the_next_one_is_whole():
     coordinator = WithoutTopic(0, [])
-    writer = Writer(coordinator, "id")
+    writer = FencedCommitter(coordinator, "id")
     with pytest.raises(NotCommitted):
         await writer.commit({"h": [OTHER], "g": [NEW]}, is_old)
     await writer.commit({"h": [OTHER]}, is_old)
@@ -102,7 +102,7 @@ async def test_with_a_topic_that_is_not_there_nothing_is_committed_and_the_next_
 async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
     coordinator = WithoutTopic(1, [{"g"}])
     with pytest.raises(Answered) as found:
-        await Writer(coordinator, "id").commit({"h": [OTHER], "g": [NEW]}, is_old)
+        await FencedCommitter(coordinator, "id").commit({"h": [OTHER], "g": [NEW]}, is_old)
     assert not isinstance(found.value, NotCommitted)
     assert coordinator.shown["h", "t", 1] == Commit(7, "other")
 
@@ -110,7 +110,7 @@ async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
 async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there():
     """The later commit waits until the one before it is shown."""
     coordinator = Coordinator({"g": [OLD]}, [{"g"}])
-    writer = Writer(coordinator, "id")
+    writer = FencedCommitter(coordinator, "id")
     later = ("t", 0, 5, "old")
     await asyncio.gather(writer.commit({"g": [NEW]}, is_old), writer.commit({"g": [later]}, is_old))
     assert coordinator.shown["g", "t", 0] == Commit(5, "old")

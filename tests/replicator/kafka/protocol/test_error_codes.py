@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replicator.kafka.client.cluster import StartOver
+from replicator.kafka.client.cluster import ProducerStateLost
 from replicator.kafka.protocol.error_codes import (
     NOTHING_APPENDED,
     Code,
@@ -54,8 +54,8 @@ def test_no_other_module_compares_a_code_with_a_bare_number():
 
 
 def test_an_error_without_a_code_says_only_its_own_words():
-    assert str(StartOver("records are too old")) == "records are too old"
-    assert str(StartOver("Produce", [45])) == "Produce: OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert str(ProducerStateLost("records are too old")) == "records are too old"
+    assert str(ProducerStateLost("Produce", [45])) == "Produce: OUT_OF_ORDER_SEQUENCE_NUMBER"
 
 
 PROVED = {2, 10, 18, 19, 32, 45, 76, 87, 100}

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail import compacted_topic
-from replicator.kafka.tail.compacted_topic import KeptTopic, WriteUnknown
+from replicator.kafka.tail.compacted_topic import CompactedTopic, WriteUnknown
 
 REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 LOST = KafkaError._MSG_TIMED_OUT
@@ -33,7 +33,7 @@ class ScriptedProducer:
 
 def write(monkeypatch: pytest.MonkeyPatch, codes: Sequence[int]) -> None:
     cluster = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
-    topic = KeptTopic("east", cluster, "kept")
+    topic = CompactedTopic("east", cluster, "kept")
     monkeypatch.setattr(topic, "make", lambda: None)
     monkeypatch.setattr(compacted_topic, "Producer", lambda _: ScriptedProducer(codes))
     topic.write(RECORDS, look_with="sluice show")

@@ -1,6 +1,6 @@
 """Partitions that bring nothing: each is reported once, and so is its end."""
 
-from replicator.kafka.tail.stall import PAUSE_SECONDS, STILL_SECONDS, Standstill
+from replicator.kafka.tail.stall import PAUSE_SECONDS, STILL_SECONDS, StallWatch
 
 BEGAN = 1000.0
 LATE = BEGAN + STILL_SECONDS
@@ -8,7 +8,7 @@ LATE = BEGAN + STILL_SECONDS
 
 def looked_at(partitions, until=LATE, since=BEGAN, standstill=None):
     """Calls to_tell twice a second between two times, without any news; returns all it reported."""
-    standstill = standstill or Standstill()
+    standstill = standstill or StallWatch()
     told = []
     now = since
     while now < until:

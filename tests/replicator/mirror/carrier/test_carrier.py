@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.client.cluster import StartOver
+from replicator.kafka.client.cluster import ProducerStateLost
 from replicator.mirror.carrier import carrier
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier_session import Stint
+from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.spark.driver_command import Term
 
@@ -34,14 +34,14 @@ def test_only_a_stint_that_has_lasted_is_followed_by_the_next_at_once(monkeypatc
         async def run(self):
             now[0] += lasted
             if len(stints) <= len(pauses):
-                raise StartOver("west>east")
+                raise ProducerStateLost("west>east")
 
     async def sleep(seconds):
         waited.append(seconds)
 
     clock = SimpleNamespace(time=time.time, monotonic=lambda: now[0])
     monkeypatch.setattr(carrier, "time", clock)
-    monkeypatch.setattr(carrier, "Stint", Failing)
+    monkeypatch.setattr(carrier, "CarrierSession", Failing)
     monkeypatch.setattr(carrier.random, "uniform", lambda *_: 1.0)
     monkeypatch.setattr(carrier.asyncio, "sleep", sleep)
     assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 60)
@@ -58,12 +58,12 @@ def region(port: int) -> dict[str, object]:
     }
 
 
-def a_stint(seconds: float) -> Stint:
+def a_stint(seconds: float) -> CarrierSession:
     appliance = Appliance.model_validate(
         {"regions": {"west": region(1), "east": region(4)}, "routes": ["west>east"]}
     )
     assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + seconds)
-    return Stint(appliance, assignment, ReceiptBook(assignment))
+    return CarrierSession(appliance, assignment, ReceiptBook(assignment))
 
 
 @pytest.mark.parametrize("spins", range(4))

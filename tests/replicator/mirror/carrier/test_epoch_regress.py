@@ -13,7 +13,7 @@ from replicator.mirror.carrier.epoch_regress import (
     Told,
     told_together,
 )
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
 from tests.replicator.mirror.ledger.held import held
@@ -59,9 +59,9 @@ def clock(monkeypatch):
     return now
 
 
-def lane(source_epoch: int = NEWEST) -> Lane:
+def lane(source_epoch: int = NEWEST) -> PartitionPipeline:
     entry = replace(held(), source_offset=POSITION, source_epoch=source_epoch)
-    return Lane(PLACE, replace(entry, source_topic=TOPIC_ID))
+    return PartitionPipeline(PLACE, replace(entry, source_topic=TOPIC_ID))
 
 
 def restored() -> Source:

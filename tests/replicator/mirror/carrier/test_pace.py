@@ -5,17 +5,19 @@ from weakref import ref
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.batches.outgoing_batch import Parcel
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.mirror.carrier.pace import HALF_LIFE_SECONDS, Pace
-from replicator.mirror.carrier.partition_pipeline import Lane, Unit
+from replicator.mirror.carrier.partition_pipeline import InFlightBatch, PartitionPipeline
 from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.totals import bucket
 from tests.replicator.mirror.carrier.test_receipt_book import ONE, lane_that_carried
 
 
-def unit_of(size: int, count: int, readable_ms: int | None) -> Unit:
-    return Unit(0, Parcel(bytearray(size), count, ((0, count),), False), readable_ms=readable_ms)
+def unit_of(size: int, count: int, readable_ms: int | None) -> InFlightBatch:
+    return InFlightBatch(
+        0, OutgoingBatch(bytearray(size), count, ((0, count),), False), readable_ms=readable_ms
+    )
 
 
 def test_bytes_shipped_are_counted_until_the_ledger_takes_note():
@@ -92,7 +94,7 @@ def test_lag_goes_on_under_the_next_carrier():
     for at, end in ((100.0, 5), (101.0, 9)):
         lane.source_end, lane.heard_at = end, at
         pace.reports([lane], {}, at)
-    taken = Lane(lane.partition, lane.released("id.free"))
+    taken = PartitionPipeline(lane.partition, lane.released("id.free"))
     taken.source_end, taken.heard_at = 9, 400.0
     (report,) = Pace("west>east", 1).reports([taken], {}, 400.0)
     assert report.lag_seconds == 299.0

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from balancer.plan import TopicPartition
-from replicator.batches.outgoing_batch import Parcel
-from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, Lane, Statement, Unit
+from replicator.batches.outgoing_batch import OutgoingBatch
+from replicator.mirror.carrier.partition_pipeline import (
+    AcknowledgedTooLow,
+    InFlightBatch,
+    PartitionPipeline,
+    Statement,
+)
 from replicator.mirror.ledger.entry import (
     METADATA_BYTES_MAX,
     SEQUENCE_MASK,
@@ -29,8 +34,8 @@ BATCH = encoded([one_record(0)])
 WINDOW = 5
 
 
-def parcel(*spans: tuple[int, int]) -> Parcel:
-    return Parcel(bytearray(BATCH), sum(count for _, count in spans), spans, False)
+def parcel(*spans: tuple[int, int]) -> OutgoingBatch:
+    return OutgoingBatch(bytearray(BATCH), sum(count for _, count in spans), spans, False)
 
 
 class Carried(RuleBasedStateMachine):
@@ -43,15 +48,15 @@ class Carried(RuleBasedStateMachine):
     @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
     def begin(self, begin: int, source: int) -> None:
         entry = held(sequence=begin, source_offset=source, target_offset=1000)
-        self.lane = Lane(PLACE, entry)
+        self.lane = PartitionPipeline(PLACE, entry)
         self.ledger = entry
         self.source_end = source  # source offset of the next record
         self.records: list[int] = []  # source offsets of all records, in order
         self.first = source
         self.landed: list[int] = []  # source offsets of the records in the target
         self.base_of: dict[int, int] = {}  # target offset of each batch, by its first source offset
-        self.unanswered: deque[Unit] = deque()
-        self.undelivered: deque[Unit] = deque()
+        self.unanswered: deque[InFlightBatch] = deque()
+        self.undelivered: deque[InFlightBatch] = deque()
         self.target_end = 1000
         self.statement: Statement | None = None
 
@@ -187,14 +192,14 @@ Carried.TestCase.settings = settings(max_examples=300, stateful_step_count=40, d
 TestCarried = Carried.TestCase
 
 
-def cover(lane: Lane) -> Statement:
+def cover(lane: PartitionPipeline) -> Statement:
     statement = lane.statement()
     lane.committed(statement)
     return statement
 
 
 def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((3, 2))], 5, 0)
     assert lane.waits_for_cover and not lane.is_ready(WINDOW)
     cover(lane)
@@ -202,7 +207,7 @@ def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
 
 
 def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
     first = lane.take()
     assert not lane.is_ready(WINDOW)
@@ -220,7 +225,7 @@ def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
 
 
 def test_what_may_have_landed_is_sent_again_byte_for_byte():
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((0, 2)), parcel((2, 1))], 3, 0)
     sent = lane.take()
     data = bytes(sent.parcel.data)
@@ -230,7 +235,7 @@ def test_what_may_have_landed_is_sent_again_byte_for_byte():
 
 def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_loss():
     """With slow followers, the first request times out and the next ones are answered."""
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
     lane.acknowledge(lane.take(), 10)
     unanswered, answered = lane.take(), lane.take()
@@ -245,14 +250,14 @@ def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_
 
 
 def test_an_answer_below_what_was_acknowledged_is_a_loss():
-    lane = Lane(PLACE, held(target_offset=50))
+    lane = PartitionPipeline(PLACE, held(target_offset=50))
     lane.add([parcel((0, 1))], 1, 0)
     with pytest.raises(AcknowledgedTooLow):
         lane.acknowledge(lane.take(), 49)
 
 
 def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((0, 1))], 1, 0)
     lane.take()
     lane.rewind()
@@ -261,7 +266,7 @@ def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
 
 
 def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
-    lane = Lane(
+    lane = PartitionPipeline(
         PLACE, held(sequence=SEQUENCE_MASK // 2, source_offset=10**15, target_offset=10**15)
     )
     spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
@@ -280,7 +285,7 @@ def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
 
 
 def test_only_records_in_doubt_count_as_old():
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((0, 1))], 1, 0)
     unit = lane.take()
     assert lane.newest_in_doubt_ms == float("inf")
@@ -289,7 +294,7 @@ def test_only_records_in_doubt_count_as_old():
 
 
 def test_what_was_acknowledged_behind_a_batch_that_was_not_is_in_doubt_when_it_goes_again():
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((n, 1)) for n in range(2)], 2, 0)
     lane.take()
     lane.acknowledge(lane.take(), 1)
@@ -297,7 +302,7 @@ def test_what_was_acknowledged_behind_a_batch_that_was_not_is_in_doubt_when_it_g
 
 
 def test_batches_packed_anew_keep_their_sequences_and_are_counted_anew():
-    lane = Lane(PLACE, held(sequence=7))
+    lane = PartitionPipeline(PLACE, held(sequence=7))
     lane.add([parcel((0, 3)), parcel((3, 2))], 5, 0)
     before = lane.queued_bytes
     lane.repack(1, [parcel((0, 1)), parcel((1, 2))])
@@ -312,7 +317,7 @@ def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():
     """An entry parked there would name a loss behind records that were never carried."""
     loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
     for sent, stopping in ((1, None), (2, loss)):
-        lane = Lane(PLACE, held())
+        lane = PartitionPipeline(PLACE, held())
         lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
         for _ in range(sent):
             lane.take()

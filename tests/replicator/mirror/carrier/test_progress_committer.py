@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, StartOver
+from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import NotCommitted
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.pipelines import Lanes
-from replicator.mirror.carrier.progress_committer import Scribe
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.loss import Loss, LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, parcel
@@ -53,7 +53,7 @@ class Clusters:
 
 
 def scribe_of(clusters, lanes):
-    return Scribe(
+    return ProgressCommitter(
         ledger=clusters,
         writer=clusters,
         target=clusters,
@@ -66,9 +66,9 @@ def scribe_of(clusters, lanes):
 @pytest.mark.parametrize("ending", ["release", "park"])
 async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
     clusters = Clusters()
-    lanes = Lanes()
+    lanes = Pipelines()
     ids = {"source_topic": UUID(int=1), "target_topic": UUID(int=2)}
-    lane = lanes[PLACE] = Lane(PLACE, replace(held(), **ids))
+    lane = lanes[PLACE] = PartitionPipeline(PLACE, replace(held(), **ids))
     lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
     lane.acknowledge(lane.take(), 1000)
     in_flight = lane.take()
@@ -86,12 +86,12 @@ async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
 
 
 async def test_what_the_target_shows_no_more_stays_and_tears_no_release_of_others():
-    clusters, lanes = Clusters(), Lanes()
+    clusters, lanes = Clusters(), Pipelines()
     clusters.may_flush.set()
     deleted, other = TopicPartition("deleted", 0), PLACE
     clusters.topic = lambda name: None if name == "deleted" else name
     for place in (deleted, other):
-        lanes[place] = Lane(place, held())
+        lanes[place] = PartitionPipeline(place, held())
     scribe = scribe_of(clusters, lanes)
     assert await scribe.hand_over({deleted: "free", other: "free"}) == {other}
     assert set(lanes) == {deleted}
@@ -103,9 +103,9 @@ async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_i
     monkeypatch, refusal
 ):
     monkeypatch.setattr("replicator.mirror.carrier.progress_committer.RETRY_SECONDS", 0)
-    clusters, lanes = Clusters(), Lanes()
+    clusters, lanes = Clusters(), Pipelines()
     clusters.may_flush.set()
-    lanes[PLACE] = Lane(PLACE, held())
+    lanes[PLACE] = PartitionPipeline(PLACE, held())
 
     async def refused(writer, entries):
         raise refusal("id", [UNKNOWN_TOPIC])
@@ -116,7 +116,7 @@ async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_i
     clusters.release, clusters.refresh = refused, refresh
     scribe = scribe_of(clusters, lanes)
     if refusal is Answered:
-        with pytest.raises(StartOver):
+        with pytest.raises(ProducerStateLost):
             await scribe.hand_over({PLACE: "free"})
         assert await scribe.release("free") == set(), "it may be its next carrier's by now"
     else:
@@ -126,9 +126,9 @@ async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_i
 
 async def test_a_lane_that_settles_proves_that_its_writer_still_is_the_one():
     """Otherwise nothing is sent again on a new connection, and the pipeline never settles."""
-    clusters, lanes = Clusters(), Lanes()
+    clusters, lanes = Clusters(), Pipelines()
     clusters.may_flush.set()
-    lane = lanes[PLACE] = Lane(PLACE, held())
+    lane = lanes[PLACE] = PartitionPipeline(PLACE, held())
     lane.add([parcel((0, 1))], 1, 0)
     lane.take()
     lane.settle()

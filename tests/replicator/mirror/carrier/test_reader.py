@@ -14,8 +14,8 @@ from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.fetch_session import FetchSession
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.fetch import FetchRequest, FetchStruct
-from replicator.mirror.carrier.partition_pipeline import Lane
-from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.reader import (
     LATE_SECONDS,
     RESPONSE_BYTES_MAX,
@@ -85,7 +85,7 @@ def answered(records: bytes) -> SimpleNamespace:
     return SimpleNamespace(throttle_time_ms=0, error_code=0, session_id=0, topics=topics)
 
 
-def reader_of(source: Source, lanes: Lanes) -> Reader:
+def reader_of(source: Source, lanes: Pipelines) -> Reader:
     return Reader(
         source=source,
         lanes=lanes,
@@ -97,11 +97,11 @@ def reader_of(source: Source, lanes: Lanes) -> Reader:
 
 @pytest.mark.parametrize("brokers", [1, 8, 40])
 async def test_what_is_asked_of_all_brokers_at_a_time_is_bounded_for_all_of_them(brokers):
-    source, lanes = Source(), Lanes()
+    source, lanes = Source(), Pipelines()
     source.leader = lambda topic, partition: Leader(partition, 5)
     for number in range(brokers):
         place = TopicPartition(PLACE.topic, number)
-        lanes[place] = Lane(place, replace(held(), source_topic=TOPIC, source_epoch=5))
+        lanes[place] = PartitionPipeline(place, replace(held(), source_topic=TOPIC, source_epoch=5))
         lanes[place].source_leader = 5
     reading = asyncio.create_task(reader_of(source, lanes).run())
     try:
@@ -117,9 +117,11 @@ async def test_what_is_asked_of_all_brokers_at_a_time_is_bounded_for_all_of_them
 
 async def test_what_a_former_leader_answers_late_is_not_taken():
     source = Source()
-    lane = Lane(PLACE, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5))
+    lane = PartitionPipeline(
+        PLACE, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5)
+    )
     lane.source_leader = 5
-    lanes = Lanes()
+    lanes = Pipelines()
     lanes[PLACE] = lane
     reader = reader_of(source, lanes)
     reading = asyncio.create_task(reader.run())
@@ -141,7 +143,7 @@ async def test_what_a_former_leader_answers_late_is_not_taken():
 
 def read_by(lane, answer, other=None):
     """Applies one response to the pipelines that were asked for."""
-    lanes = Lanes()
+    lanes = Pipelines()
     wanted = {(TOPIC, lane.partition.partition): lane}
     if other is not None:
         wanted[TOPIC, other.partition.partition] = other
@@ -156,7 +158,9 @@ def read_by(lane, answer, other=None):
 
 def lane_at(partition):
     place = TopicPartition(PLACE.topic, partition)
-    return Lane(place, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5))
+    return PartitionPipeline(
+        place, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5)
+    )
 
 
 async def test_a_partition_that_an_answer_leaves_out_is_heard_of_all_the_same():
@@ -217,8 +221,8 @@ async def test_a_broker_that_goes_on_refusing_is_asked_at_a_pace(monkeypatch):
         return SimpleNamespace(error_code=Code.UNKNOWN_SERVER_ERROR, session_id=0, topics=[])
 
     source.send = refuse
-    lanes = Lanes()
-    lanes[PLACE] = Lane(PLACE, replace(held(), source_topic=TOPIC, source_epoch=5))
+    lanes = Pipelines()
+    lanes[PLACE] = PartitionPipeline(PLACE, replace(held(), source_topic=TOPIC, source_epoch=5))
     lanes[PLACE].source_leader = 5
     reading = asyncio.create_task(reader_of(source, lanes).run())
     try:

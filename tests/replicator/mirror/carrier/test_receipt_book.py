@@ -3,10 +3,10 @@
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.batches.outgoing_batch import Parcel
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.config.topology import Route
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.spark.driver_command import Term
@@ -21,15 +21,17 @@ def book() -> ReceiptBook:
     return ReceiptBook(Assignment(route, 3, (ONE, TWO), Term(1, 0), 7, 0.0))
 
 
-def lane_that_carried(source_offset: int, target_offset: int, count: int) -> Lane:
+def lane_that_carried(source_offset: int, target_offset: int, count: int) -> PartitionPipeline:
     entry = held(
         source_offset=source_offset,
         target_offset=target_offset,
         transactional_id="sluice.west.east.3",
     )
-    lane = Lane(ONE, entry)
+    lane = PartitionPipeline(ONE, entry)
     data = bytearray(encoded([one_record(0)]))
-    lane.add([Parcel(data, count, ((source_offset, count),), False)], source_offset + count, 0)
+    lane.add(
+        [OutgoingBatch(data, count, ((source_offset, count),), False)], source_offset + count, 0
+    )
     lane.acknowledge(lane.take(), target_offset)
     return lane
 

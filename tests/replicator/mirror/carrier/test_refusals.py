@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replicator.batches.batch import CODEC_BITS, header_at
-from replicator.batches.outgoing_batch import Parcel
+from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.batches.repacked import sizes_alone
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.carrier.refusals import Refusal, Repacked, next_step
@@ -31,7 +31,7 @@ def parcel(numbers, *, codec=0, large=(), gap=0):
     data = bytearray(encoded(records, codec=codec))
     step = gap + 1
     spans = tuple((n * step, 1) for n in numbers) if gap else ((numbers[0], len(numbers)),)
-    return Parcel(data, len(numbers), spans, False)
+    return OutgoingBatch(data, len(numbers), spans, False)
 
 
 def numbers_of(one):

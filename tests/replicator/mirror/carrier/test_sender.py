@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.client.cluster import Cluster, StartOver
+from replicator.kafka.client.cluster import Cluster, ProducerStateLost
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.carrier.partition_pipeline import Lane, Unit
-from replicator.mirror.carrier.pipelines import Lanes
+from replicator.mirror.carrier.partition_pipeline import InFlightBatch, PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.sender import Sender
 from tests.replicator.mirror.carrier.test_partition_pipeline import parcel
@@ -24,7 +24,7 @@ async def nothing(*_: Any) -> bool:
     return True
 
 
-def a_sender(lanes: Lanes) -> Sender:
+def a_sender(lanes: Pipelines) -> Sender:
     nowhere = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
     return Sender(
         1,
@@ -41,10 +41,10 @@ def a_sender(lanes: Lanes) -> Sender:
 
 
 def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(monkeypatch):
-    lane, lanes = lane_that_carried(0, 0, 5), Lanes()
+    lane, lanes = lane_that_carried(0, 0, 5), Pipelines()
     lanes[ONE], lane.sender = lane, 1
     monkeypatch.setattr(type(lane), "newest_in_doubt_ms", 0.0)
-    with pytest.raises(StartOver) as raised:
+    with pytest.raises(ProducerStateLost) as raised:
         asyncio.run(a_sender(lanes)._recover())
     assert raised.value.codes == ()
     assert str(raised.value).startswith("east aggregate: Produce ")
@@ -52,13 +52,13 @@ def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(monkeypatch):
     assert "REQUEST_TIMED_OUT" not in str(raised.value)
 
 
-def a_refused_lane(*, in_doubt: int | None = None) -> tuple[Lane, list[Unit]]:
+def a_refused_lane(*, in_doubt: int | None = None) -> tuple[PartitionPipeline, list[InFlightBatch]]:
     """Returns a pipeline with two batches in flight, the first of them refused.
 
     Args:
         in_doubt: index of a batch that may have landed.
     """
-    lane = Lane(ONE, held())
+    lane = PartitionPipeline(ONE, held())
     lane.add([parcel((at, 1)) for at in range(2)], 2, 0)
     lane.sender = 1
     units = [lane.take(), lane.take()]
@@ -72,19 +72,19 @@ def a_refused_lane(*, in_doubt: int | None = None) -> tuple[Lane, list[Unit]]:
 def test_a_refused_batch_is_left_as_it_is_where_it_or_a_later_one_may_have_landed(in_doubt):
     """The last attempt is refused; an earlier one may have landed before the config was changed."""
     lane, units = a_refused_lane(in_doubt=in_doubt)
-    lanes = Lanes()
+    lanes = Pipelines()
     lanes[ONE] = lane
     for unit in units:
         # young enough for a broker to remember
         unit.parcel.data[35:43] = (2**60).to_bytes(8, "big")
-    with pytest.raises(StartOver, match="may have landed"):
+    with pytest.raises(ProducerStateLost, match="may have landed"):
         asyncio.run(a_sender(lanes)._recover())
 
 
 def test_a_refusal_behind_a_batch_that_goes_again_waits_for_its_turn():
     lane, (first, second) = a_refused_lane()
     first.refusal, second.refusal = None, first.refusal
-    lanes = Lanes()
+    lanes = Pipelines()
     lanes[ONE] = lane
     asyncio.run(a_sender(lanes)._recover())
     assert [unit.refusal for unit in lane.queued()] == [None, None]
@@ -93,7 +93,7 @@ def test_a_refusal_behind_a_batch_that_goes_again_waits_for_its_turn():
 
 def test_records_that_all_are_refused_are_sent_with_those_behind_them():
     lane, _ = a_refused_lane()
-    lanes = Lanes()
+    lanes = Pipelines()
     lanes[ONE] = lane
     asyncio.run(a_sender(lanes)._recover())
     assert [unit.parcel.spans for unit in lane.queued()] == [((0, 2),)]

@@ -1,7 +1,7 @@
 """Acknowledgements reveal replaced timestamps; the answer to a duplicate does not count."""
 
 from replicator.batches.batch import header_at
-from replicator.mirror.carrier.partition_pipeline import Lane
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.stamped_times import stamped_times
 from replicator.mirror.ledger.loss import LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, parcel
@@ -9,7 +9,7 @@ from tests.replicator.mirror.ledger.held import held
 
 
 def in_flight(batches=1):
-    lane = Lane(PLACE, held())
+    lane = PartitionPipeline(PLACE, held())
     lane.add([parcel((at, 1)) for at in range(batches)], batches, 0)
     units = [lane.take() for _ in range(batches)]
     return lane, units

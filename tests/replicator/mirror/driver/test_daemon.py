@@ -14,7 +14,7 @@ from replicator.mirror.driver import daemon
 from replicator.mirror.driver.daemon import Daemon, verdict
 from replicator.mirror.driver.planner import Planner
 from replicator.runtime.exit_codes import Exit, decisive
-from replicator.spark.driver_command import OtherTerm
+from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.posting import ApplianceFile
 
 REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90])
@@ -25,7 +25,7 @@ REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90]
     [
         (FENCED, Exit.FENCED),
         (ExceptionGroup("", [REFUSED, FENCED]), Exit.FENCED),
-        (ExceptionGroup("", [REFUSED, ExceptionGroup("", [OtherTerm("x")])]), Exit.FENCED),
+        (ExceptionGroup("", [REFUSED, ExceptionGroup("", [TermSuperseded("x")])]), Exit.FENCED),
         (ExceptionGroup("", [ExceptionGroup("", [Unreachable("x")])]), Exit.UNREACHABLE),
         (ExceptionGroup("", [REFUSED, KeyError("x")]), Exit.FAILED),
         (ExceptionGroup("", [SameCluster("x")]), Exit.MISCONFIGURED),
@@ -33,7 +33,7 @@ REFUSED, FENCED = Refused("east aggregate", "no"), Fenced("east aggregate", [90]
     ],
 )
 def test_a_newer_driver_decides_the_exit_code_whatever_else_failed(error, code):
-    assert verdict(decisive(error, (Fenced, OtherTerm)), is_succeeded=True) is code
+    assert verdict(decisive(error, (Fenced, TermSuperseded)), is_succeeded=True) is code
 
 
 def test_a_fence_that_is_no_newer_drivers_is_a_failure_that_a_restart_mends():
@@ -74,12 +74,12 @@ async def test_a_redis_without_its_password_never_ends_the_daemon(east, secret, 
         def keep(self):
             kept.set()
 
-    async def aside(function, *arguments):
+    async def run_in_thread(function, *arguments):
         return function(*arguments)
 
     monkeypatch.setattr(daemon, "OFFSETS_SECONDS", 0.01)
     monkeypatch.setattr(daemon, "OffsetKeeper", Keeper)
-    monkeypatch.setattr(daemon, "aside", aside)
+    monkeypatch.setattr(daemon, "run_in_thread", run_in_thread)
     secret.unlink()
     keeping = asyncio.ensure_future(east._keep_offsets())
     await asyncio.sleep(0.05)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.mirror.driver.planner import Planner
-from replicator.orders.order_log import Book
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Pause, Placed, Stream, by_carrier, key_of
 
 NOW = 1_000_000
@@ -25,7 +25,7 @@ histories = st.lists(st.tuples(wishes, st.integers(1, 6)), min_size=1, max_size=
 
 
 def planned(wish, carriers=2, previous=None, book=None, slots=2):
-    found = Planner(carriers).plan(wish, slots, previous or Plan(), book or Book(), NOW)
+    found = Planner(carriers).plan(wish, slots, previous or Plan(), book or OrderLog(), NOW)
     return found.plan
 
 
@@ -37,7 +37,7 @@ def after(history):
 
 
 def book_of(*records):
-    return Book().after((key_of(each), each) for each in records)
+    return OrderLog().after((key_of(each), each) for each in records)
 
 
 def placed(where, carriers, route=ROUTE, stream="default", generation=1):

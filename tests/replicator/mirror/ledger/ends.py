@@ -86,7 +86,7 @@ class Pen:
         return False
 
 
-class Book(dict[TopicPartition, Entry]):
+class EntriesById(dict[TopicPartition, Entry]):
     """A stand-in for Ledger."""
 
     async def read(self, partitions):
@@ -125,9 +125,11 @@ def marker(offset: int, writer: tuple[int, int], leader_epoch: int = LEADER_EPOC
     return HEADER.pack(*fields) + body
 
 
-def a_taker(monkeypatch, book: Book, source: Any, target: Any, pen: Any = Pen, **more: Any) -> Any:
+def a_taker(
+    monkeypatch, book: EntriesById, source: Any, target: Any, pen: Any = Pen, **more: Any
+) -> Any:
     """Returns a Takeover whose own writer is (8, 0); every other id is given (7, 5)."""
-    monkeypatch.setattr(takeover, "Writer", pen)
+    monkeypatch.setattr(takeover, "FencedCommitter", pen)
     own = more.pop("own", None) or pen(target, "sluice.west.east.99", 0, 8, 0)
     return Takeover(
         ledger=book,  # type: ignore[arg-type]

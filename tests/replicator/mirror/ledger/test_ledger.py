@@ -9,7 +9,7 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import Cluster, Fenced
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.ledger.entry import Custody, Entry, decode
 from replicator.mirror.ledger.ledger import (
     GROUPS,
@@ -96,7 +96,7 @@ async def shown_in(cluster: Cluster) -> Entry:
 
 async def test_a_replacement_that_stays_hidden_is_made_again():
     cluster = coordinator()
-    holder = Writer(cluster, f"{OLD}.free")
+    holder = FencedCommitter(cluster, f"{OLD}.free")
     await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
     assert await shown_in(cluster) == TAKEN
 
@@ -112,7 +112,7 @@ async def test_a_replacement_that_stays_hidden_is_made_again():
 )
 async def test_a_replacement_that_is_not_shown_writes_over_no_other_entry(later):
     cluster = coordinator(later)
-    holder = Writer(cluster, f"{OLD}.free")
+    holder = FencedCommitter(cluster, f"{OLD}.free")
     with pytest.raises(Fenced, match="quicker"):
         await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
     assert await shown_in(cluster) == later
@@ -120,7 +120,7 @@ async def test_a_replacement_that_is_not_shown_writes_over_no_other_entry(later)
 
 async def test_an_own_entry_that_stays_hidden_is_committed_again():
     cluster = coordinator(TAKEN)
-    await Ledger(cluster, ROUTE).commit(Writer(cluster, OLD), {PLACE: CARRIED})
+    await Ledger(cluster, ROUTE).commit(FencedCommitter(cluster, OLD), {PLACE: CARRIED})
     assert await shown_in(cluster) == CARRIED
 
 
@@ -128,7 +128,7 @@ async def test_an_own_entry_that_another_writer_replaced_is_a_fence():
     other = replace(TAKEN, transactional_id=OWN)
     cluster = coordinator(other)
     with pytest.raises(Fenced, match="replaced"):
-        await Ledger(cluster, ROUTE).commit(Writer(cluster, OLD), {PLACE: CARRIED})
+        await Ledger(cluster, ROUTE).commit(FencedCommitter(cluster, OLD), {PLACE: CARRIED})
     assert await shown_in(cluster) == other
 
 
@@ -136,7 +136,7 @@ async def test_what_was_released_may_have_been_taken_at_once():
     other = replace(TAKEN, transactional_id=OWN)
     cluster = coordinator(other)
     freed = replace(CARRIED, custody=Custody.RELEASED, transactional_id=f"{OLD}.free")
-    await Ledger(cluster, ROUTE).release(Writer(cluster, OLD), {PLACE: freed})
+    await Ledger(cluster, ROUTE).release(FencedCommitter(cluster, OLD), {PLACE: freed})
     assert await shown_in(cluster) == other
 
 

@@ -11,8 +11,8 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.brokers import Leader, Topic
-from replicator.kafka.client.cluster import GROUP, Cluster, Fenced, ProducerState, StartOver
-from replicator.kafka.client.fenced_committer import Writer
+from replicator.kafka.client.cluster import GROUP, Cluster, Fenced, ProducerState, ProducerStateLost
+from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger import takeover
 from replicator.mirror.ledger.acquired import Taken
@@ -26,8 +26,8 @@ from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.ends import (
     SOURCE,
     TARGET,
-    Book,
     End,
+    EntriesById,
     Pen,
     a_taker,
     batch,
@@ -60,7 +60,7 @@ def gone_on(entry: Entry, tail: Loss, *accept: TopicPartition) -> Any:
     cluster = Pretend()
     taker = Takeover(
         ledger=Ledger(cluster, ROUTE),
-        writer=Writer(cluster, "sluice.west.east.operator", 1000),
+        writer=FencedCommitter(cluster, "sluice.west.east.operator", 1000),
         source=cluster,
         target=cluster,
         start="earliest",
@@ -107,7 +107,7 @@ HELD = replace(ENTRY, producer_id=7, epoch=3, sequence=50, source_topic=SOURCE, 
 )
 async def test_a_tail_that_retention_deleted_is_known_or_stops(monkeypatch, states, goes_on_at):
     target = End(TARGET, 2000, 2000, states, marker(2000, (7, 4)) + marker(2001, (7, 5)))
-    book = Book({ONE: HELD})
+    book = EntriesById({ONE: HELD})
     acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
     if goes_on_at is None:
         assert "target deleted the tail" in acquired.parked[ONE]
@@ -133,7 +133,7 @@ async def test_a_tail_that_the_cleaner_may_have_ended_is_known_or_stops(
     """The last record in the log is another writer's."""
     log = own + batch(115, (6, 0), 0, 1) + marker(116, (7, 5))
     target = End(TARGET, 0, 116, states, log)
-    book = Book({ONE: HELD})
+    book = EntriesById({ONE: HELD})
     acquired = await a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target).acquire([ONE])
     if goes_on_at is None:
         assert "compaction left nothing" in acquired.parked[ONE]
@@ -144,7 +144,7 @@ async def test_a_tail_that_the_cleaner_may_have_ended_is_known_or_stops(
 @pytest.mark.parametrize("accept", [(), (ONE,)], ids=["", "accepted"])
 async def test_records_that_the_target_never_took_stop_and_are_stepped_over(monkeypatch, accept):
     log = batch(100, (7, 3), 50, 10) + batch(110, (7, 3), 65, 5) + marker(115, (7, 5))
-    book = Book({ONE: HELD})
+    book = EntriesById({ONE: HELD})
     target = End(TARGET, 0, 115, {7: ProducerState(3, 69)}, log)
     taker = a_taker(monkeypatch, book, End(SOURCE, 0, 9000), target, accept=dict.fromkeys(accept))
     acquired = await taker.acquire([ONE])
@@ -157,7 +157,7 @@ async def test_records_that_the_target_never_took_stop_and_are_stepped_over(monk
         assert book[ONE].parked
 
 
-class ToldRuns:
+class PublishedRuns:
     """A runs topic by which source offsets up to `end` stand in the target before `target_end`."""
 
     def __init__(self, entry: Entry, end: int, target_end: int = 90) -> None:
@@ -173,9 +173,9 @@ async def test_an_entry_older_than_what_was_told_stops_and_is_stepped_over(
     monkeypatch, custody, accept
 ):
     entry = replace(HELD, custody=custody, runs=(7,))
-    book = Book({ONE: entry})
+    book = EntriesById({ONE: entry})
     target = End(TARGET, 0, 120, {}, batch(100, (7, 3), 50, 10) + marker(110, (7, 5)))
-    runs = ToldRuns(entry, 500)
+    runs = PublishedRuns(entry, 500)
     tellings: list[Any] = []
 
     async def tell(told):
@@ -204,17 +204,19 @@ async def test_an_entry_older_than_what_was_told_stops_and_is_stepped_over(
 async def test_an_operator_may_carry_again_what_was_told(monkeypatch, restart_at):
     entry = replace(HELD, custody=Custody.RELEASED, runs=(7,))
     source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 120)
-    runs = ToldRuns(entry, 500)
+    runs = PublishedRuns(entry, 500)
     more = {"accept": {ONE: None}, "runs": runs, "restart_at": restart_at}
-    taker = a_taker(monkeypatch, Book({ONE: entry}), source, target, **more)
+    taker = a_taker(monkeypatch, EntriesById({ONE: entry}), source, target, **more)
     assert (await taker.acquire([ONE])).taken[ONE].entry.source_offset == restart_at
 
 
 async def test_runs_told_under_more_losses_are_overruled_by_what_is_carried_on(monkeypatch):
     entry = replace(HELD, custody=Custody.RELEASED, runs=(7,))
-    runs = ToldRuns(replace(entry, losses=3), 500)
+    runs = PublishedRuns(replace(entry, losses=3), 500)
     source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 120)
-    taker = a_taker(monkeypatch, Book({ONE: entry}), source, target, accept={ONE: None}, runs=runs)
+    taker = a_taker(
+        monkeypatch, EntriesById({ONE: entry}), source, target, accept={ONE: None}, runs=runs
+    )
     assert (await taker.acquire([ONE])).taken[ONE].entry.losses == 4
 
 
@@ -224,11 +226,11 @@ async def test_what_a_writer_told_and_what_the_target_lost_turn_no_ledger_back(
 ):
     entry = replace(HELD, runs=(7,))
     target = End(TARGET, 0, 111, {}, batch(100, (7, 3), 50, 10) + marker(110, (7, 5)))
-    runs = ToldRuns(entry, end, target_end)
+    runs = PublishedRuns(entry, end, target_end)
     source = End(SOURCE, 0, 9000)
-    acquired = await a_taker(monkeypatch, Book({ONE: entry}), source, target, runs=runs).acquire(
-        [ONE]
-    )
+    acquired = await a_taker(
+        monkeypatch, EntriesById({ONE: entry}), source, target, runs=runs
+    ).acquire([ONE])
     assert acquired.taken[ONE].entry.source_offset == 20
 
 
@@ -242,7 +244,7 @@ async def test_what_a_writer_told_and_what_the_target_lost_turn_no_ledger_back(
     ],
 )
 async def test_a_topic_that_a_source_does_not_show_yet_is_waited_for(monkeypatch, source, words):
-    book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
+    book = EntriesById({ONE: replace(HELD, custody=Custody.RELEASED)})
     before = dict(book)
     acquired = await a_taker(monkeypatch, book, source, End(TARGET, 0, 100)).acquire([ONE])
     assert words in acquired.waiting[ONE]
@@ -250,14 +252,14 @@ async def test_a_topic_that_a_source_does_not_show_yet_is_waited_for(monkeypatch
 
 
 async def test_a_topic_that_a_source_long_denies_was_deleted(monkeypatch):
-    book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
+    book = EntriesById({ONE: replace(HELD, custody=Custody.RELEASED)})
     source = End(SOURCE, 0, 9000, shows=False, missing=10.0)
     acquired = await a_taker(monkeypatch, book, source, End(TARGET, 0, 100)).acquire([ONE])
     assert "source topic was deleted" in acquired.parked[ONE]
 
 
 async def test_an_operators_word_that_a_topic_was_deleted_is_not_doubted(monkeypatch):
-    book = Book({ONE: replace(HELD, custody=Custody.RELEASED)})
+    book = EntriesById({ONE: replace(HELD, custody=Custody.RELEASED)})
     source = End(SOURCE, 0, 9000, shows=False)
     taker = a_taker(monkeypatch, book, source, End(TARGET, 0, 100), accept={ONE: None})
     acquired = await taker.acquire([ONE])
@@ -282,9 +284,9 @@ class Muted(Pen):
         return self
 
 
-def ten_ids() -> Book:
+def ten_ids() -> EntriesById:
     free = replace(HELD, custody=Custody.RELEASED)
-    return Book(
+    return EntriesById(
         {p: replace(free, transactional_id=f"sluice.west.east.{p.partition}.free") for p in PLACES}
     )
 
@@ -312,10 +314,10 @@ async def test_an_id_that_does_not_answer_keeps_nothing_else_from_being_carried(
 
 async def test_a_commit_whose_answer_never_came_is_found_as_our_own(monkeypatch):
     monkeypatch.setattr(takeover, "ID_SECONDS", 0.3)
-    book = Book({ONE: replace(HELD, transactional_id="sluice.west.east.99", producer_id=8)})
+    book = EntriesById({ONE: replace(HELD, transactional_id="sluice.west.east.99", producer_id=8)})
     own = Pen(None, "sluice.west.east.99", 0, 8, 4)
 
-    class Unanswered(Book):
+    class Unanswered(EntriesById):
         async def replace(self, holder, before, entries):
             book.update(entries)
             await asyncio.Event().wait()
@@ -331,15 +333,15 @@ async def test_a_commit_whose_answer_never_came_is_found_as_our_own(monkeypatch)
 
 
 async def test_what_this_writer_gave_up_is_not_taken_again_without_a_fence(monkeypatch):
-    own = Writer(Pretend(), "sluice.west.east.99")
+    own = FencedCommitter(Pretend(), "sluice.west.east.99")
     own.producer_id, own.epoch = 8, 4
     held = {"transactional_id": "sluice.west.east.99", "producer_id": 8, "epoch": 4}
-    book = Book({ONE: replace(HELD, **held)})
+    book = EntriesById({ONE: replace(HELD, **held)})
     source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 161)
     taker = a_taker(monkeypatch, book, source, target, own=own)
     assert (await taker.acquire([ONE])).taken[ONE].entry.sequence == 50
     own.left_at(ONE, 70)  # parked, but the entry could not be committed
-    with pytest.raises(StartOver, match="flights-0 was given up"):
+    with pytest.raises(ProducerStateLost, match="flights-0 was given up"):
         await taker.acquire([ONE])
 
 
@@ -357,7 +359,7 @@ async def test_takers_of_one_id_get_out_of_each_others_way_in_time(monkeypatch):
 
     taker = a_taker(
         monkeypatch,
-        Book({ONE: replace(HELD, custody=Custody.RELEASED)}),
+        EntriesById({ONE: replace(HELD, custody=Custody.RELEASED)}),
         End(SOURCE, 0, 9000),
         End(TARGET, 0, 100),
         Beaten,
@@ -372,7 +374,7 @@ async def test_what_another_was_quicker_to_take_is_spared_where_it_is_not_to_be_
     monkeypatch,
 ):
     free = replace(HELD, custody=Custody.RELEASED, transactional_id="sluice.west.east.99.handed")
-    book = Book({ONE: free})
+    book = EntriesById({ONE: free})
 
     class Late(Pen):
         async def open(self):
@@ -436,7 +438,7 @@ async def test_an_entry_that_only_a_coordinator_of_yesterday_has_is_not_believed
     target = Split(stale, true)
     taker = Takeover(
         ledger=Ledger(target, ROUTE),
-        writer=Writer(target, "sluice.west.east.99"),
+        writer=FencedCommitter(target, "sluice.west.east.99"),
         source=End(SOURCE, 0, 9000),  # type: ignore[arg-type]
         target=target,
         start="earliest",
@@ -450,7 +452,7 @@ async def test_a_loss_that_was_accepted_is_not_taken_for_another_one(monkeypatch
     """Another takeover let the partition continue: by now it is parked anew, or held."""
     listed = Loss(LossKind.SOURCE_CORRUPT, 10, None)
     for parked in (Loss(LossKind.RECORDS_REFUSED, 20, 21), None):
-        book = Book({ONE: replace(ENTRY, parked=parked)})
+        book = EntriesById({ONE: replace(ENTRY, parked=parked)})
         source, target = End(SOURCE, 0, 9000), End(TARGET, 0, 100)
         taker = a_taker(monkeypatch, book, source, target, accept={ONE: listed})
         acquired = await taker.acquire([ONE])

@@ -6,19 +6,19 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.run_segment import Gathering, Stretch
+from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from tests.replicator.mirror.offset_map.told_logs import Log, learned
 
 
 class Life(NamedTuple):
     """Partition that went on behind losses: the segments published under each, and its log."""
 
-    told: list[list[Stretch]]
+    told: list[list[RunSegment]]
     log: Log
     # Source offset and target offset of the next record.
     end: tuple[int, int]
 
-    def whole(self, kept: list[list[Stretch]], log_starts: list[int]) -> OffsetMap:
+    def whole(self, kept: list[list[RunSegment]], log_starts: list[int]) -> OffsetMap:
         """Returns the map of the kept segments, trimmed loss by loss, as Redis has it."""
         whole = OffsetMap()
         for stretches, log_start in zip(kept, log_starts, strict=True):
@@ -36,7 +36,7 @@ def lives(draw, *, is_target_cut: bool = False) -> Life:
         log = [it for it in log if it[0] < source and it[1] < target]
         # A loss that is stepped over is published as a segment without runs; a restart publishes
         # nothing.
-        gathering = Gathering(min(source, source_end) if draw(st.booleans()) else source)
+        gathering = RunBuffer(min(source, source_end) if draw(st.booleans()) else source)
         gathering.pass_over(source)
         stretches = []
         for gap, other, records in draw(st.lists(STEPS, max_size=5)):
@@ -69,7 +69,7 @@ STEPS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4))
 LIVES, CUT_LIVES = lives(), lives(is_target_cut=True)
 
 
-def part_of(stretches: list[Stretch], data) -> list[Stretch]:
+def part_of(stretches: list[RunSegment], data) -> list[RunSegment]:
     """Returns the first segment and some others: the first alone shows where the loss was."""
     return stretches[:1] + [it for it in stretches[1:] if data.draw(st.booleans())]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Edge, pack, unpack
 from replicator.mirror.offset_map.run_columns import RunsContradict
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.spans import Span, Spans
 from tests.replicator.mirror.offset_map.lives import CUT_LIVES, LIVES, check_life, part_of
 from tests.replicator.mirror.offset_map.told_logs import ASKED, TOLD, before, check_floors, learned
@@ -264,9 +264,9 @@ def test_a_map_that_was_told_all_answers_exactly_also_after_losses(life):
         assert whole.source_floor(target + 1) == (source + 1, "exact")
 
 
-def after_a_cut(log_start: int = 0, *newer: Stretch) -> OffsetMap:
+def after_a_cut(log_start: int = 0, *newer: RunSegment) -> OffsetMap:
     """Returns the map of source offsets 0..4999, cut to 4000, with the newer segments behind."""
-    older, map_since = learned([Stretch(0, 5000, (Run(0, 0, 5000),))]), learned(newer)
+    older, map_since = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))]), learned(newer)
     older.trim(log_start)
     map_since.trim(log_start)
     older.give_way(map_since)
@@ -274,7 +274,7 @@ def after_a_cut(log_start: int = 0, *newer: Stretch) -> OffsetMap:
 
 
 def test_an_older_edge_past_a_loss_is_moved_back_to_it():
-    whole = after_a_cut(4500, Stretch(4000, 4400, (Run(4000, 5001, 400),)))
+    whole = after_a_cut(4500, RunSegment(4000, 4400, (Run(4000, 5001, 400),)))
     assert whole.target_floor(4100) == (5101, "exact")
     assert whole.source_floor(4500) == (4000, "exact")
     assert whole.source_floor(4499) is None
@@ -284,8 +284,8 @@ def test_an_older_edge_past_a_loss_is_moved_back_to_it():
 
 def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_before():
     newer = (
-        Stretch(4000, 4200, (Run(4000, 5001, 200),)),
-        Stretch(4300, 4400, (Run(4300, 5301, 100),)),
+        RunSegment(4000, 4200, (Run(4000, 5001, 200),)),
+        RunSegment(4300, 4400, (Run(4300, 5301, 100),)),
     )
     whole = after_a_cut(0, *newer)
     assert whole.missing == Spans(Span(4200, 4300))
@@ -293,45 +293,45 @@ def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_b
 
 
 def test_a_loss_holds_before_anything_has_landed_behind_it():
-    whole = after_a_cut(0, Stretch(4000, 4100, ()))
+    whole = after_a_cut(0, RunSegment(4000, 4100, ()))
     assert whole.source_floor(4700) == (4000, "floor")
     assert whole.target_floor(4700) == (4000, "floor")
     assert whole.source_end == 4100
 
 
 def test_where_retention_has_passed_the_loss_only_the_newer_runs_count():
-    newer = learned([Stretch(4000, 4400, (Run(4000, 5001, 400),))])
+    newer = learned([RunSegment(4000, 4400, (Run(4000, 5001, 400),))])
     newer.trim(5101)
-    older = learned([Stretch(0, 5000, (Run(0, 0, 5000),))])
+    older = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))])
     older.give_way(newer)
     assert older == newer
 
 
 def test_an_edge_of_the_target_before_it_was_cut_trims_nothing_that_landed_since():
-    older = learned([Stretch(0, 5000, (Run(0, 0, 5000),))])
+    older = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))])
     older.trim(4500)
-    older.give_way(learned([Stretch(5000, 9000, (Run(5000, 0, 4000),))]))
+    older.give_way(learned([RunSegment(5000, 9000, (Run(5000, 0, 4000),))]))
     assert older.target_floor(5010) == (10, "exact")
     assert older.target_floor(4100) == (0, "exact")
     assert older.source_floor(50) == (5050, "exact")
 
 
 def test_runs_missing_before_the_first_newer_one_put_all_older_ones_in_doubt():
-    newer = (Stretch(5000, 5001, ()), Stretch(5100, 5200, (Run(5100, 4100, 100),)))
+    newer = (RunSegment(5000, 5001, ()), RunSegment(5100, 5200, (Run(5100, 4100, 100),)))
     whole = after_a_cut(0, *newer)
     assert whole.target_floor(4050) is None
     assert whole.missing == Spans(Span(0, 5000), Span(5001, 5100))
 
 
 def test_a_group_between_two_runs_has_consumed_the_first_and_nothing_of_the_second():
-    offset_map = learned([Stretch(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
+    offset_map = learned([RunSegment(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
     assert offset_map.source_floor(120) == (10, "exact")
     assert offset_map.source_floor(100) == (0, "exact")
     assert offset_map.source_floor(155) == (15, "exact")
 
 
 def test_past_the_last_run_an_answer_is_a_floor_for_more_may_have_landed():
-    offset_map = learned([Stretch(0, 10, (Run(0, 100, 10),))])
+    offset_map = learned([RunSegment(0, 10, (Run(0, 100, 10),))])
     assert offset_map.source_floor(110) == (10, "exact")
     assert offset_map.source_floor(111) == (10, "floor")
     assert offset_map.target_floor(10) == (110, "floor")
@@ -346,7 +346,7 @@ def test_an_empty_map_knows_nothing():
 
 
 def test_a_group_below_the_trimmed_part_gets_no_answer():
-    offset_map = learned([Stretch(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
+    offset_map = learned([RunSegment(0, 20, (Run(0, 100, 10), Run(10, 150, 10)))])
     offset_map.trim(120)
     assert offset_map.trimmed == Edge(10, 110)
     assert offset_map.source_floor(109) is None

@@ -11,14 +11,14 @@ from replicator.mirror.offset_map.packed_map import (
     pack_stretch,
     unpack,
 )
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 
-STRETCH = Stretch(5, 5_000_000_000, (Run(7, 1_000_000, 3), Run(4_000_000_000, 5_000_000_000, 9)))
+STRETCH = RunSegment(5, 5_000_000_000, (Run(7, 1_000_000, 3), Run(4_000_000_000, 5_000_000_000, 9)))
 
 
-def interleaved(runs: int) -> Stretch:
+def interleaved(runs: int) -> RunSegment:
     """Returns short runs, with a run of another region in every gap between them."""
-    return Stretch(0, 9 * runs, tuple(Run(9 * at, 17 * at + 8, 9) for at in range(runs)))
+    return RunSegment(0, 9 * runs, tuple(Run(9 * at, 17 * at + 8, 9) for at in range(runs)))
 
 
 def test_a_stretch_packs_as_the_map_that_learned_only_it():
@@ -47,7 +47,9 @@ def test_two_regions_interleaving_cost_three_bytes_a_run():
 
 def test_the_widest_run_costs_27_bytes():
     far = Run(2**61, 2**61, 2**60)
-    assert len(pack_stretch(Stretch(0, 1, (far,)))) - len(pack_stretch(Stretch(0, 1, ()))) == 27
+    assert (
+        len(pack_stretch(RunSegment(0, 1, (far,)))) - len(pack_stretch(RunSegment(0, 1, ()))) == 27
+    )
 
 
 def test_a_newer_format_is_refused_by_its_version():

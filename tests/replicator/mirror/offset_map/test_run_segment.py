@@ -2,18 +2,18 @@
 
 import pytest
 
-from replicator.mirror.offset_map.run_segment import Gathering, LandedOutOfOrder, Run, Stretch
+from replicator.mirror.offset_map.run_segment import LandedOutOfOrder, Run, RunBuffer, RunSegment
 
 
 def test_adjacent_batches_are_one_run():
-    gathering = Gathering(0)
+    gathering = RunBuffer(0)
     gathering.land(10, 110, 5)
     gathering.land(15, 115, 5)
-    assert gathering.take() == [Stretch(0, 20, (Run(10, 110, 10),))]
+    assert gathering.take() == [RunSegment(0, 20, (Run(10, 110, 10),))]
 
 
 def test_a_gap_on_either_side_begins_a_run():
-    gathering = Gathering(10)
+    gathering = RunBuffer(10)
     gathering.land(10, 110, 5)
     gathering.land(16, 115, 1)
     gathering.land(17, 200, 1)
@@ -22,7 +22,7 @@ def test_a_gap_on_either_side_begins_a_run():
 
 
 def test_stretches_taken_one_after_another_touch():
-    gathering = Gathering(7)
+    gathering = RunBuffer(7)
     gathering.land(10, 110, 5)
     (first,) = gathering.take()
     gathering.land(20, 120, 5)
@@ -32,7 +32,7 @@ def test_stretches_taken_one_after_another_touch():
 
 
 def test_nothing_landed_is_nothing_told():
-    gathering = Gathering(7)
+    gathering = RunBuffer(7)
     assert gathering.take() == []
     gathering.land(7, 7, 1)
     gathering.take()
@@ -40,17 +40,17 @@ def test_nothing_landed_is_nothing_told():
 
 
 def test_offsets_passed_over_are_told_without_a_run():
-    gathering = Gathering(7)
+    gathering = RunBuffer(7)
     gathering.pass_over(9)
-    assert gathering.take() == [Stretch(7, 9, ())]
+    assert gathering.take() == [RunSegment(7, 9, ())]
     gathering.land(9, 9, 1)
     gathering.pass_over(12)
     gathering.land(12, 10, 1)
-    assert gathering.take() == [Stretch(9, 13, (Run(9, 9, 1), Run(12, 10, 1)))]
+    assert gathering.take() == [RunSegment(9, 13, (Run(9, 9, 1), Run(12, 10, 1)))]
 
 
 def test_a_parcel_of_several_spans_lands_as_one_piece_of_target_offsets():
-    gathering = Gathering(0)
+    gathering = RunBuffer(0)
     gathering.land_all(100, ((5, 2), (9, 1), (10, 3)))
     (told,) = gathering.take()
     assert told.runs == (Run(5, 100, 2), Run(9, 102, 4))
@@ -58,7 +58,7 @@ def test_a_parcel_of_several_spans_lands_as_one_piece_of_target_offsets():
 
 def test_a_long_stretch_is_told_in_parts_that_touch(monkeypatch):
     monkeypatch.setattr("replicator.mirror.offset_map.run_segment.RUNS_PER_STRETCH_MAX", 2)
-    gathering = Gathering(0)
+    gathering = RunBuffer(0)
     for source in range(1, 10, 2):
         gathering.land(source, source, 1)
     told = gathering.take()
@@ -68,7 +68,7 @@ def test_a_long_stretch_is_told_in_parts_that_touch(monkeypatch):
 
 @pytest.mark.parametrize(("source", "target"), [(14, 200), (20, 114)])
 def test_a_record_that_landed_behind_a_later_one_is_named(source, target):
-    gathering = Gathering(0)
+    gathering = RunBuffer(0)
     gathering.land(10, 110, 5)
     with pytest.raises(LandedOutOfOrder, match="behind source offset 14"):
         gathering.land(source, target, 1)

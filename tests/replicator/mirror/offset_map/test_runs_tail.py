@@ -15,7 +15,7 @@ from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import pack, pack_stretch
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_tail import LastRun, RunsTail, _covered_to
 from replicator.mirror.offset_map.runs_topic import RunsKey, encode
 from tests.replicator.batches.source_batches import Record, encoded
@@ -39,7 +39,7 @@ class Log(Cluster):
 
     def tell(self, number: int, key: RunsKey, *runs: Run) -> None:
         end = runs[-1].source_offset + runs[-1].records if runs else 7
-        self.messages[number].append(encode(key, Stretch(0, end, runs)))
+        self.messages[number].append(encode(key, RunSegment(0, end, runs)))
 
     def recreate(self) -> None:
         """Deletes the topic, and creates an empty one with as many partitions."""
@@ -145,7 +145,7 @@ async def test_runs_of_a_topic_that_was_recreated_are_still_known():
 
 async def test_what_another_version_told_is_passed_over():
     log = Log(1)
-    log.messages[0] += [(b"[2]", b""), (encode(ONE, Stretch(0, 1, ()))[0], b"\x02")]
+    log.messages[0] += [(b"[2]", b""), (encode(ONE, RunSegment(0, 1, ()))[0], b"\x02")]
     log.tell(0, ONE, Run(0, 0, 1))
     assert await RunsTail(log, "west.east").told_since((0,)) == {ONE: LastRun(1, 1)}
 
@@ -170,11 +170,11 @@ def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, r
         runs.append(Run(source + passed_over, target, count))
         source += passed_over + count
         target += count + others
-    said = _covered_to(pack_stretch(Stretch(begin, source + spare, tuple(runs))))
+    said = _covered_to(pack_stretch(RunSegment(begin, source + spare, tuple(runs))))
     assert said == source + spare
     joined = OffsetMap()
-    joined.learn(Stretch(begin, source + spare, tuple(runs)))
-    joined.learn(Stretch(source + 2 * spare, source + 3 * spare, ()))
+    joined.learn(RunSegment(begin, source + spare, tuple(runs)))
+    joined.learn(RunSegment(source + 2 * spare, source + 3 * spare, ()))
     assert _covered_to(pack(joined.piece())) >= source
 
 

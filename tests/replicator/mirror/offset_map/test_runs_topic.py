@@ -4,7 +4,7 @@ import pytest
 
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
-from replicator.mirror.offset_map.run_segment import Run, Stretch
+from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import (
     RunsKey,
     batched,
@@ -16,10 +16,10 @@ from replicator.mirror.offset_map.runs_topic import (
 )
 
 KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
-STRETCH = Stretch(0, 20, (Run(5, 50, 10), Run(15, 70, 5)))
+STRETCH = RunSegment(0, 20, (Run(5, 50, 10), Run(15, 70, 5)))
 
 
-def told(*stretches: Stretch) -> OffsetMap:
+def told(*stretches: RunSegment) -> OffsetMap:
     offset_map = OffsetMap()
     for stretch in stretches:
         offset_map.learn(stretch)
@@ -62,16 +62,16 @@ def test_the_topic_keeps_runs_for_ever():
 
 
 def test_portions_hold_every_piece_once():
-    pieces = [decode(*encode(KEY, Stretch(at, at + 1, ()))) for at in range(7)]
+    pieces = [decode(*encode(KEY, RunSegment(at, at + 1, ()))) for at in range(7)]
     portions = list(batched(iter(pieces), pieces_max=3))
     assert [sum(map(len, portion.values())) for portion in portions] == [3, 3, 1]
     assert [piece for portion in portions for piece in portion[KEY]] == [it[1] for it in pieces]
 
 
 def test_runs_told_after_an_accepted_loss_overrule_those_before_it():
-    before = told(Stretch(0, 100, (Run(0, 0, 100),)))
+    before = told(RunSegment(0, 100, (Run(0, 0, 100),)))
     # The target lost everything from 60 on; the operator went on at source offset 100.
-    after = told(Stretch(100, 110, (Run(100, 60, 10),)))
+    after = told(RunSegment(100, 110, (Run(100, 60, 10),)))
     later = RunsKey(KEY.topic, KEY.partition, KEY.source_topic_id, KEY.target_topic_id, losses=1)
     maps = overruled({later: after, KEY: before})
     assert list(maps) == [KEY]

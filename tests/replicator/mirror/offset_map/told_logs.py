@@ -5,7 +5,7 @@ from bisect import bisect_left
 from hypothesis import strategies as st
 
 from replicator.mirror.offset_map.offset_map import OffsetMap, Place
-from replicator.mirror.offset_map.run_segment import Gathering, Stretch
+from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 
 # Landed records of one source partition: (source offset, target offset), ascending. Gaps in the
 # source are compaction and aborts; gaps in the target are other regions' records.
@@ -26,10 +26,10 @@ def logs(draw) -> Log:
 
 
 @st.composite
-def told_logs(draw) -> tuple[Log, list[Stretch]]:
+def told_logs(draw) -> tuple[Log, list[RunSegment]]:
     """Draws a log and the run segments that consecutive carriers published of it."""
     log = draw(logs())
-    gathering, stretches = Gathering(0), []
+    gathering, stretches = RunBuffer(0), []
     for source, target in log:
         gathering.land(source, target, 1)
         if draw(st.booleans()):

@@ -5,8 +5,8 @@ from balancer.demand.throughput_file import Throughput
 from balancer.demand.window import Rate
 from balancer.plan import Plan, TopicPartition
 from replicator.mirror.offset_map.reports import PartitionReport
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.placement.rounds.partition_need import needs_of
 from replicator.placement.rounds.shares import Known
 from replicator.placement.rounds.stream_round import Scene
@@ -28,7 +28,11 @@ KNOWN = Known(
 def scene(**known) -> Scene:
     rates = {LOOKED_AT: RATE, IN_FILE: Rate(1.0, 1.0)}
     return Scene(
-        now_ms=0, book=Book(), in_force=InForce(Plan(1, {}), 1, 0.0, ()), rates=rates, **known
+        now_ms=0,
+        book=OrderLog(),
+        in_force=ActivePlan(Plan(1, {}), 1, 0.0, ()),
+        rates=rates,
+        **known,
     )
 
 

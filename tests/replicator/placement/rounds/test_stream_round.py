@@ -13,8 +13,8 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.topology import Route
 from replicator.mirror.offset_map.reports import PartitionReport
-from replicator.orders.active_plan import InForce
-from replicator.orders.order_log import Book
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import (
     Answer,
     ByHand,
@@ -45,16 +45,16 @@ def in_force(partitions=PARTITIONS, paused=(), slots=2, carriers=(0, 1)):
         CarrierId(ROUTE.key, number): tuple(partitions[at :: len(carriers)])
         for at, number in enumerate(carriers)
     }
-    return InForce(Plan(1, loads), slots, NOW / 1000 - 1, (), ((ROUTE.key, tuple(paused)),))
+    return ActivePlan(Plan(1, loads), slots, NOW / 1000 - 1, (), ((ROUTE.key, tuple(paused)),))
 
 
 def scene(book=None, now_ms=NOW, **known):
     known = {"rates": rates(), "fresh": set(PARTITIONS), "in_force": in_force(), **known}
-    return Scene(now_ms=now_ms, book=book or Book(), **known)
+    return Scene(now_ms=now_ms, book=book or OrderLog(), **known)
 
 
 def book_of(*records):
-    return Book().after((key_of(each), each) for each in records)
+    return OrderLog().after((key_of(each), each) for each in records)
 
 
 def stream_round(stream="default", settings=CAPACITY):
