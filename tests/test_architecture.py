@@ -29,7 +29,7 @@ ONLY_LIVE = """
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership daemon
     replicator/spark/: driver_command epoch_source stream
-    tui/: balance_desk probe
+    tui/: balance_client probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from replicator.orders.round_status import RoundStatus
-from tui.balance_sight import BalanceStatus, CarrierStatus, StreamStatus, acts
+from tui.balance_status import BalanceStatus, CarrierStatus, StreamStatus, acts
 from tui.order_times import instant
 from tui.order_view import SCHEMA_VERSION, order_values, orders_text
 from tui.output import joined, table

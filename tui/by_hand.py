@@ -8,7 +8,7 @@ import time
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import ByHand, key_of
-from tui.balance_desk import BalanceClient
+from tui.balance_client import BalanceClient
 from tui.by_hand_view import Applied
 
 
@@ -33,7 +33,7 @@ class Ear:
 
 
 def ordered(
-    desk: BalanceClient, order: ByHand, before: OrderLog, timeout_seconds: float
+    client: BalanceClient, order: ByHand, before: OrderLog, timeout_seconds: float
 ) -> Applied:
     """Writes a manual order and returns its result, after `timeout_seconds` at the latest.
 
@@ -48,11 +48,11 @@ def ordered(
     """
     placed = before.placed(order.route, order.stream)
     if order.generation != (placed.generation if placed else 0):
-        lease = before.lease(desk.region)
+        lease = before.lease(client.region)
         return Applied(order, None, placed, None, lease, order.at_ms, is_written=False)
-    desk.write([order])
+    client.write([order])
     ear = Ear(order, before)
-    following = OrderFollower(desk.name, desk.cluster, ear.hear)
+    following = OrderFollower(client.name, client.cluster, ear.hear)
     following.start()
     try:
         ear.answered.wait(timeout_seconds)
@@ -65,7 +65,7 @@ def ordered(
         heard.answer(order.route, order.stream, order.id),
         placed,
         heard.placed(order.route, order.stream),
-        heard.lease(desk.region),
+        heard.lease(client.region),
         now_ms,
         other=standing if standing and standing.id != order.id else None,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replicator.orders.order_records import Answer, ByHand, Lease, Placed
-from tui.balance_sight import acts
+from tui.balance_status import acts
 from tui.balance_view import stream_label
 from tui.exit_codes import ExitCode
 from tui.order_view import SCHEMA_VERSION, route_name

@@ -61,7 +61,7 @@ class Hand:
         changed = carrying.appliance.replicator.model_copy(update=settings)
         appliance = carrying.appliance.model_copy(update={"replicator": changed})
         self.book = ReceiptBook(assignment)
-        self.stint = CarrierSession(appliance, assignment, self.book)
+        self.session = CarrierSession(appliance, assignment, self.book)
         self._loop = asyncio.new_event_loop()
         self._thaw, self._stands = threading.Event(), threading.Event()
         self._task: asyncio.Task[None] | None = None
@@ -71,20 +71,20 @@ class Hand:
 
     @property
     def source(self) -> Cluster:
-        return self.stint._source
+        return self.session._source
 
     @property
     def target(self) -> Cluster:
-        return self.stint._target
+        return self.session._target
 
     @property
-    def lanes(self) -> dict[TopicPartition, PartitionPipeline]:
-        return self.stint._lanes
+    def pipelines(self) -> dict[TopicPartition, PartitionPipeline]:
+        return self.session._pipelines
 
     @property
     def writer(self) -> tuple[int, int]:
         """Producer id and epoch."""
-        return self.stint._writer.producer_id, self.stint._writer.epoch
+        return self.session._writer.producer_id, self.session._writer.epoch
 
     def start(self) -> Hand:
         self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
@@ -92,7 +92,7 @@ class Hand:
 
     async def _run(self) -> None:
         self._task = asyncio.current_task()
-        await self.stint.run()
+        await self.session.run()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine of the session on its loop and returns the result."""
@@ -146,7 +146,7 @@ class Hand:
 
     def end(self) -> None:
         """Ends the session's epoch; returns at once."""
-        self._loop.call_soon_threadsafe(self.stint._over.set)
+        self._loop.call_soon_threadsafe(self.session._over.set)
 
     def finish(self) -> list[Receipt]:
         """Ends the session's epoch: drains, releases, and returns the receipts."""
@@ -170,7 +170,7 @@ class Hand:
         """Has the session acquire a partition that it has released."""
 
         async def want() -> None:
-            self.stint._taking.want([place])
+            self.session._acquisition.want([place])
 
         self.call(want())
 
@@ -178,8 +178,8 @@ class Hand:
 
     def reason_of(self, place: TopicPartition) -> str:
         """Waits until the session reports a partition as stopped, and returns the reason."""
-        self.until(lambda: place in self.stint._taking.stopped)
-        return self.stint._taking.stopped[place]
+        self.until(lambda: place in self.session._acquisition.stopped)
+        return self.session._acquisition.stopped[place]
 
     @property
     def has_ended(self) -> bool:
@@ -191,21 +191,28 @@ class Hand:
 
     def _is_true(self, condition: Callable[[], bool]) -> bool:
         if self.has_ended:
-            raise AssertionError("the stint ended") from self.failure()
+            raise AssertionError("the session ended") from self.failure()
         return condition()
 
     def until_landed(self, place: TopicPartition, source_offset: int) -> None:
         """Waits until everything before a source offset is acknowledged."""
         self.until(
-            lambda: place in self.lanes and self.lanes[place].entry.source_offset >= source_offset
+            lambda: (
+                place in self.pipelines
+                and self.pipelines[place].entry.source_offset >= source_offset
+            )
         )
 
     def until_carried(self, place: TopicPartition) -> None:
         """Waits until everything that the source holds is acknowledged."""
 
         def is_carried() -> bool:
-            lane = self.lanes.get(place)
-            return bool(lane) and lane.is_empty and lane.position >= self.call(self._end(place))
+            pipeline = self.pipelines.get(place)
+            return (
+                bool(pipeline)
+                and pipeline.is_empty
+                and pipeline.position >= self.call(self._end(place))
+            )
 
         self.until(is_carried)
 
@@ -214,7 +221,7 @@ class Hand:
 
     @property
     def trouble(self) -> str:
-        return f"{self.source.trouble} | {self.target.trouble} | {self.lanes}"
+        return f"{self.source.trouble} | {self.target.trouble} | {self.pipelines}"
 
 
 async def _wind_up(seconds: float) -> None:

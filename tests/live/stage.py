@@ -155,7 +155,7 @@ class Stage:
         """Returns a carrier that was killed after it carried `count` records. Its ledger entry does
         not cover these records yet."""
         hand = self.hand(number, **SELDOM).start()
-        hand.until(lambda: self.place in hand.lanes)
+        hand.until(lambda: self.place in hand.pipelines)
         self.send(count, shape, keys=keys)
         hand.until_carried(self.place)
         hand.kill()
@@ -234,7 +234,7 @@ class Stage:
 
     def until_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the producer state of the carrier's writer."""
-        writer, cluster = hand.stint._writer, self.carrying._cluster
+        writer, cluster = hand.session._writer, self.carrying._cluster
 
         def is_forgotten() -> bool:
             states = self.carrying._await(cluster.producer_states(*self.place))
@@ -255,7 +255,7 @@ class Stage:
 
     def until_id_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the carrier's transactional id."""
-        name, cluster = hand.stint._writer.transactional_id, self.carrying._cluster
+        name, cluster = hand.session._writer.transactional_id, self.carrying._cluster
         request = DescribeTransactionsRequest([name])
 
         def is_forgotten() -> bool:

@@ -75,7 +75,7 @@ def test_the_first_batch_travels_alone(
         hand.start().until_landed(stage.place, stage.send(100))
         stage.until_forgotten(hand)
         hand.freeze()
-        ((sender, _),) = hand.stint._senders.running.values()
+        ((sender, _),) = hand.session._senders.running.values()
         send = sender._connection.send
         sender._connection.send = lambda request: sending(send, request)
         stage.send(200, Shape(batch_records=100))
@@ -138,7 +138,7 @@ def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
         return answer
 
     Sent(zombie, sending)
-    zombie.start().until(lambda: stage.place in zombie.lanes)
+    zombie.start().until(lambda: stage.place in zombie.pipelines)
     stage.send(300, Shape(batch_records=100))
     zombie.until_frozen()
     stage.to_the_end(1)
@@ -167,7 +167,7 @@ def test_a_new_connection_is_preceded_by_a_proof(
         )
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
-    ((sender, _),) = zombie.stint._senders.running.values()
+    ((sender, _),) = zombie.session._senders.running.values()
     frozen_and_fenced(stage, zombie)
     zombie.cut(sender._connection)
     zombie.thaw()
@@ -281,8 +281,8 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
         monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", AnyProducer)
     taker = stage.hand(1).start()
     if in_force:
-        taker.until(lambda: stage.place in taker.stint._taking.stopped)
-        assert "forgot the writer" in taker.stint._taking.stopped[stage.place]
+        taker.until(lambda: stage.place in taker.session._acquisition.stopped)
+        assert "forgot the writer" in taker.session._acquisition.stopped[stage.place]
         assert stage.entry.parked is not None
     else:
         taker.until_carried(stage.place)

@@ -50,7 +50,7 @@ def held_back() -> Iterator[Callable[[Hand], Gate]]:
 
     def hold(hand: Hand) -> Gate:
         # After an acquisition a carrier commits before it sends the first batch.
-        gates.append(Gate(hand.target, "AddOffsetsToTxn", lambda _: bool(hand.lanes)))
+        gates.append(Gate(hand.target, "AddOffsetsToTxn", lambda _: bool(hand.pipelines)))
         return gates[-1]
 
     yield hold
@@ -66,7 +66,7 @@ def test_lag_goes_on_where_the_carrier_before_left_it(
     stage = make_stage()
     reports = Reports(stage)
     first = stage.hand(0).start()
-    first.until(lambda: stage.place in first.lanes)
+    first.until(lambda: stage.place in first.pipelines)
     stage.send(100)
     first.until_carried(stage.place)
     reports.of(first, lambda report: report.lag_seconds == 0)
@@ -76,7 +76,7 @@ def test_lag_goes_on_where_the_carrier_before_left_it(
     behind = stage.hand(1)
     gate = held_back(behind)
     behind.start()
-    behind.until(lambda: stage.place in behind.lanes)
+    behind.until(lambda: stage.place in behind.pipelines)
     sending_at = time.time()
     stage.send(1000, first_timestamp_ms=first_timestamp_ms)
     sent_at = time.time()
@@ -86,7 +86,7 @@ def test_lag_goes_on_where_the_carrier_before_left_it(
         gate.open()
     else:
         behind.end()
-        behind.until(lambda: behind.lanes[stage.place].is_settling)
+        behind.until(lambda: behind.pipelines[stage.place].is_settling)
         gate.open()
         assert behind.failure() is None
 
@@ -143,7 +143,7 @@ def test_an_open_transaction_is_named_while_it_lasts_and_lag_counts_what_it_hold
     producer.produce(stage.topic, b"never committed", partition=0)
     producer.flush(30)
     hand = stage.hand(0).start()
-    hand.until(lambda: stage.place in hand.lanes)
+    hand.until(lambda: stage.place in hand.pipelines)
     stage.send(10)
 
     def told(event: str) -> list[str]:

@@ -57,7 +57,7 @@ def test_a_duplicate_is_not_taken_for_a_stamped_batch(make_stage):
     hand = stage.hand(0).start()
     hand.until_landed(stage.place, stage.send(100))
     hand.freeze()
-    ((sender, _),) = hand.stint._senders.running.values()
+    ((sender, _),) = hand.session._senders.running.values()
     send = sender._connection.send
     is_lost = []
 

@@ -69,21 +69,21 @@ class Late(ProgressCommitter):
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         while True:
-            entries = (await self._ledger.read(self._lanes)).values()
+            entries = (await self._ledger.read(self._pipelines)).values()
             if self._writer.transactional_id not in {x.transactional_id for x in entries}:
                 return await super().release(transactional_id)
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize("scribe", [ProgressCommitter, Late])
+@pytest.mark.parametrize("committer", [ProgressCommitter, Late])
 def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     regional: KafkaCluster,
     aggregate: KafkaCluster,
     carry: Carry,
     monkeypatch: pytest.MonkeyPatch,
-    scribe: type[ProgressCommitter],
+    committer: type[ProgressCommitter],
 ) -> None:
-    monkeypatch.setattr("replicator.mirror.repair.accept_loss.ProgressCommitter", scribe)
+    monkeypatch.setattr("replicator.mirror.repair.accept_loss.ProgressCommitter", committer)
     topic = both(regional, aggregate)
     place = TopicPartition(topic, 0)
     fill(regional, topic, "carried")

@@ -40,7 +40,7 @@ IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "
 
 
 def takeover_of(hand):
-    return hand.stint._taking._takeover
+    return hand.session._acquisition._takeover
 
 
 class ReadOnce(Ledger):
@@ -89,7 +89,7 @@ def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make
     late = stage.hand(1, **SELDOM)
     if not in_force:
         ledger = takeover_of(late)._ledger = OwnCommits(late.target, stage.route)
-        ledger.writer = late.stint._writer
+        ledger.writer = late.session._writer
     gate = Gate(late.target, "TxnOffsetCommit", lambda r: names_topic(r, stage.topic))
     late.start()
     gate.wait()  # it has fenced and read the tail
@@ -117,8 +117,8 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     stage = make_stage()
     hand = stage.hand(0).start()
     hand.until_landed(stage.place, stage.send(500))
-    stint = hand.stint
-    hand.call(stint._scribe.release(f"{stint._writer.transactional_id}.free"))
+    session = hand.session
+    hand.call(session._committer.release(f"{session._writer.transactional_id}.free"))
     if taken_out:
         monkeypatch.setattr(FencedCommitter, "next_sequence", lambda *_: 0)
     if taken_out == "all of the answer":
@@ -126,8 +126,8 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     if taken_out in ("sequence and offset of the answer", "all of the answer"):
         acknowledge = PartitionPipeline.acknowledge
 
-        def believing(lane, unit, base_offset):
-            return acknowledge(lane, unit, max(base_offset, lane.entry.target_offset))
+        def believing(pipeline, unit, base_offset):
+            return acknowledge(pipeline, unit, max(base_offset, pipeline.entry.target_offset))
 
         monkeypatch.setattr(PartitionPipeline, "acknowledge", believing)
     stage.send(500)
@@ -135,8 +135,8 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
     # The answer to a duplicate has the offset and the largest timestamp of the batch in the log.
     found_by = {"sequence": "target lost", "sequence and offset of the answer": "other timestamps"}
     if taken_out in found_by:
-        hand.until(lambda: stage.place in stint._scribe.parked)
-        assert found_by[taken_out] in str(stint._scribe.parked[stage.place])
+        hand.until(lambda: stage.place in session._committer.parked)
+        assert found_by[taken_out] in str(session._committer.parked[stage.place])
         return
     hand.until_carried(stage.place)
     assert stage.seen().lost == (500 if taken_out else 0)
@@ -242,7 +242,7 @@ class EndTxnV5Request(Request[EndTxnV5Struct]):
 def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, in_force):
     stage = make_stage()
     hand = stage.hand(0, ledger_seconds=0.1).start()
-    hand.until(lambda: stage.place in hand.lanes)
+    hand.until(lambda: stage.place in hand.pipelines)
     if not in_force:
         monkeypatch.setattr(
             "replicator.kafka.client.fenced_committer.EndTxnRequest", EndTxnV5Request
@@ -269,10 +269,10 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     if not in_force:
         settle = PartitionPipeline.settle
 
-        def keeping(lane):
-            stopping = lane.stopping
-            settle(lane)
-            lane.stopping = stopping
+        def keeping(pipeline):
+            stopping = pipeline.stopping
+            settle(pipeline)
+            pipeline.stopping = stopping
 
         monkeypatch.setattr(PartitionPipeline, "settle", keeping)
     stage = make_stage()
@@ -283,23 +283,23 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
     hand = stage.hand(0)
     take = PartitionPipeline.take
 
-    def ending(lane):
+    def ending(pipeline):
         """Ends the epoch as soon as the first batch before the large record is sent."""
-        if lane.stopping:
-            hand.stint._over.set()
-        return take(lane)
+        if pipeline.stopping:
+            hand.session._over.set()
+        return take(pipeline)
 
-    scribe = hand.stint._scribe
-    release = scribe.release
+    committer = hand.session._committer
+    release = committer.release
 
     async def late(free):
         """Delays the release until the ledger loop has parked, as a slower pipeline does."""
-        while any(lane.stopping for lane in hand.lanes.values()):  # noqa: ASYNC110
+        while any(pipeline.stopping for pipeline in hand.pipelines.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await release(free)
 
     monkeypatch.setattr(PartitionPipeline, "take", ending)
-    monkeypatch.setattr(scribe, "release", late)
+    monkeypatch.setattr(committer, "release", late)
     hand.start()
     assert hand.failure() is None
     if in_force:

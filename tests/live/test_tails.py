@@ -125,7 +125,7 @@ def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, mo
     stage.compact_target(left=70)
     monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     taker = stage.hand(1, **SELDOM).start()
-    taker.until(lambda: stage.place in taker.lanes)
+    taker.until(lambda: stage.place in taker.pipelines)
     again = 0 if rule is Takeover else 930
     assert stage.entry.source_offset == 1000 - again
     stage.send(500, keys=70)
@@ -235,7 +235,7 @@ def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatc
     if rule is Takeover:
         assert "compaction left nothing" in taker.reason_of(stage.place)
     else:
-        taker.until(lambda: stage.place in taker.lanes)
+        taker.until(lambda: stage.place in taker.pipelines)
         assert stage.entry.source_offset == 0
 
 

@@ -115,10 +115,10 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile,
 
     acknowledge = PartitionPipeline.acknowledge
 
-    def believe(lane, unit, base_offset):
-        if lane.partition == unseen.place:
-            base_offset = max(base_offset, lane.entry.target_offset)
-        return acknowledge(lane, unit, base_offset)
+    def believe(pipeline, unit, base_offset):
+        if pipeline.partition == unseen.place:
+            base_offset = max(base_offset, pipeline.entry.target_offset)
+        return acknowledge(pipeline, unit, base_offset)
 
     monkeypatch.setattr("replicator.mirror.carrier.sender.inspect_target", inspect_target)
     monkeypatch.setattr(PartitionPipeline, "acknowledge", believe)

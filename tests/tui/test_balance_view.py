@@ -2,7 +2,7 @@
 
 from replicator.orders.order_records import Pin
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
-from tui.balance_sight import BalanceStatus
+from tui.balance_status import BalanceStatus
 from tui.balance_view import as_text, as_values, remarks_on
 
 PIN = Pin(**SAID, topic="orders", partition=1, carrier=1, why="near")

@@ -41,9 +41,9 @@ def applied(monkeypatch, before: OrderLog, *heard: OrderLog) -> Applied:
             pass
 
     monkeypatch.setattr(by_hand, "Following", PretendOrderFollower)
-    desk = PretendDesk()
-    found = by_hand.ordered(desk, ORDER, before, timeout_seconds=0.01)  # type: ignore[arg-type]
-    assert desk.written == [ORDER]
+    client = PretendDesk()
+    found = by_hand.ordered(client, ORDER, before, timeout_seconds=0.01)  # type: ignore[arg-type]
+    assert client.written == [ORDER]
     return found
 
 

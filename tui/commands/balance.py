@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.balance_options import answer_options, stream_option, warn
+from tui.command_context import CommandContext, on_one_route, on_routes
 from tui.commands.balance_orders import exclude, include, pause, pin, resume, unpin
-from tui.errand import CommandContext, on_one_route, on_routes
 from tui.exit_codes import ExitCode
 from tui.output import config_words, emit, output_option, pass_on
 
@@ -55,7 +55,7 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
 @on_routes
 @click.option("--carriers", is_flag=True, help="A line for each carrier, also of many.")
 @answer_options
-def show(errand: CommandContext, carriers: bool) -> int:
+def show(context: CommandContext, carriers: bool) -> int:
     """Show which placement holds, what is the matter, and what operators have ordered.
 
     What is not known is shown as ? (null in JSON and YAML). Ends with 3 when a server could not be
@@ -63,8 +63,8 @@ def show(errand: CommandContext, carriers: bool) -> int:
     """
     from tui.balance_view import as_text, as_values, remarks_on
 
-    sight = errand.desk.look(errand.routes)
-    emit(errand.output, as_values(sight), lambda: as_text(sight, all_carriers=carriers))
+    sight = context.client.look(context.routes)
+    emit(context.output, as_values(sight), lambda: as_text(sight, all_carriers=carriers))
     warn(*remarks_on(sight))
     return ExitCode.UNREACHABLE if sight.problems else ExitCode.DONE
 
@@ -76,7 +76,7 @@ def show(errand: CommandContext, carriers: bool) -> int:
 @click.option("--all", "all_partitions", is_flag=True, help="A line for each, also of many.")
 @output_option
 def partitions(
-    errand: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
+    context: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
 ) -> int:
     """Show what each partition takes of its carrier, and of what that is made.
 
@@ -89,13 +89,13 @@ def partitions(
     from tui.needs_view import Needs, as_text, as_values, unknown_topic
     from tui.order_checks import NotCarried
 
-    all_of_region = asyncio.run(previews(errand.appliance, errand.region, Scope.STICKY))
-    found = _of_stream(all_of_region, errand.routes, stream)
-    needs = Needs(errand.region, tuple(found), topic)
+    all_of_region = asyncio.run(previews(context.appliance, context.region, Scope.STICKY))
+    found = _of_stream(all_of_region, context.routes, stream)
+    needs = Needs(context.region, tuple(found), topic)
     if topic is not None and not any(needs.of(each) for each in found):
         names = {it.partition.topic for each in found for it in each.needs}
         raise NotCarried(unknown_topic(topic, names))
-    emit(errand.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
+    emit(context.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
     warn(*needs.remarks())
     return ExitCode.DONE
 
@@ -106,7 +106,7 @@ def partitions(
 @full_option
 @click.option("--moves", is_flag=True, help="A line for each move, also of many.")
 @output_option
-def plan(errand: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
+def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
     """Show what would move if a plan were made now, and why. Changes nothing.
 
     Needs what the driver and the balancer have in Redis: ends with 4 when no driver shows what it
@@ -117,10 +117,10 @@ def plan(errand: CommandContext, stream: str | None, full: bool, moves: bool) ->
     from tui.preview_view import Planned, as_text, as_values
 
     scope = Scope.FULL if full else Scope.STICKY
-    all_of_region = asyncio.run(previews(errand.appliance, errand.region, scope))
-    found = _of_stream(all_of_region, errand.routes, stream)
-    planned = Planned(errand.region, scope, tuple(found), config_words())
-    emit(errand.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
+    all_of_region = asyncio.run(previews(context.appliance, context.region, scope))
+    found = _of_stream(all_of_region, context.routes, stream)
+    planned = Planned(context.region, scope, tuple(found), config_words())
+    emit(context.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
     return ExitCode.DONE
 
 
@@ -144,7 +144,7 @@ def plan(errand: CommandContext, stream: str | None, full: bool, moves: bool) ->
 )
 @output_option
 def apply(
-    errand: CommandContext, stream: str, full: bool, generation: int, answer_seconds: float
+    context: CommandContext, stream: str, full: bool, generation: int, answer_seconds: float
 ) -> int:
     """Have the balancer place a stream now, as `plan` has shown it.
 
@@ -154,27 +154,27 @@ def apply(
     """
     from balancer.decision.placing import Scope
     from replicator.orders.order_records import ByHand
-    from tui.balance_sight import acts
+    from tui.balance_status import acts
     from tui.by_hand import ordered
     from tui.by_hand_view import as_text, as_values
     from tui.order_checks import known_stream
 
-    book, now_ms, route = errand.book, errand.now_ms, errand.route.key
+    book, now_ms, route = context.book, context.now_ms, context.route.key
     known_stream(book, route, stream, now_ms)
-    if not acts(book.lease(errand.region), now_ms):
-        warn(f"no balancer acts: start `sluice balance --region {errand.region}`")
+    if not acts(book.lease(context.region), now_ms):
+        warn(f"no balancer acts: start `sluice balance --region {context.region}`")
     order = ByHand(
         route=route,
         at_ms=now_ms,
-        who=errand.who,
+        who=context.who,
         why="sluice balance apply",
         id=uuid.uuid4().hex,
         stream=stream,
         scope=Scope.FULL if full else Scope.STICKY,
         generation=generation,
     )
-    applied = ordered(errand.desk, order, book, answer_seconds)
-    emit(errand.output, as_values(applied), lambda: as_text(applied, config_words()))
+    applied = ordered(context.client, order, book, answer_seconds)
+    emit(context.output, as_values(applied), lambda: as_text(applied, config_words()))
     return applied.exit_code
 
 

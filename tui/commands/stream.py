@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.balance_options import answer_options, new_reason_option, reason_option, warn
+from tui.command_context import CommandContext, on_one_route, on_routes
 from tui.commands.topic_pause import pause_topic, resume_topic
 from tui.commands.topic_rewind import rewind_topic
-from tui.errand import CommandContext, on_one_route, on_routes
 from tui.exit_codes import ExitCode
 from tui.output import emit
 from tui.stream_options import LIMITS, limit_options
@@ -38,7 +38,7 @@ def stream() -> None:
 @reason_option
 @answer_options
 def create(
-    errand: CommandContext, name: str, topics: Sequence[str], **limits: float | int | None
+    context: CommandContext, name: str, topics: Sequence[str], **limits: float | int | None
 ) -> int:
     """Make stream NAME. Its topics move to carriers of its own."""
     from replicator.orders.order_log import first_carrier
@@ -47,21 +47,21 @@ def create(
 
     _checked(check_name, name)
     _check(topics, limits)
-    route = errand.route
-    _checked(check_together, limits, errand.appliance.balance, route.name)
-    book = errand.book
-    streams = book.streams(route.key, errand.now_ms)
+    route = context.route
+    _checked(check_together, limits, context.appliance.balance, route.name)
+    book = context.book
+    streams = book.streams(route.key, context.now_ms)
     if any(each.name == name for each in streams):
         raise StreamExists(f"route {route} has a stream {name!r}: see `sluice stream change`")
     order = Stream(
-        **errand.said(route),
+        **context.said(route),
         name=name,
         topics=tuple(topics),
         first_carrier=first_carrier(streams),
         **{limit: it for limit, it in limits.items() if it is not None},
     )
     # A deleted stream of that name leaves a record if a balancer placed it at the same time.
-    return _replace(errand, order, leftovers(book, route.key, name))
+    return _replace(context, order, leftovers(book, route.key, name))
 
 
 @stream.command()
@@ -78,7 +78,7 @@ def create(
 @new_reason_option
 @answer_options
 def change(
-    errand: CommandContext,
+    context: CommandContext,
     name: str,
     topics: Sequence[str],
     unset: Sequence[str],
@@ -88,31 +88,31 @@ def change(
     from tui.stream_terms import changed, check_together, limits_of
 
     _check(topics, limits)
-    if not topics and not unset and errand.reason is None and set(limits.values()) == {None}:
+    if not topics and not unset and context.reason is None and set(limits.values()) == {None}:
         raise click.UsageError("nothing to change is given")
-    found = _named(errand, name)
+    found = _named(context, name)
     names = [each.replace("-", "_") for each in unset]
-    who, at_ms = errand.who, errand.now_ms
-    order = changed(found, topics, limits, names, why=errand.reason, who=who, at_ms=at_ms)
-    _checked(check_together, limits_of(order), errand.appliance.balance, errand.route.name)
-    return _replace(errand, order)
+    who, at_ms = context.who, context.now_ms
+    order = changed(found, topics, limits, names, why=context.reason, who=who, at_ms=at_ms)
+    _checked(check_together, limits_of(order), context.appliance.balance, context.route.name)
+    return _replace(context, order)
 
 
 @stream.command()
 @click.argument("name")
 @on_one_route
 @answer_options
-def delete(errand: CommandContext, name: str) -> int:
+def delete(context: CommandContext, name: str) -> int:
     """Delete stream NAME. Its topics move to the streams that match them else, or to "default"."""
     from replicator.orders.order_records import key_of
     from tui.order_checks import stranded_pins
     from tui.stream_terms import leftovers
 
-    book, route = errand.book, errand.route.key
-    gone = [_named(errand, name), *leftovers(book, route, name)]
+    book, route = context.book, context.route.key
+    gone = [_named(context, name), *leftovers(book, route, name)]
     after = book.after((key_of(each), None) for each in gone)
-    warn(*stranded_pins(after, route, errand.now_ms))
-    return errand.give(taken_back=gone)
+    warn(*stranded_pins(after, route, context.now_ms))
+    return context.give(taken_back=gone)
 
 
 @stream.command()
@@ -120,13 +120,13 @@ def delete(errand: CommandContext, name: str) -> int:
 @on_one_route
 @reason_option
 @answer_options
-def pause(errand: CommandContext, name: str) -> int:
+def pause(context: CommandContext, name: str) -> int:
     """Carry none of the topics of stream NAME. Their place in the ledger stays.
 
     But no longer than offsets.retention.minutes of the target, a week unless set: then only
     accept-loss --restart-at lets them go on.
     """
-    return _set_paused(errand, name, True)
+    return _set_paused(context, name, True)
 
 
 @stream.command()
@@ -134,23 +134,23 @@ def pause(errand: CommandContext, name: str) -> int:
 @on_one_route
 @new_reason_option
 @answer_options
-def resume(errand: CommandContext, name: str) -> int:
+def resume(context: CommandContext, name: str) -> int:
     """Carry the topics of stream NAME again, from where they were."""
-    return _set_paused(errand, name, False)
+    return _set_paused(context, name, False)
 
 
 @stream.command("list")
 @on_routes
 @answer_options
-def list_(errand: CommandContext) -> int:
+def list_(context: CommandContext) -> int:
     """List the streams, and the topics that belong to each of them now.
 
     Which these are is known from what the driver shows in Redis; without, it is shown as ?.
     """
     from tui.stream_view import as_text, as_values, rows
 
-    found = list(rows(errand.routes, errand.book, errand.desk.carried(), errand.now_ms))
-    emit(errand.output, as_values(errand.region, found), lambda: as_text(found))
+    found = list(rows(context.routes, context.book, context.client.carried(), context.now_ms))
+    emit(context.output, as_values(context.region, found), lambda: as_text(found))
     return ExitCode.DONE
 
 
@@ -158,18 +158,18 @@ for command in (pause_topic, resume_topic, rewind_topic):
     stream.add_command(command)
 
 
-def _set_paused(errand: CommandContext, name: str, is_paused: bool) -> int:
+def _set_paused(context: CommandContext, name: str, is_paused: bool) -> int:
     from tui.stream_terms import changed
 
-    found = _named(errand, name)
+    found = _named(context, name)
     if found.is_paused is is_paused:
         state = "is paused" if is_paused else "is not paused"
-        return errand.give(nothing=f"stream {name} {state} already")
-    order = changed(found, (), {}, (), why=errand.reason, who=errand.who, at_ms=errand.now_ms)
-    return errand.give([order.model_copy(update={"is_paused": is_paused})])
+        return context.give(nothing=f"stream {name} {state} already")
+    order = changed(found, (), {}, (), why=context.reason, who=context.who, at_ms=context.now_ms)
+    return context.give([order.model_copy(update={"is_paused": is_paused})])
 
 
-def _replace(errand: CommandContext, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
+def _replace(context: CommandContext, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
     """Writes a stream, and warns about pins that no longer hold and a stream without topics.
 
     Args:
@@ -178,20 +178,20 @@ def _replace(errand: CommandContext, order: Stream, gone: Iterable[AnyRecord] = 
     from replicator.orders.order_records import key_of
     from tui.order_checks import carried_on, stranded_pins
 
-    after = errand.book.after([(key_of(order), order)])
+    after = context.book.after([(key_of(order), order)])
     warn(*stranded_pins(after, order.route, order.at_ms))
-    in_force = errand.desk.carried()
+    in_force = context.client.carried()
     if in_force is not None:
         topics = (each.topic for each in carried_on(in_force, order.route))
         if order.name not in after.streams_of(order.route, topics, order.at_ms).values():
             warn(f"no topic that is carried belongs to stream {order.name} now")
-    return errand.give([order], taken_back=gone)
+    return context.give([order], taken_back=gone)
 
 
-def _named(errand: CommandContext, name: str) -> Stream:
+def _named(context: CommandContext, name: str) -> Stream:
     from tui.order_checks import known_stream
 
-    found = known_stream(errand.book, errand.route.key, name, errand.now_ms)
+    found = known_stream(context.book, context.route.key, name, context.now_ms)
     if found is None:
         raise click.UsageError('stream "default" is what belongs to no other: it stays as it is')
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tui.balance_options import answer_options, reason_options, warn
-from tui.errand import CommandContext, on_one_route
+from tui.command_context import CommandContext, on_one_route
 
 partition_option = click.option(
     "--partition", type=click.IntRange(min=0), help="Only this one of its partitions."
@@ -18,7 +18,7 @@ partition_option = click.option(
 @partition_option
 @reason_options
 @answer_options
-def pause_topic(errand: CommandContext, topic: str, partition: int | None) -> int:
+def pause_topic(context: CommandContext, topic: str, partition: int | None) -> int:
     """Carry nothing of TOPIC. Its place in the ledger stays.
 
     But no longer than offsets.retention.minutes of the target, a week unless set: then only
@@ -27,11 +27,11 @@ def pause_topic(errand: CommandContext, topic: str, partition: int | None) -> in
     from replicator.orders.order_records import Pause
     from tui.order_checks import topics_without
 
-    route = errand.route
-    order = Pause(**errand.said(route), topic=topic, partition=partition)
-    if topics_without([topic], errand.desk.carried(), route.key):
+    route = context.route
+    order = Pause(**context.said(route), topic=topic, partition=partition)
+    if topics_without([topic], context.client.carried(), route.key):
         warn(f"the driver carries no topic {topic} on route {route}")
-    return errand.give([order])
+    return context.give([order])
 
 
 @click.command("resume-topic")
@@ -39,7 +39,7 @@ def pause_topic(errand: CommandContext, topic: str, partition: int | None) -> in
 @on_one_route
 @partition_option
 @answer_options
-def resume_topic(errand: CommandContext, topic: str, partition: int | None) -> int:
+def resume_topic(context: CommandContext, topic: str, partition: int | None) -> int:
     """Carry TOPIC again, from where it was; without --partition all that was paused of it.
 
     Ends with 4 when a single partition is asked for and the whole topic is paused.
@@ -47,7 +47,7 @@ def resume_topic(errand: CommandContext, topic: str, partition: int | None) -> i
     from replicator.orders.order_records import Pause
     from tui.order_checks import OrderRefused
 
-    of_topic = [each for each in errand.standing(Pause) if each.topic == topic]
+    of_topic = [each for each in context.standing(Pause) if each.topic == topic]
     if partition is not None and any(each.partition is None for each in of_topic):
         raise OrderRefused(
             f"all of topic {topic} is paused: resume it without --partition, and pause the others "
@@ -55,4 +55,4 @@ def resume_topic(errand: CommandContext, topic: str, partition: int | None) -> i
         )
     pauses = [each for each in of_topic if partition in (None, each.partition)]
     nothing = "nothing of it was paused: nothing was changed"
-    return errand.give(taken_back=pauses, nothing=nothing)
+    return context.give(taken_back=pauses, nothing=nothing)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.errand import CommandContext, on_one_route
+from tui.command_context import CommandContext, on_one_route
 from tui.exit_codes import ExitCode
 from tui.output import emit, output_option, table
 
@@ -43,7 +43,7 @@ SCHEMA_VERSION = 1
 )
 @output_option
 def rewind_topic(
-    errand: CommandContext, topic: str, numbers: Sequence[int], to: str, yes: bool, seconds: float
+    context: CommandContext, topic: str, numbers: Sequence[int], to: str, yes: bool, seconds: float
 ) -> int:
     """Mirror records of TOPIC again, from an earlier offset on. It makes duplicates.
 
@@ -58,14 +58,14 @@ def rewind_topic(
         start = started(to)
     except BadWindow as error:
         raise click.UsageError(f"--to: {error}") from None
-    rewind = Rewind(errand.appliance, errand.route)
+    rewind = Rewind(context.appliance, context.route)
     found = asyncio.run(_within(seconds, rewind, topic, frozenset(numbers), start, yes))
     values = {
         "schema_version": SCHEMA_VERSION,
         "is_done": yes,
         "partitions": [_values(each) for each in found],
     }
-    emit(errand.output, values, lambda: _text(found, yes))
+    emit(context.output, values, lambda: _text(found, yes))
     return ExitCode.DONE
 
 

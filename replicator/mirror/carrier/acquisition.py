@@ -36,7 +36,7 @@ class Acquisition:
         takeover: acquires partitions from the ledger.
         releases: decides which partitions may not be acquired yet.
         ends: source and target; their metadata is refreshed while a partition waits.
-        lanes: receives a pipeline for each acquired partition.
+        pipelines: receives a pipeline for each acquired partition.
         taken: called after pipelines were added.
     """
 
@@ -46,16 +46,16 @@ class Acquisition:
         *,
         releases: Releases,
         ends: tuple[Cluster, Cluster],
-        lanes: Pipelines,
-        scribe: ProgressCommitter,
+        pipelines: Pipelines,
+        committer: ProgressCommitter,
         book: ReceiptBook,
         taken: Callable[[], None],
     ):
         self._takeover = takeover
         self._releases = releases
         self._ends = ends
-        self._lanes = lanes
-        self._scribe = scribe
+        self._pipelines = pipelines
+        self._committer = committer
         self._book = book
         self._taken = taken
         self.waiting: dict[TopicPartition, str] = {}
@@ -108,7 +108,7 @@ class Acquisition:
         for partition in unwanted:
             self.waiting.pop(partition, None)
             self.stopped.pop(partition, None)
-            self._scribe.parked.pop(partition, None)
+            self._committer.parked.pop(partition, None)
         self._book.left(unwanted)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
@@ -146,15 +146,15 @@ class Acquisition:
         self.forget(self._releases.lost(acquired.spared))
         self._releases.forget(acquired.taken)
         for partition, one in acquired.taken.items():
-            lane = PartitionPipeline(partition, one.entry)
-            lane.source_leader, lane.target_leader = one.source_leader, one.target_leader
-            self._lanes[partition] = lane
-            self._scribe.parked.pop(partition, None)
+            pipeline = PartitionPipeline(partition, one.entry)
+            pipeline.source_leader, pipeline.target_leader = one.source_leader, one.target_leader
+            self._pipelines[partition] = pipeline
+            self._committer.parked.pop(partition, None)
             self._book.resumed(partition)
         if acquired.taken:
             self._taken()
         for partition, reason in acquired.parked.items():
-            is_told = partition in self._scribe.parked or self.stopped.get(partition) == reason
+            is_told = partition in self._committer.parked or self.stopped.get(partition) == reason
             if not is_told:
                 self.say_parked(partition, reason)
         # Partitions that were added or dropped during the attempt were not part of it.
@@ -162,7 +162,7 @@ class Acquisition:
         gone = asked - self.waiting.keys() - self.stopped.keys()
         left = {**dict.fromkeys(acquired.spared, ""), **acquired.waiting, **new}
         self.waiting = {each: reason for each, reason in left.items() if each not in gone}
-        parked = acquired.parked | self._scribe.shown_parked()
+        parked = acquired.parked | self._committer.shown_parked()
         self.stopped = {each: reason for each, reason in parked.items() if each not in gone}
         self._say_waiting(time.monotonic())
 

@@ -38,10 +38,10 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
     book = ReceiptBook(assignment)
     pause = PAUSE_SECONDS[0]
     while time.time() < assignment.deadline:
-        stint = CarrierSession(appliance, assignment, book)
+        session = CarrierSession(appliance, assignment, book)
         began = time.monotonic()
         try:
-            await stint.run()
+            await session.run()
             break
         except (Fenced, ProducerStateLost) as error:
             log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)

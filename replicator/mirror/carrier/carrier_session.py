@@ -70,7 +70,7 @@ class CarrierSession:
         self._assignment = assignment
         self._settings = settings
         self._book = book
-        self._lanes = Pipelines()
+        self._pipelines = Pipelines()
         self._over = asyncio.Event()
         self._uncovered = asyncio.Event()
         self._limits = dict(assignment.max_message_bytes)
@@ -102,18 +102,18 @@ class CarrierSession:
         self._feed = OffsetFeed(region.redis_url(), route.key, assignment.number)
         self._runs = RunsTail(self._target, route.key)
         ledger = Ledger(self._target, route, self._runs)
-        self._scribe = ProgressCommitter(
+        self._committer = ProgressCommitter(
             ledger=ledger,
             writer=self._writer,
             target=self._target,
-            lanes=self._lanes,
+            pipelines=self._pipelines,
             publisher=self._publisher,
             feed=self._feed,
         )
-        self._senders = Senders(self._target, self._lanes, self._sender)
+        self._senders = Senders(self._target, self._pipelines, self._sender)
         self._reader = Reader(
             source=self._source,
-            lanes=self._lanes,
+            pipelines=self._pipelines,
             rule_of=self._rule_of,
             fetch_bytes=settings.fetch_mib << 20,
             filled=self._filled,
@@ -124,7 +124,7 @@ class CarrierSession:
             source=self._source,
             target=self._target,
             start=appliance.topics.start,
-            tell=self._scribe.tell_found,
+            tell=self._committer.tell_found,
             timeout_ms=settings.transaction_timeout_ms,
             runs=self._runs,
         )
@@ -132,12 +132,12 @@ class CarrierSession:
             own_id=lambda: self._writer.transactional_id,
             promise_seconds=settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
         )
-        self._taking = Acquisition(
+        self._acquisition = Acquisition(
             takeover,
             releases=releases,
             ends=(self._source, self._target),
-            lanes=self._lanes,
-            scribe=self._scribe,
+            pipelines=self._pipelines,
+            committer=self._committer,
             book=book,
             taken=self._taken,
         )
@@ -145,9 +145,9 @@ class CarrierSession:
             assignment,
             writer=self._writer,
             ends=(self._source, self._target),
-            lanes=self._lanes,
-            taking=self._taking,
-            scribe=self._scribe,
+            pipelines=self._pipelines,
+            acquisition=self._acquisition,
+            committer=self._committer,
             book=book,
             limits=self._limits,
             nothing_left=self._over.set,
@@ -155,10 +155,14 @@ class CarrierSession:
         self._publishing: asyncio.Task[None] | None = None
         self._pace = Pace(route.name, assignment.number, book.tally)
         self._reporting = Reporting(
-            pace=self._pace, lanes=self._lanes, scribe=self._scribe, book=book, feed=self._feed
+            pace=self._pace,
+            pipelines=self._pipelines,
+            committer=self._committer,
+            book=book,
+            feed=self._feed,
         )
         self._transaction_watch = TransactionWatch(
-            self._source, self._lanes, book.who, settings.open_transaction_seconds
+            self._source, self._pipelines, book.who, settings.open_transaction_seconds
         )
 
     async def run(self) -> None:
@@ -196,7 +200,7 @@ class CarrierSession:
             return
         # Started in the background: it is slow, and nothing needs it before the first runs.
         self._publishing = asyncio.create_task(self._publisher.start())
-        self._scribe.publishing = self._publishing
+        self._committer.publishing = self._publishing
         topics = self._following.topics
         await gather_or_cancel(self._source.open(topics), self._feed.start(), self._writer.open())
         while self._writer.epoch >= self._settings.producer_epoch_max:
@@ -207,16 +211,16 @@ class CarrierSession:
 
     async def _live(self) -> None:
         self._following.begin()
-        filling = _started(self._taking.run(), self._reader.run())
+        filling = _started(self._acquisition.run(), self._reader.run())
         emptying = _started(
             self._senders.run(),
             self._keep_ledger(),
             self._following.run(),
             self._every(
                 TARGET_WATCH_SECONDS,
-                TargetWatch(self._target, self._lanes, self._following.park).look,
+                TargetWatch(self._target, self._pipelines, self._following.park).look,
             ),
-            self._every(self._settings.runs_seconds, self._scribe.tell),
+            self._every(self._settings.runs_seconds, self._committer.tell),
             self._every(self._settings.word_poll_seconds, self._heed_word),
             self._every(REPORT_SECONDS, self._reporting.report),
             self._every(REPORT_SECONDS, self._transaction_watch.look),
@@ -250,20 +254,20 @@ class CarrierSession:
             task.cancel()
         await asyncio.gather(*filling, return_exceptions=True)
         self._following.stop()
-        for lane in self._lanes.values():
-            lane.settle()
+        for pipeline in self._pipelines.values():
+            pipeline.settle()
         deadline = time.monotonic() + self._settings.drain_seconds
         while time.monotonic() < deadline and any(
-            not lane.is_empty for lane in self._lanes.values()
+            not pipeline.is_empty for pipeline in self._pipelines.values()
         ):
             for task in emptying:
                 if task.done():
                     task.result()
             await asyncio.sleep(TICK_SECONDS)
-        self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
+        self._book.note(self._pipelines.values(), self._committer.parked, self._acquisition.waiting)
         try:
             async with asyncio.timeout(self._settings.drain_seconds + RELEASE_SECONDS):
-                self._book.released(await self._scribe.release(self._following.free_id))
+                self._book.released(await self._committer.release(self._following.free_id))
         except TimeoutError:
             log.error(
                 "event=not-released route=%s carrier=%d: %s; the next carrier takes over",
@@ -272,7 +276,7 @@ class CarrierSession:
             )
 
     async def _close(self) -> None:
-        self._book.note(self._lanes.values(), self._scribe.parked, self._taking.waiting)
+        self._book.note(self._pipelines.values(), self._committer.parked, self._acquisition.waiting)
         if self._publishing:
             # A start that is cancelled leaves connections that nobody closes.
             await asyncio.wait([self._publishing], timeout=CLOSE_SECONDS)
@@ -304,41 +308,45 @@ class CarrierSession:
                     await self._uncovered.wait()
             self._uncovered.clear()
             now = time.monotonic()
-            lanes = list(self._lanes.values())
-            for lane in lanes:
-                if lane.stopping and lane.is_empty:
-                    await self._following.park(lane, lane.stopping)
-            waiting = [lane for lane in self._lanes.busy() if lane.waits_for_cover]
+            pipelines = list(self._pipelines.values())
+            for pipeline in pipelines:
+                if pipeline.stopping and pipeline.is_empty:
+                    await self._following.park(pipeline, pipeline.stopping)
+            waiting = [pipeline for pipeline in self._pipelines.busy() if pipeline.waits_for_cover]
             is_due = now - last > self._settings.ledger_seconds
             if is_due or self._pace.bytes_since_commit > bytes_max:
                 renew = now - moved_up > MOVE_UP_SECONDS
                 if renew:
-                    await self._move_up(lanes)
+                    await self._move_up(pipelines)
                     moved_up = now
                 self._pace.bytes_since_commit = 0
                 last = now
-                await self._scribe.commit(lanes, even_unchanged=renew)
+                await self._committer.commit(pipelines, even_unchanged=renew)
                 self._senders.wake()
             elif waiting:
-                await self._scribe.commit(waiting)
+                await self._committer.commit(waiting)
                 self._senders.wake()
 
-    async def _move_up(self, lanes: list[PartitionPipeline]) -> None:
+    async def _move_up(self, pipelines: list[PartitionPipeline]) -> None:
         """Raises the target offsets of idle pipelines to the ends of the target's logs.
 
         A takeover then need not read what other producers appended.
         """
-        for lane in lanes:
-            lane.rest()
-        idle = [lane for lane in lanes if lane.is_empty and self._target.leader(*lane.partition)]
+        for pipeline in pipelines:
+            pipeline.rest()
+        idle = [
+            pipeline
+            for pipeline in pipelines
+            if pipeline.is_empty and self._target.leader(*pipeline.partition)
+        ]
         # A partition that is just losing its leader must not hold up the entries of all others.
         with suppress(TimeoutError):
             async with asyncio.timeout(MOVE_UP_PATIENCE_SECONDS):
-                asked = (self._target.log_end(*lane.partition) for lane in idle)
+                asked = (self._target.log_end(*pipeline.partition) for pipeline in idle)
                 ends = await asyncio.gather(*asked)
                 await self._runs.look()
-            for lane, end in zip(idle, ends, strict=True):
-                lane.moved_up(end)
+            for pipeline, end in zip(idle, ends, strict=True):
+                pipeline.moved_up(end)
 
     async def _heed_word(self) -> bool:
         """Applies the driver command.
@@ -356,7 +364,7 @@ class CarrierSession:
             # just moved may not know it yet.
             return False
         if word.term != term:
-            if not self._lanes:
+            if not self._pipelines:
                 raise TermSuperseded(f"the driver in office is {word.term}")
             log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
             self._over.set()
@@ -364,7 +372,7 @@ class CarrierSession:
             self._over.set()
         else:
             self._following.heed(word)
-        self._taking.heard(asked_at)
+        self._acquisition.heard(asked_at)
         return True
 
     def _source_trouble(self, text: str) -> None:
@@ -383,7 +391,7 @@ class CarrierSession:
         return Sender(
             node,
             target=self._target,
-            lanes=self._lanes,
+            pipelines=self._pipelines,
             producer_id=self._writer.producer_id,
             window=self._settings.window,
             timeout_ms=self._settings.request_timeout_ms // 2,
@@ -399,12 +407,12 @@ class CarrierSession:
             merge_below_records=self._settings.merge_below_records,
         )
 
-    def _filled(self, lanes: list[PartitionPipeline]) -> None:
-        self._lanes.stir(lanes)
+    def _filled(self, pipelines: list[PartitionPipeline]) -> None:
+        self._pipelines.stir(pipelines)
         self._senders.wake()
 
-    async def _prove(self, lanes: list[PartitionPipeline]) -> bool:
-        return await self._scribe.commit(lanes, even_unchanged=True)
+    async def _prove(self, pipelines: list[PartitionPipeline]) -> bool:
+        return await self._committer.commit(pipelines, even_unchanged=True)
 
     async def _look_around(self) -> None:
         """Refreshes metadata for changes that cause no errors; errors refresh it by themselves."""

@@ -50,49 +50,51 @@ class EpochRegress:
         self._said: set[TopicPartition] = set()
         self._asked_at: dict[TopicPartition, float] = {}
 
-    async def holds_up(self, lane: PartitionPipeline) -> bool:
+    async def holds_up(self, pipeline: PartitionPipeline) -> bool:
         """Returns True when reading must wait; stops a pipeline whose source went back.
 
         Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
         pipeline that has read nothing of a newer epoch continues: the next check compares its log.
         For any other, `stopping` is set.
         """
-        topic = self._source.topic(lane.partition.topic)
-        if topic and topic.id != lane.entry.source_topic:
+        topic = self._source.topic(pipeline.partition.topic)
+        if topic and topic.id != pipeline.entry.source_topic:
             return False  # recreated: its epochs begin again, and the check of its log reports it
-        told = self._source.told_leader(*lane.partition)
-        if told is None or told.epoch >= self._newest(lane):
-            self._forget(lane.partition)
+        told = self._source.told_leader(*pipeline.partition)
+        if told is None or told.epoch >= self._newest(pipeline):
+            self._forget(pipeline.partition)
             return False
-        asked_at = self._asked_at.get(lane.partition, -inf)
+        asked_at = self._asked_at.get(pipeline.partition, -inf)
         if time.monotonic() - asked_at < BETWEEN_SECONDS:
             return True
-        self._asked_at[lane.partition] = time.monotonic()
-        answers = await self._source.told_by_each(*lane.partition)
-        match told_together(answers, self._newest(lane)):
+        self._asked_at[pipeline.partition] = time.monotonic()
+        answers = await self._source.told_by_each(*pipeline.partition)
+        match told_together(answers, self._newest(pipeline)):
             case Told.NEWER:
-                self._forget(lane.partition)
+                self._forget(pipeline.partition)
                 return False
             case Told.UNKNOWN:
-                self._agreed_since.pop(lane.partition, None)
-                self._say_once_it_lasts(lane)
+                self._agreed_since.pop(pipeline.partition, None)
+                self._say_once_it_lasts(pipeline)
             case Told.OLDER:
-                since = self._agreed_since.setdefault(lane.partition, time.monotonic())
+                since = self._agreed_since.setdefault(pipeline.partition, time.monotonic())
                 if time.monotonic() - since >= LASTING_SECONDS:
                     leaders = [leader for leader in answers if leader]
-                    await self._believe(lane, max(leaders, key=lambda leader: leader.epoch))
+                    await self._believe(pipeline, max(leaders, key=lambda leader: leader.epoch))
         return True
 
-    async def _believe(self, lane: PartitionPipeline, leader: Leader) -> None:
-        newest = self._newest(lane)
-        self._source.believe(*lane.partition, leader)
-        if leader.epoch < lane.checkable.source_epoch:
-            end = await self._source.log_end(*lane.partition)
-            lane.stopping = lane.stopping or went_back(lane.position, end, (newest, leader.epoch))
+    async def _believe(self, pipeline: PartitionPipeline, leader: Leader) -> None:
+        newest = self._newest(pipeline)
+        self._source.believe(*pipeline.partition, leader)
+        if leader.epoch < pipeline.checkable.source_epoch:
+            end = await self._source.log_end(*pipeline.partition)
+            pipeline.stopping = pipeline.stopping or went_back(
+                pipeline.position, end, (newest, leader.epoch)
+            )
 
-    def _newest(self, lane: PartitionPipeline) -> int:
-        known = self._source.leader(*lane.partition)
-        return max(lane.checkable.source_epoch, known.epoch if known else -1)
+    def _newest(self, pipeline: PartitionPipeline) -> int:
+        known = self._source.leader(*pipeline.partition)
+        return max(pipeline.checkable.source_epoch, known.epoch if known else -1)
 
     def _forget(self, partition: TopicPartition) -> None:
         self._seen_since.pop(partition, None)
@@ -100,8 +102,8 @@ class EpochRegress:
         self._said.discard(partition)
         self._asked_at.pop(partition, None)
 
-    def _say_once_it_lasts(self, lane: PartitionPipeline) -> None:
-        partition = lane.partition
+    def _say_once_it_lasts(self, pipeline: PartitionPipeline) -> None:
+        partition = pipeline.partition
         since = self._seen_since.setdefault(partition, time.monotonic())
         if partition in self._said or time.monotonic() - since < LASTING_SECONDS:
             return
@@ -112,7 +114,7 @@ class EpochRegress:
             "all of them answer",
             self._source.name,
             *partition,
-            self._newest(lane),
+            self._newest(pipeline),
         )
 
 

@@ -16,7 +16,7 @@ HALF_LIFE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class _Seen:
-    lane: PartitionPipeline
+    pipeline: PartitionPipeline
     at: float
     records: int
     bytes: int
@@ -48,11 +48,14 @@ class Pace:
             unit.readable_ms = None
 
     def reports(
-        self, lanes: Iterable[PartitionPipeline], parked: Mapping[TopicPartition, Loss], now: float
+        self,
+        pipelines: Iterable[PartitionPipeline],
+        parked: Mapping[TopicPartition, Loss],
+        now: float,
     ) -> list[PartitionReport]:
         """Returns one report per partition, carried or parked; `now` in unix seconds."""
         # Keeps current pipelines only, so that a parked one is not held in memory.
-        self._seen = {lane.partition: self._seen_of(lane, now) for lane in lanes}
+        self._seen = {pipeline.partition: self._seen_of(pipeline, now) for pipeline in pipelines}
         found = [self._report(seen, now) for seen in self._seen.values()]
         for partition, loss in parked.items():
             found.append(
@@ -73,47 +76,53 @@ class Pace:
             )
         return found
 
-    def _seen_of(self, lane: PartitionPipeline, now: float) -> _Seen:
+    def _seen_of(self, pipeline: PartitionPipeline, now: float) -> _Seen:
         """Returns the previous figures of a pipeline; a new pipeline starts over."""
-        seen = self._seen.get(lane.partition)
-        return seen if seen and seen.lane is lane else _Seen(lane, now, lane.records, lane.bytes)
+        seen = self._seen.get(pipeline.partition)
+        return (
+            seen
+            if seen and seen.pipeline is pipeline
+            else _Seen(pipeline, now, pipeline.records, pipeline.bytes)
+        )
 
     def _report(self, seen: _Seen, now: float) -> PartitionReport:
-        lane = seen.lane
+        pipeline = seen.pipeline
         elapsed = now - seen.at
         if elapsed > 0:
             weight = (
                 1.0 if seen.records_per_second is None else 1 - 0.5 ** (elapsed / HALF_LIFE_SECONDS)
             )
             seen.records_per_second = _faded(
-                seen.records_per_second, (lane.records - seen.records) / elapsed, weight
+                seen.records_per_second, (pipeline.records - seen.records) / elapsed, weight
             )
             seen.bytes_per_second = _faded(
-                seen.bytes_per_second, (lane.bytes - seen.bytes) / elapsed, weight
+                seen.bytes_per_second, (pipeline.bytes - seen.bytes) / elapsed, weight
             )
-            seen.at, seen.records, seen.bytes = now, lane.records, lane.bytes
-        mirrored_to = lane.position if lane.is_empty else lane.entry.source_offset
-        clock, written_ms = lane.clock, lane.oldest_written_ms
+            seen.at, seen.records, seen.bytes = now, pipeline.records, pipeline.bytes
+        mirrored_to = pipeline.position if pipeline.is_empty else pipeline.entry.source_offset
+        clock, written_ms = pipeline.clock, pipeline.oldest_written_ms
         lag = high = high_lag = None
-        if lane.source_end is not None:
-            high = max(lane.source_high, lane.source_end)
-            lag, high_lag = max(0, lane.source_end - mirrored_to), max(0, high - mirrored_to)
-            clock.see(lane.heard_at, lane.source_end, high)
+        if pipeline.source_end is not None:
+            high = max(pipeline.source_high, pipeline.source_end)
+            lag, high_lag = max(0, pipeline.source_end - mirrored_to), max(0, high - mirrored_to)
+            clock.see(pipeline.heard_at, pipeline.source_end, high)
             clock.forget(mirrored_to)
         return PartitionReport(
             route=self._route,
-            topic=lane.partition.topic,
-            partition=lane.partition.partition,
+            topic=pipeline.partition.topic,
+            partition=pipeline.partition.partition,
             carrier=self._carrier,
             records_per_second=seen.records_per_second,
             bytes_per_second=seen.bytes_per_second,
-            source_end=lane.source_end,
+            source_end=pipeline.source_end,
             mirrored_to=mirrored_to,
             lag_records=lag,
             lag_seconds=clock.lag_seconds(now, mirrored_to, written_ms),
             parked=None,
             at=now,
-            opened_part=lane.opened / sent if (sent := lane.opened + lane.unopened) else None,
+            opened_part=pipeline.opened / sent
+            if (sent := pipeline.opened + pipeline.unopened)
+            else None,
             source_high=high,
             written_lag_records=high_lag,
             written_lag_seconds=clock.written_lag_seconds(now, mirrored_to, written_ms),

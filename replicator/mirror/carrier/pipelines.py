@@ -15,14 +15,14 @@ class Pipelines(dict[TopicPartition, PartitionPipeline]):
         super().__init__()
         self._busy: dict[TopicPartition, PartitionPipeline] = {}
 
-    def stir(self, lanes: Iterable[PartitionPipeline]) -> None:
+    def stir(self, pipelines: Iterable[PartitionPipeline]) -> None:
         """Marks pipelines that have queued batches now."""
-        for lane in lanes:
-            self._busy[lane.partition] = lane
+        for pipeline in pipelines:
+            self._busy[pipeline.partition] = pipeline
 
     def busy(self) -> list[PartitionPipeline]:
         """Returns the pipelines with queued batches."""
-        for partition, lane in list(self._busy.items()):
-            if not lane.has_queued or self.get(partition) is not lane:
+        for partition, pipeline in list(self._busy.items()):
+            if not pipeline.has_queued or self.get(partition) is not pipeline:
                 del self._busy[partition]
         return list(self._busy.values())

@@ -35,7 +35,7 @@ class ProgressCommitter:
     """Commits the progress of a carrier.
 
     Args:
-        lanes: of the carrier; parked and released pipelines are removed from it here.
+        pipelines: of the carrier; parked and released pipelines are removed from it here.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ProgressCommitter:
         ledger: Ledger,
         writer: FencedCommitter,
         target: Cluster,
-        lanes: MutableMapping[TopicPartition, PartitionPipeline],
+        pipelines: MutableMapping[TopicPartition, PartitionPipeline],
         publisher: RunsPublisher,
         feed: OffsetFeed,
     ):
@@ -56,7 +56,7 @@ class ProgressCommitter:
         self._ledger = ledger
         self._writer = writer
         self._target = target
-        self._lanes = lanes
+        self._pipelines = pipelines
         self._publisher = publisher
         self._feed = feed
         self._lock = asyncio.Lock()
@@ -76,7 +76,7 @@ class ProgressCommitter:
 
         On return, runs that a concurrent call was publishing are on disk as well.
         """
-        await self._tell(list(self._lanes.values()))
+        await self._tell(list(self._pipelines.values()))
 
     async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
         """Publishes the runs that a takeover found in the target's log."""
@@ -85,13 +85,13 @@ class ProgressCommitter:
                 [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
             )
 
-    async def _tell(self, lanes: Iterable[PartitionPipeline]) -> None:
+    async def _tell(self, pipelines: Iterable[PartitionPipeline]) -> None:
         async with self._telling:
             await self._publish(
                 [
-                    (runs_key(lane.partition, lane.entry), stretches)
-                    for lane in lanes
-                    if (stretches := lane.gathering.take())
+                    (runs_key(pipeline.partition, pipeline.entry), stretches)
+                    for pipeline in pipelines
+                    if (stretches := pipeline.gathering.take())
                 ]
             )
 
@@ -114,7 +114,7 @@ class ProgressCommitter:
     # -- entries
 
     async def commit(
-        self, lanes: Iterable[PartitionPipeline], *, even_unchanged: bool = False
+        self, pipelines: Iterable[PartitionPipeline], *, even_unchanged: bool = False
     ) -> bool:
         """Commits the current entries of pipelines, after their runs.
 
@@ -128,25 +128,29 @@ class ProgressCommitter:
         """
         async with self._lock:
             statements = {
-                lane: statement
-                for lane in lanes
-                if self._lanes.get(lane.partition) is lane
-                and (even_unchanged or not lane.is_settling)
-                and ((statement := lane.statement()).entry != lane.last_stated or even_unchanged)
+                pipeline: statement
+                for pipeline in pipelines
+                if self._pipelines.get(pipeline.partition) is pipeline
+                and (even_unchanged or not pipeline.is_settling)
+                and (
+                    (statement := pipeline.statement()).entry != pipeline.last_stated
+                    or even_unchanged
+                )
             }
             if not statements:
                 return False
             await self.tell()
             done = await self._commit(
-                {lane.partition: s.entry for lane, s in statements.items()}, self._ledger.commit
+                {pipeline.partition: s.entry for pipeline, s in statements.items()},
+                self._ledger.commit,
             )
-            for lane, statement in statements.items():
-                if done and lane.partition in done:
-                    lane.committed(statement)
-                    lane.last_stated = statement.entry
+            for pipeline, statement in statements.items():
+                if done and pipeline.partition in done:
+                    pipeline.committed(statement)
+                    pipeline.last_stated = statement.entry
             return bool(done)
 
-    async def park(self, lane: PartitionPipeline, loss: Loss) -> bool:
+    async def park(self, pipeline: PartitionPipeline, loss: Loss) -> bool:
         """Parks one pipeline; the others continue.
 
         Batches in flight may still land, so the entry stays HELD and the next carrier reads the
@@ -156,15 +160,15 @@ class ProgressCommitter:
         """
         async with self._lock:
             # A partition released meanwhile has an entry that is no longer ours to write.
-            if self._lanes.get(lane.partition) is not lane:
+            if self._pipelines.get(pipeline.partition) is not pipeline:
                 return False
             # Taken before the runs are published: the next carrier finds later records in the tail.
-            entry = lane.statement().entry
-            await self._tell([lane])
-            del self._lanes[lane.partition]
-            self._writer.left_at(lane.partition, lane.entry.sequence)
-            self.parked[lane.partition] = loss
-            await self._commit({lane.partition: entry.park(loss)}, self._ledger.commit)
+            entry = pipeline.statement().entry
+            await self._tell([pipeline])
+            del self._pipelines[pipeline.partition]
+            self._writer.left_at(pipeline.partition, pipeline.entry.sequence)
+            self.parked[pipeline.partition] = loss
+            await self._commit({pipeline.partition: entry.park(loss)}, self._ledger.commit)
             return True
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
@@ -178,7 +182,7 @@ class ProgressCommitter:
         async with self._lock:
             if self._is_torn:
                 return set()
-            return await self._release(dict.fromkeys(self._lanes, transactional_id)) or set()
+            return await self._release(dict.fromkeys(self._pipelines, transactional_id)) or set()
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
         """Releases the empty ones among these pipelines in one transaction.
@@ -208,19 +212,21 @@ class ProgressCommitter:
         """Returns the released partitions; None if an unknown part of them was released."""
         # Selected before the runs are published: a pipeline that becomes empty meanwhile has landed
         # records whose runs are not published.
-        lanes = [self._lanes[place] for place in ids if self._may_be_released(place)]
-        entries = {lane.partition: lane.released(ids[lane.partition]) for lane in lanes}
+        pipelines = [self._pipelines[place] for place in ids if self._may_be_released(place)]
+        entries = {
+            pipeline.partition: pipeline.released(ids[pipeline.partition]) for pipeline in pipelines
+        }
         await self.tell()
         done = await self._commit(entries, self._ledger.release)
-        for lane in lanes:
-            if done and lane.partition in done:
-                self._writer.left_at(lane.partition, lane.entry.sequence)
-                del self._lanes[lane.partition]
+        for pipeline in pipelines:
+            if done and pipeline.partition in done:
+                self._writer.left_at(pipeline.partition, pipeline.entry.sequence)
+                del self._pipelines[pipeline.partition]
         return done
 
     def _may_be_released(self, place: TopicPartition) -> bool:
-        lane = self._lanes.get(place)
-        return lane is not None and lane.is_empty and not lane.stopping
+        pipeline = self._pipelines.get(place)
+        return pipeline is not None and pipeline.is_empty and not pipeline.stopping
 
     async def _commit(
         self,

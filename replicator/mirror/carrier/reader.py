@@ -53,7 +53,7 @@ class Reader:
     """Keeps the pipelines filled.
 
     Args:
-        lanes: read again in every round; other parts add and remove pipelines meanwhile.
+        pipelines: read again in every round; other parts add and remove pipelines meanwhile.
         rule_of: returns the packing rule of a topic.
         fetch_bytes: fetch size per partition.
         filled: called with the pipelines that received records.
@@ -63,13 +63,13 @@ class Reader:
         self,
         *,
         source: Cluster,
-        lanes: Mapping[TopicPartition, PartitionPipeline],
+        pipelines: Mapping[TopicPartition, PartitionPipeline],
         rule_of: Callable[[str], PackingRule],
         fetch_bytes: int,
         filled: Callable[[list[PartitionPipeline]], None],
     ):
         self._source = source
-        self._lanes = lanes
+        self._pipelines = pipelines
         self._rule_of = rule_of
         self._fetch_bytes = fetch_bytes
         self._filled = filled
@@ -105,7 +105,7 @@ class Reader:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _nodes(self) -> set[int]:
-        leaders = (self._source.leader(*partition) for partition in self._lanes)
+        leaders = (self._source.leader(*partition) for partition in self._pipelines)
         return {leader.node for leader in leaders if leader}
 
     # -- one broker
@@ -119,7 +119,9 @@ class Reader:
             if not wanted:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
-            changes = session.next({place: self._position(lane) for place, lane in wanted.items()})
+            changes = session.next(
+                {place: self._position(pipeline) for place, pipeline in wanted.items()}
+            )
             request = FetchRequest(
                 changes.positions,
                 session=(changes.session_id, changes.epoch),
@@ -163,28 +165,30 @@ class Reader:
         """
         wanted: dict[Place, PartitionPipeline] = {}
         is_all = True
-        room = CARRIER_BYTES_MAX - sum(lane.queued_bytes for lane in self._lanes.values())
-        for partition, lane in self._lanes.items():
+        room = CARRIER_BYTES_MAX - sum(
+            pipeline.queued_bytes for pipeline in self._pipelines.values()
+        )
+        for partition, pipeline in self._pipelines.items():
             leader = self._source.leader(*partition)
-            if leader is None or leader.node != node or lane.is_settling or lane.stopping:
+            if leader is None or leader.node != node or pipeline.is_settling or pipeline.stopping:
                 continue
-            if leader.epoch != lane.source_leader:
+            if leader.epoch != pipeline.source_leader:
                 continue
-            if lane.queued_bytes >= LANE_BYTES_MAX or room <= 0:
+            if pipeline.queued_bytes >= LANE_BYTES_MAX or room <= 0:
                 is_all = False
                 continue
-            topic = lane.entry.source_topic
-            assert topic is not None, "a lane begins with the source topic's id in its entry"
-            wanted[topic, partition.partition] = lane
+            topic = pipeline.entry.source_topic
+            assert topic is not None, "a pipeline begins with the source topic's id in its entry"
+            wanted[topic, partition.partition] = pipeline
         return wanted, is_all
 
-    def _position(self, lane: PartitionPipeline) -> FetchPosition:
+    def _position(self, pipeline: PartitionPipeline) -> FetchPosition:
         return FetchPosition(
-            lane.entry.source_topic or NO_TOPIC_ID,
-            lane.partition.partition,
-            lane.position,
-            max(self._fetch_bytes, lane.fetch_bytes),
-            lane.source_leader,
+            pipeline.entry.source_topic or NO_TOPIC_ID,
+            pipeline.partition.partition,
+            pipeline.position,
+            max(self._fetch_bytes, pipeline.fetch_bytes),
+            pipeline.source_leader,
         )
 
     def _take(
@@ -203,20 +207,24 @@ class Reader:
         unheard: set[PartitionPipeline] = set()
         for topic, rows, _ in response.topics:
             for number, code, high_watermark, stable_offset, _, aborted, _, records, _ in rows:
-                lane = wanted.get((topic, number))
-                if lane is None or self._lanes.get(lane.partition) is not lane or lane.is_settling:
+                pipeline = wanted.get((topic, number))
+                if (
+                    pipeline is None
+                    or self._pipelines.get(pipeline.partition) is not pipeline
+                    or pipeline.is_settling
+                ):
                     continue
                 if code:
                     is_odd = True
-                    unheard.add(lane)
-                    self._answered_oddly(lane, code)
-                elif self._is_current(lane, session.asked((topic, number))):
-                    lane.source_end, lane.source_high = stable_offset, high_watermark
+                    unheard.add(pipeline)
+                    self._answered_oddly(pipeline, code)
+                elif self._is_current(pipeline, session.asked((topic, number))):
+                    pipeline.source_end, pipeline.source_high = stable_offset, high_watermark
                     if records:
-                        filled.append(lane)
-                        self._fill(lane, records, aborted, told_at)
+                        filled.append(pipeline)
+                        self._fill(pipeline, records, aborted, told_at)
                 else:
-                    unheard.add(lane)
+                    unheard.add(pipeline)
         # A throttled response lists no partitions and confirms nothing about any.
         if not response.throttle_time_ms:
             self._note_heard(wanted.values(), unheard, told_at)
@@ -226,7 +234,7 @@ class Reader:
 
     def _note_heard(
         self,
-        lanes: Iterable[PartitionPipeline],
+        pipelines: Iterable[PartitionPipeline],
         unheard: Container[PartitionPipeline],
         told_at: float,
     ) -> None:
@@ -234,57 +242,59 @@ class Reader:
 
         A response of a fetch session leaves out partitions whose ends have not changed.
         """
-        for lane in lanes:
-            if lane.source_end is not None and lane not in unheard:
-                lane.heard_at = told_at
+        for pipeline in pipelines:
+            if pipeline.source_end is not None and pipeline not in unheard:
+                pipeline.heard_at = told_at
 
-    def _is_current(self, lane: PartitionPipeline, asked: FetchPosition | None) -> bool:
+    def _is_current(self, pipeline: PartitionPipeline, asked: FetchPosition | None) -> bool:
         """Returns False for a late response of a former leader: the new one may lack its
         records."""
         return asked is not None and (asked.offset, asked.leader_epoch) == (
-            lane.position,
-            lane.source_leader,
+            pipeline.position,
+            pipeline.source_leader,
         )
 
     def _fill(
-        self, lane: PartitionPipeline, records: memoryview, aborted: Any, told_at: float
+        self, pipeline: PartitionPipeline, records: memoryview, aborted: Any, told_at: float
     ) -> None:
         packed = pack(
             records,
-            position=lane.position,
+            position=pipeline.position,
             aborted=[(row[0], row[1]) for row in aborted or ()],
-            rule=self._rule_of(lane.partition.topic),
+            rule=self._rule_of(pipeline.partition.topic),
         )
-        if packed.next_offset == lane.position and packed.cut_bytes and not packed.trouble:
-            lane.fetch_bytes = packed.cut_bytes
+        if packed.next_offset == pipeline.position and packed.cut_bytes and not packed.trouble:
+            pipeline.fetch_bytes = packed.cut_bytes
             return
-        lane.fetch_bytes = 0
-        lane.add(packed.parcels, packed.next_offset, packed.leader_epoch, told_at)
+        pipeline.fetch_bytes = 0
+        pipeline.add(packed.parcels, packed.next_offset, packed.leader_epoch, told_at)
         if packed.trouble:
-            self._found_trouble(lane, packed.trouble)
+            self._found_trouble(pipeline, packed.trouble)
 
     def _found_trouble(
-        self, lane: PartitionPipeline, trouble: BrokenBatch | RecordTooLarge
+        self, pipeline: PartitionPipeline, trouble: BrokenBatch | RecordTooLarge
     ) -> None:
         if isinstance(trouble, RecordTooLarge):
-            lane.stopping = Loss(
+            pipeline.stopping = Loss(
                 LossKind.RECORD_TOO_LARGE, trouble.offset, trouble.offset + 1, str(trouble)
             )
-        elif lane.broken_at == lane.position:
+        elif pipeline.broken_at == pipeline.position:
             end = trouble.last_offset + 1
-            lane.stopping = Loss(LossKind.SOURCE_CORRUPT, trouble.first_offset, end, trouble.what)
+            pipeline.stopping = Loss(
+                LossKind.SOURCE_CORRUPT, trouble.first_offset, end, trouble.what
+            )
         else:
-            lane.broken_at = lane.position
+            pipeline.broken_at = pipeline.position
 
-    def _answered_oddly(self, lane: PartitionPipeline, code: int) -> None:
+    def _answered_oddly(self, pipeline: PartitionPipeline, code: int) -> None:
         """Handles a partition's error; the leader's log is checked before the next fetch."""
-        self._source.trouble = f"{self._source.name}: Fetch {lane.partition}: {named(code)}"
-        lane.source_leader = -1
+        self._source.trouble = f"{self._source.name}: Fetch {pipeline.partition}: {named(code)}"
+        pipeline.source_leader = -1
         if verdict(code) is Verdict.FORBIDDEN:
-            raise Forbidden(f"{self._source.name}: Fetch {lane.partition}", [code])
+            raise Forbidden(f"{self._source.name}: Fetch {pipeline.partition}", [code])
         if verdict(code) is Verdict.POISON:
             detail = f"the source answers {named(code)}"
-            lane.stopping = Loss(LossKind.SOURCE_CORRUPT, lane.position, None, detail)
+            pipeline.stopping = Loss(LossKind.SOURCE_CORRUPT, pipeline.position, None, detail)
 
     # -- leaders
 
@@ -294,18 +304,18 @@ class Reader:
             if task.done():
                 task.result()
                 del self._checks[partition]
-        for partition, lane in self._lanes.items():
+        for partition, pipeline in self._pipelines.items():
             leader = self._source.leader(*partition)
-            is_checked = leader is not None and leader.epoch == lane.source_leader
-            if not is_checked and not lane.stopping and partition not in self._checks:
-                self._checks[partition] = asyncio.create_task(self._check(lane))
+            is_checked = leader is not None and leader.epoch == pipeline.source_leader
+            if not is_checked and not pipeline.stopping and partition not in self._checks:
+                self._checks[partition] = asyncio.create_task(self._check(pipeline))
 
     def _is_gone(self, topic: str) -> bool:
         """Returns True when the topic was deleted, and is not just unknown to a starting broker."""
         return self._source.missing_seconds(topic) >= MISSING_SECONDS_MAX
 
-    async def _check(self, lane: PartitionPipeline) -> None:
-        partition, topic = lane.partition, lane.partition.topic
+    async def _check(self, pipeline: PartitionPipeline) -> None:
+        partition, topic = pipeline.partition, pipeline.partition.topic
         await self._source.try_refresh()
         if self._source.topic(topic) is None:
             is_known = self._is_gone(topic)
@@ -314,23 +324,23 @@ class Reader:
         if not is_known:
             await asyncio.sleep(RETRY_SECONDS)
             return
-        if await self._regress.holds_up(lane):
+        if await self._regress.holds_up(pipeline):
             await asyncio.sleep(RETRY_SECONDS)
             return
-        position = lane.position
+        position = pipeline.position
         try:
-            found = await inspect_source(self._source, partition, lane.checkable, position)
+            found = await inspect_source(self._source, partition, pipeline.checkable, position)
         except Answered as answer:
             if UNKNOWN_TOPIC not in answer.codes:
                 raise
             return  # just deleted: the metadata will show it
-        if lane.position != position:
+        if pipeline.position != position:
             return  # the position has moved, and the new one is not checked
         if found.loss and found.loss.kind is LossKind.SOURCE_DELETED and not self._is_gone(topic):
             await asyncio.sleep(RETRY_SECONDS)
             return
         if found.loss:
-            lane.stopping = found.loss
+            pipeline.stopping = found.loss
         elif found.leader < 0:
             await asyncio.sleep(RETRY_SECONDS)
-        lane.source_leader = found.leader
+        pipeline.source_leader = found.leader

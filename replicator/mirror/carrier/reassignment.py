@@ -44,9 +44,9 @@ class Reassignment:
         *,
         writer: FencedCommitter,
         ends: tuple[Cluster, Cluster],
-        lanes: Pipelines,
-        taking: Acquisition,
-        scribe: ProgressCommitter,
+        pipelines: Pipelines,
+        acquisition: Acquisition,
+        committer: ProgressCommitter,
         book: ReceiptBook,
         limits: MutableMapping[str, int],
         nothing_left: Callable[[], None],
@@ -56,9 +56,9 @@ class Reassignment:
         self._assignment = assignment
         self._writer = writer
         self._ends = ends
-        self._lanes = lanes
-        self._taking = taking
-        self._scribe = scribe
+        self._pipelines = pipelines
+        self._acquisition = acquisition
+        self._committer = committer
         self._book = book
         self._limits = limits
         self._nothing_left = nothing_left
@@ -89,9 +89,9 @@ class Reassignment:
         """
         for end in self._ends:
             end.watch(self.topics)
-        self._taking.want(self.own - self._moved.keys())
-        self._taking.await_release(self.own & self._moved.keys())
-        self._taking.reclaim(self._once_own - self.own)
+        self._acquisition.want(self.own - self._moved.keys())
+        self._acquisition.await_release(self.own & self._moved.keys())
+        self._acquisition.reclaim(self._once_own - self.own)
 
     def heed(self, word: DriverCommand) -> None:
         """Applies a driver command of our own term that does not end the epoch."""
@@ -116,28 +116,28 @@ class Reassignment:
         )
         for end in self._ends:
             end.watch({each.topic for each in received})
-        self._taking.forget(left)
+        self._acquisition.forget(left)
         # An entry may have been committed without an answer: then it is held, but has no pipeline.
-        self._taking.reclaim(each for each in left if each not in self._lanes)
+        self._acquisition.reclaim(each for each in left if each not in self._pipelines)
         # A partition that settles here is acquired again after its release.
-        self._taking.await_release(each for each in received if each not in self._lanes)
+        self._acquisition.await_release(each for each in received if each not in self._pipelines)
 
-    async def park(self, lane: PartitionPipeline, loss: Loss) -> None:
+    async def park(self, pipeline: PartitionPipeline, loss: Loss) -> None:
         """Parks one pipeline.
 
         If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
         owns the partition, this carrier reports it.
         """
-        self._book.note([lane], {}, {})
-        if not await self._scribe.park(lane, loss):
+        self._book.note([pipeline], {}, {})
+        if not await self._committer.park(pipeline, loss):
             return  # the carrier no longer has the partition
-        self._book.tally.lost([lane.partition])
-        if lane.partition in self.own:
-            self._taking.stop(lane.partition, str(loss))
+        self._book.tally.lost([pipeline.partition])
+        if pipeline.partition in self.own:
+            self._acquisition.stop(pipeline.partition, str(loss))
             return
-        self._scribe.parked.pop(lane.partition, None)
-        if self._moved.get(lane.partition) is None:
-            self._taking.say_parked(lane.partition, str(loss))
+        self._committer.parked.pop(pipeline.partition, None)
+        if self._moved.get(pipeline.partition) is None:
+            self._acquisition.say_parked(pipeline.partition, str(loss))
 
     def stop(self) -> None:
         """Ends the hand-over of single partitions: the session's end releases all at once.
@@ -160,26 +160,33 @@ class Reassignment:
             # A partition that comes back while it settles is released first, and then acquired
             # again.
             leaving = [
-                lane
-                for lane in self._lanes.values()
-                if lane.is_settling or lane.partition not in self.own
+                pipeline
+                for pipeline in self._pipelines.values()
+                if pipeline.is_settling or pipeline.partition not in self.own
             ]
-            for lane in leaving:
-                lane.settle()
+            for pipeline in leaving:
+                pipeline.settle()
             if clear := self._clear(leaving, time.monotonic()):
-                done = await self._scribe.hand_over({each: self._id_for(each) for each in clear})
-                self._book.note((lane for lane in leaving if lane.partition in done), {}, {})
+                done = await self._committer.hand_over({each: self._id_for(each) for each in clear})
+                self._book.note(
+                    (pipeline for pipeline in leaving if pipeline.partition in done), {}, {}
+                )
                 self._book.released(done)
-                self._taking.await_release(done & self.own)
+                self._acquisition.await_release(done & self.own)
                 later = time.monotonic() + REFUSED_SECONDS
                 self._not_before = dict.fromkeys(clear - done, later)
-            if not (self.own or self._lanes or self._taking.waiting or self._taking.is_taking):
+            if not (
+                self.own
+                or self._pipelines
+                or self._acquisition.waiting
+                or self._acquisition.is_taking
+            ):
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
 
     def _clear(self, leaving: Iterable[PartitionPipeline], now: float) -> set[TopicPartition]:
         """Returns the partitions with nothing under way, except those tried a moment ago."""
-        empty = {lane.partition for lane in leaving if lane.is_empty}
+        empty = {pipeline.partition for pipeline in leaving if pipeline.is_empty}
         return {each for each in empty if now >= self._not_before.get(each, now)}
 
     @property

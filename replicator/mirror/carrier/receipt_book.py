@@ -48,15 +48,15 @@ class ReceiptBook:
 
     def note(
         self,
-        lanes: Iterable[PartitionPipeline],
+        pipelines: Iterable[PartitionPipeline],
         parked: Mapping[TopicPartition, Loss],
         waiting: Mapping[TopicPartition, str],
     ) -> None:
         """Adds pipelines that have ended, each only once, and the reasons of other partitions."""
-        for lane in lanes:
-            if lane not in self._counted:
-                self._counted.add(lane)
-                self._count(lane)
+        for pipeline in pipelines:
+            if pipeline not in self._counted:
+                self._counted.add(pipeline)
+                self._count(pipeline)
         for partition, loss in parked.items():
             self.parked(partition, str(loss))
         for partition, reason in waiting.items():
@@ -91,35 +91,37 @@ class ReceiptBook:
             for partition in dict.fromkeys((*self._assignment.partitions, *self._pages))
         ]
 
-    def carried(self, lanes: Iterable[PartitionPipeline]) -> dict[TopicPartition, tuple[int, int]]:
+    def carried(
+        self, pipelines: Iterable[PartitionPipeline]
+    ) -> dict[TopicPartition, tuple[int, int]]:
         """Returns records and bytes by partition, over all sessions so far.
 
         Args:
-            lanes: of the running session; those already added are not counted again.
+            pipelines: of the running session; those already added are not counted again.
         """
         found = {place: (page.records, page.bytes) for place, page in self._pages.items()}
-        for lane in lanes:
-            if lane not in self._counted:
-                records, size = found.get(lane.partition, (0, 0))
-                found[lane.partition] = records + lane.records, size + lane.bytes
+        for pipeline in pipelines:
+            if pipeline not in self._counted:
+                records, size = found.get(pipeline.partition, (0, 0))
+                found[pipeline.partition] = records + pipeline.records, size + pipeline.bytes
         return found
 
     def _page(self, partition: TopicPartition) -> _Page:
         return self._pages.setdefault(partition, _Page())
 
-    def _count(self, lane: PartitionPipeline) -> None:
-        page = self._page(lane.partition)
+    def _count(self, pipeline: PartitionPipeline) -> None:
+        page = self._page(pipeline.partition)
         if page.source_end is None:
-            page.source_begin = lane.began.source_offset
-        page.source_end = lane.entry.source_offset
-        if lane.records:
+            page.source_begin = pipeline.began.source_offset
+        page.source_end = pipeline.entry.source_offset
+        if pipeline.records:
             if page.target_begin is None:
-                page.target_begin = lane.first_target_offset
-            page.target_end = lane.entry.target_offset
-        page.records += lane.records
-        page.bytes += lane.bytes
-        page.unopened += lane.unopened
-        page.opened += lane.opened
+                page.target_begin = pipeline.first_target_offset
+            page.target_end = pipeline.entry.target_offset
+        page.records += pipeline.records
+        page.bytes += pipeline.bytes
+        page.unopened += pipeline.unopened
+        page.opened += pipeline.opened
 
     def _receipt(self, partition: TopicPartition, page: _Page, now: float) -> Receipt:
         return Receipt(

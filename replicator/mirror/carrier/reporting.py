@@ -22,24 +22,24 @@ class Reporting:
         self,
         *,
         pace: Pace,
-        lanes: Pipelines,
-        scribe: ProgressCommitter,
+        pipelines: Pipelines,
+        committer: ProgressCommitter,
         book: ReceiptBook,
         feed: OffsetFeed,
     ):
         self._pace = pace
-        self._lanes = lanes
-        self._scribe = scribe
+        self._pipelines = pipelines
+        self._committer = committer
         self._book = book
         self._feed = feed
 
     async def report(self) -> None:
         """Reports all partitions as they are now, and the counts."""
-        lanes = self._lanes.values()
-        self._feed.report(self._pace.reports(lanes, self._scribe.parked, time.time()))
+        pipelines = self._pipelines.values()
+        self._feed.report(self._pace.reports(pipelines, self._committer.parked, time.time()))
         self.count()
 
     def count(self) -> None:
         """Reports the counts so far; also called when the session has ended."""
         tally = self._book.tally
-        self._feed.count(tally.id, tally.totals(self._book.carried(self._lanes.values())))
+        self._feed.count(tally.id, tally.totals(self._book.carried(self._pipelines.values())))

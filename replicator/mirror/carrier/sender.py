@@ -47,7 +47,7 @@ class Sender:
 
     Args:
         node: id of the broker.
-        lanes: of the carrier; the busy ones are read again in each round.
+        pipelines: of the carrier; the busy ones are read again in each round.
         producer_id: of the carrier.
         window: requests in flight at most; the broker remembers five batches of a producer.
         timeout_ms: of a produce request.
@@ -64,7 +64,7 @@ class Sender:
         node: int,
         *,
         target: Cluster,
-        lanes: Pipelines,
+        pipelines: Pipelines,
         producer_id: int,
         window: int,
         timeout_ms: int,
@@ -76,7 +76,7 @@ class Sender:
         self.node = node
         self.wake = asyncio.Event()
         self._target = target
-        self._lanes = lanes
+        self._pipelines = pipelines
         self._producer_id = producer_id
         self._window = window
         self._timeout_ms = timeout_ms
@@ -121,7 +121,7 @@ class Sender:
             ready = self._ready()
             if not ready:
                 return
-            unchecked = [lane for lane in ready if not self._is_checked(lane)]
+            unchecked = [pipeline for pipeline in ready if not self._is_checked(pipeline)]
             if unchecked:
                 await self._check(unchecked)
                 continue
@@ -136,22 +136,25 @@ class Sender:
 
     def _ready(self) -> list[PartitionPipeline]:
         ready = []
-        for lane in self._lanes.busy():
-            leader = self._target.leader(*lane.partition)
+        for pipeline in self._pipelines.busy():
+            leader = self._target.leader(*pipeline.partition)
             if leader is None or leader.node != self.node:
                 continue
-            if lane.waits_for_cover:
+            if pipeline.waits_for_cover:
                 self._uncovered()
-            if not lane.is_ready(self._window):
+            if not pipeline.is_ready(self._window):
                 continue
-            if lane.in_flight and lane.sender != self.node:
+            if pipeline.in_flight and pipeline.sender != self.node:
                 continue  # the sender of the former leader still awaits answers, or must rewind
-            ready.append(lane)
+            ready.append(pipeline)
         return ready
 
     def _led(self) -> list[PartitionPipeline]:
-        leaders = ((lane, self._target.leader(*lane.partition)) for lane in self._lanes.values())
-        return [lane for lane, leader in leaders if leader and leader.node == self.node]
+        leaders = (
+            (pipeline, self._target.leader(*pipeline.partition))
+            for pipeline in self._pipelines.values()
+        )
+        return [pipeline for pipeline, leader in leaders if leader and leader.node == self.node]
 
     def _send(self, connection: Connection, ready: list[PartitionPipeline]) -> None:
         # Rotates the start, so that a full request does not make the same pipelines wait each time.
@@ -159,15 +162,15 @@ class Sender:
         shipment: Shipment = []
         batches: dict[tuple[str, UUID], list[Produced]] = {}
         size = 0
-        for lane in ready[self._turn :] + ready[: self._turn]:
-            if shipment and size + lane.next_bytes > REQUEST_BYTES_MAX:
+        for pipeline in ready[self._turn :] + ready[: self._turn]:
+            if shipment and size + pipeline.next_bytes > REQUEST_BYTES_MAX:
                 break
-            unit = lane.take()
-            lane.sender = self.node
+            unit = pipeline.take()
+            pipeline.sender = self.node
             size += len(unit.parcel.data)
-            shipment.append((lane, unit))
-            topic, number = lane.partition
-            topic_id = lane.entry.target_topic or UUID(int=0)
+            shipment.append((pipeline, unit))
+            topic, number = pipeline.partition
+            topic_id = pipeline.entry.target_topic or UUID(int=0)
             batches.setdefault((topic, topic_id), []).append((number, unit.parcel.data))
         request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
         # Set at the send: an answer that waited while the process was stopped would hide a silence.
@@ -204,43 +207,47 @@ class Sender:
             self._lost(error)
             return
         found = outcomes(response)
-        for lane, unit in shipment:
-            topic, number = lane.partition
-            by_id = (lane.entry.target_topic or UUID(int=0), number)
+        for pipeline, unit in shipment:
+            topic, number = pipeline.partition
+            by_id = (pipeline.entry.target_topic or UUID(int=0), number)
             outcome = found.get(by_id) or found[topic, number]
-            if self._lanes.get(lane.partition) is not lane:
+            if self._pipelines.get(pipeline.partition) is not pipeline:
                 continue
             if outcome.code in (Code.NONE, Code.DUPLICATE_SEQUENCE_NUMBER):
-                await self._landed(lane, unit, outcome)
+                await self._landed(pipeline, unit, outcome)
             else:
-                await self._failed(lane, unit, outcome)
+                await self._failed(pipeline, unit, outcome)
 
-    async def _landed(self, lane: PartitionPipeline, unit: InFlightBatch, outcome: Outcome) -> None:
+    async def _landed(
+        self, pipeline: PartitionPipeline, unit: InFlightBatch, outcome: Outcome
+    ) -> None:
         is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
-        changed = stamped_times(lane, unit, outcome.log_append_time_ms)
+        changed = stamped_times(pipeline, unit, outcome.log_append_time_ms)
         try:
-            lane.acknowledge(unit, -1 if is_duplicate else outcome.base_offset)
+            pipeline.acknowledge(unit, -1 if is_duplicate else outcome.base_offset)
         except AcknowledgedTooLow:
             await self._park(
-                lane,
-                Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, lane.entry.target_offset),
+                pipeline,
+                Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, pipeline.entry.target_offset),
             )
             return
         self._shipped(unit)
         if changed:
-            await self._park(lane, changed)
+            await self._park(pipeline, changed)
 
-    async def _failed(self, lane: PartitionPipeline, unit: InFlightBatch, outcome: Outcome) -> None:
+    async def _failed(
+        self, pipeline: PartitionPipeline, unit: InFlightBatch, outcome: Outcome
+    ) -> None:
         code = outcome.code
-        self._target.trouble = f"{self._target.name}: Produce {lane.partition}: {named(code)}"
+        self._target.trouble = f"{self._target.name}: Produce {pipeline.partition}: {named(code)}"
         answer = verdict(code)
-        if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not lane.is_head(unit):
+        if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not pipeline.is_head(unit):
             self._must_rewind = True  # caused by the failure of an earlier batch
         elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            await self._out_of_order(lane, unit)
+            await self._out_of_order(pipeline, unit)
         elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
             self._must_rewind = self._must_reconnect = True
-            lane.target_leader = -1
+            pipeline.target_leader = -1
             unit.is_in_doubt |= may_have_appended(code)
         elif answer is Verdict.POISON:
             # Handled in `_recover`, once all requests in flight are answered.
@@ -250,22 +257,22 @@ class Sender:
         else:
             raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(answer)
             raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
-            raise raised(f"{self._target.name}: Produce {lane.partition}", [code])
+            raise raised(f"{self._target.name}: Produce {pipeline.partition}", [code])
 
-    async def _out_of_order(self, lane: PartitionPipeline, unit: InFlightBatch) -> None:
+    async def _out_of_order(self, pipeline: PartitionPipeline, unit: InFlightBatch) -> None:
         """Handles a sequence error of the first unacknowledged batch."""
-        states = await self._target.producer_states(*lane.partition)
+        states = await self._target.producer_states(*pipeline.partition)
         state = states.get(self._producer_id)
-        if state is None or lane.entry.landed_up_to(state.last_sequence):
+        if state is None or pipeline.entry.landed_up_to(state.last_sequence):
             # The broker forgot the producer, or records landed unanswered. A restarted broker
             # remembers only the last batch, so an earlier one of the window is no duplicate to it.
             # A takeover must read the tail.
-            question = f"{self._target.name}: Produce {lane.partition}"
+            question = f"{self._target.name}: Produce {pipeline.partition}"
             raise ProducerStateLost(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
-        found = await inspect_target(self._target, lane.partition, lane.entry)
+        found = await inspect_target(self._target, pipeline.partition, pipeline.entry)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
-        unseen = Loss(LossKind.TARGET_TRUNCATED, 0, lane.entry.target_offset, detail)
-        await self._park(lane, found.loss or unseen)
+        unseen = Loss(LossKind.TARGET_TRUNCATED, 0, pipeline.entry.target_offset, detail)
+        await self._park(pipeline, found.loss or unseen)
 
     # -- recovery
 
@@ -284,18 +291,18 @@ class Sender:
             await asyncio.sleep(0)
             self._raise_failures()
         forgotten_before_ms = (time.time() - REMEMBERED_SECONDS) * 1000
-        for lane in list(self._lanes.values()):
-            if lane.sender == self.node:
-                if lane.newest_in_doubt_ms < forgotten_before_ms:
+        for pipeline in list(self._pipelines.values()):
+            if pipeline.sender == self.node:
+                if pipeline.newest_in_doubt_ms < forgotten_before_ms:
                     # Sent again, they might be appended twice: a takeover must find what has
                     # landed.
                     raise ProducerStateLost(
-                        f"{self._target.name}: Produce {lane.partition}: not answered, and the "
+                        f"{self._target.name}: Produce {pipeline.partition}: not answered, and the "
                         "records are so old that the broker may have forgotten them"
                     )
-                lane.rewind()
-                await self._heed_refusal(lane)
-                self._lanes.stir([lane])
+                pipeline.rewind()
+                await self._heed_refusal(pipeline)
+                self._pipelines.stir([pipeline])
         self._must_rewind = False
         if not self._must_reconnect:
             return
@@ -307,9 +314,9 @@ class Sender:
         await self._target.try_refresh()
         self.wake.set()
 
-    async def _heed_refusal(self, lane: PartitionPipeline) -> None:
+    async def _heed_refusal(self, pipeline: PartitionPipeline) -> None:
         """Repacks a refused batch at the front of a pipeline, or parks the pipeline before it."""
-        units = lane.queued()
+        units = pipeline.queued()
         refusal = units[0].refusal if units else None
         for unit in units:
             # A refusal behind a failed batch is dropped: that batch is sent and answered again.
@@ -318,16 +325,16 @@ class Sender:
             return
         if any(unit.is_in_doubt for unit in units):
             raise ProducerStateLost(
-                f"{self._target.name}: Produce {lane.partition}: {named(refusal.code)}, and an "
+                f"{self._target.name}: Produce {pipeline.partition}: {named(refusal.code)}, and an "
                 "earlier try, or a later batch, may have landed"
             )
         if refusal.code in BY_SIZE:
-            lane.refused_bytes = min(lane.refused_bytes, lane.next_bytes)
-        step = next_step([unit.parcel for unit in units], refusal, lane.refused_bytes)
+            pipeline.refused_bytes = min(pipeline.refused_bytes, pipeline.next_bytes)
+        step = next_step([unit.parcel for unit in units], refusal, pipeline.refused_bytes)
         if isinstance(step, Loss):
-            await self._park(lane, step)
+            await self._park(pipeline, step)
         else:
-            lane.repack(step.replaced, step.parcels)
+            pipeline.repack(step.replaced, step.parcels)
 
     async def _connect(self) -> None:
         if self._requests:
@@ -341,8 +348,8 @@ class Sender:
             return
         if self._was_connected:
             # A restarted broker may have lost records before its leader epoch shows it.
-            for lane in self._led():
-                lane.target_leader = -1
+            for pipeline in self._led():
+                pipeline.target_leader = -1
         self._was_connected = True
         try:
             if await self._prove(self._ready()):
@@ -354,27 +361,27 @@ class Sender:
         await asyncio.sleep(RETRY_SECONDS)
 
     async def _prove_again(self, ready: list[PartitionPipeline]) -> None:
-        for lane in ready:
-            lane.rest()
+        for pipeline in ready:
+            pipeline.rest()
         if await self._prove(ready):
             self._spoke_at = time.monotonic()
         else:
             await asyncio.sleep(RETRY_SECONDS)
 
-    def _is_checked(self, lane: PartitionPipeline) -> bool:
-        leader = self._target.leader(*lane.partition)
-        return leader is not None and leader.epoch == lane.target_leader
+    def _is_checked(self, pipeline: PartitionPipeline) -> bool:
+        leader = self._target.leader(*pipeline.partition)
+        return leader is not None and leader.epoch == pipeline.target_leader
 
-    async def _check(self, lanes: list[PartitionPipeline]) -> None:
+    async def _check(self, pipelines: list[PartitionPipeline]) -> None:
         """Checks that new leaders still hold the acknowledged records, before they get more."""
         await self._target.try_refresh()
-        for lane in lanes:
-            if lane.in_flight:
+        for pipeline in pipelines:
+            if pipeline.in_flight:
                 self._must_rewind = self._must_reconnect = True
                 continue
-            if self._target.leader(*lane.partition) is None:
+            if self._target.leader(*pipeline.partition) is None:
                 continue
-            found = await inspect_target(self._target, lane.partition, lane.entry)
+            found = await inspect_target(self._target, pipeline.partition, pipeline.entry)
             if found.loss:
-                await self._park(lane, found.loss)
-            lane.target_leader = found.leader
+                await self._park(pipeline, found.loss)
+            pipeline.target_leader = found.leader

@@ -20,9 +20,9 @@ class Senders:
         made: builds the sender for a broker id.
     """
 
-    def __init__(self, target: Cluster, lanes: Pipelines, made: Callable[[int], Sender]):
+    def __init__(self, target: Cluster, pipelines: Pipelines, made: Callable[[int], Sender]):
         self._target = target
-        self._lanes = lanes
+        self._pipelines = pipelines
         self._made = made
         self.running: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         self.took = asyncio.Event()
@@ -36,7 +36,7 @@ class Senders:
     async def run(self) -> None:
         """Runs until cancelled; raises the error of a failed sender. `end` stops the senders."""
         while True:
-            leaders = (self._target.leader(*partition) for partition in self._lanes)
+            leaders = (self._target.leader(*partition) for partition in self._pipelines)
             for node in {leader.node for leader in leaders if leader} - self.running.keys():
                 sender = self._made(node)
                 self.running[node] = sender, asyncio.create_task(sender.run())

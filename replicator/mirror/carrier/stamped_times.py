@@ -13,7 +13,7 @@ DETAIL = (
 
 
 def stamped_times(
-    lane: PartitionPipeline, unit: InFlightBatch, log_append_time_ms: int
+    pipeline: PartitionPipeline, unit: InFlightBatch, log_append_time_ms: int
 ) -> Loss | None:
     """Returns the loss of timestamps that an acknowledgement reveals, if any.
 
@@ -28,4 +28,4 @@ def stamped_times(
     largest = header_at(unit.parcel.data).max_timestamp
     if unit.is_in_doubt and log_append_time_ms == largest:
         return None
-    return Loss(LossKind.TIMES_CHANGED, unit.parcel.first_offset, lane.flight_ends_at, DETAIL)
+    return Loss(LossKind.TIMES_CHANGED, unit.parcel.first_offset, pipeline.flight_ends_at, DETAIL)

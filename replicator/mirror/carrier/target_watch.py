@@ -20,24 +20,24 @@ class TargetWatch:
     def __init__(
         self,
         target: Cluster,
-        lanes: Pipelines,
+        pipelines: Pipelines,
         park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
     ):
         self._target = target
-        self._lanes = lanes
+        self._pipelines = pipelines
         self._park = park
 
     async def look(self) -> None:
         """Checks all pipelines once."""
-        lanes = list(self._lanes.items())
-        if any(self._target.topic(partition.topic) is None for partition, _ in lanes):
+        pipelines = list(self._pipelines.items())
+        if any(self._target.topic(partition.topic) is None for partition, _ in pipelines):
             await self._target.try_refresh()
-        for partition, lane in lanes:
+        for partition, pipeline in pipelines:
             topic = self._target.topic(partition.topic)
             if topic is None:
                 if self._target.missing_seconds(partition.topic) >= MISSING_SECONDS_MAX:
-                    gone = Loss(LossKind.TARGET_DELETED, 0, lane.entry.target_offset)
-                    await self._park(lane, gone)
-            elif topic.id != lane.entry.target_topic:
+                    gone = Loss(LossKind.TARGET_DELETED, 0, pipeline.entry.target_offset)
+                    await self._park(pipeline, gone)
+            elif topic.id != pipeline.entry.target_topic:
                 # Recreated: must be checked before it gets more records.
-                lane.target_leader = -1
+                pipeline.target_leader = -1

@@ -21,7 +21,7 @@ class TransactionWatch:
     """Logs a transaction that has been open for long, and its end.
 
     Args:
-        lanes: read again at each look.
+        pipelines: read again at each look.
         who: route and carrier, for log lines.
         seconds_max: age from which an open transaction is reported.
     """
@@ -29,12 +29,12 @@ class TransactionWatch:
     def __init__(
         self,
         source: Cluster,
-        lanes: Mapping[TopicPartition, PartitionPipeline],
+        pipelines: Mapping[TopicPartition, PartitionPipeline],
         who: tuple[str, int],
         seconds_max: float,
     ):
         self._source = source
-        self._lanes = lanes
+        self._pipelines = pipelines
         self._who = who
         self._seconds_max = seconds_max
         self._reported: dict[TopicPartition, int] = {}
@@ -43,9 +43,9 @@ class TransactionWatch:
     async def look(self) -> None:
         """Checks all pipelines once."""
         now = time.time()
-        for partition, lane in list(self._lanes.items()):
+        for partition, pipeline in list(self._pipelines.items()):
             said_at = self._reported.get(partition)
-            stable = lane.source_end
+            stable = pipeline.source_end
             if said_at is not None and stable is not None and stable > said_at:
                 del self._reported[partition]
                 log.warning(
@@ -55,12 +55,12 @@ class TransactionWatch:
                     *partition,
                     said_at,
                 )
-            seconds = lane.clock.open_transaction_seconds(now) or 0.0
+            seconds = pipeline.clock.open_transaction_seconds(now) or 0.0
             is_late = seconds > self._seconds_max
             if is_late and stable is not None and partition not in self._reported:
                 await self._report(partition, stable, seconds)
         # Partitions that moved away are reported by their new carriers.
-        gone = self._reported.keys() - self._lanes.keys()
+        gone = self._reported.keys() - self._pipelines.keys()
         for partition in gone:
             del self._reported[partition]
 

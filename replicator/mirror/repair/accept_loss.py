@@ -196,12 +196,12 @@ class Acceptance:
     async def _accept(
         self, losses: Mapping[TopicPartition, Loss], restart_at: int | None
     ) -> list[Accepted]:
-        lanes: dict[TopicPartition, PartitionPipeline] = {}
-        scribe = ProgressCommitter(
+        pipelines: dict[TopicPartition, PartitionPipeline] = {}
+        committer = ProgressCommitter(
             ledger=self._ledger,
             writer=self._writer,
             target=self._target,
-            lanes=lanes,
+            pipelines=pipelines,
             publisher=self._publisher,
             feed=self._feed,
         )
@@ -211,7 +211,7 @@ class Acceptance:
             source=self._source,
             target=self._target,
             start=self._start,
-            tell=scribe.tell_found,
+            tell=committer.tell_found,
             timeout_ms=self._timeout_ms,
             accept=losses,
             restart_at=restart_at,
@@ -219,7 +219,7 @@ class Acceptance:
         )
         try:
             await gather_or_cancel(self._publisher.start(), self._feed.start(), self._writer.open())
-            taken = await self._take_all(takeover, set(losses), lanes, scribe)
+            taken = await self._take_all(takeover, set(losses), pipelines, committer)
         finally:
             for stop in (self._publisher.stop, self._feed.stop):
                 # An unreachable cluster must not hold up the end.
@@ -235,8 +235,8 @@ class Acceptance:
         self,
         takeover: Takeover,
         places: set[TopicPartition],
-        lanes: dict[TopicPartition, PartitionPipeline],
-        scribe: ProgressCommitter,
+        pipelines: dict[TopicPartition, PartitionPipeline],
+        committer: ProgressCommitter,
     ) -> dict[TopicPartition, Taken]:
         """Acquires and releases partitions; repeats while attempts get further in a long tail."""
         taken: dict[TopicPartition, Taken] = {}
@@ -246,11 +246,13 @@ class Acceptance:
             acquired = await takeover.acquire(places)
             taken |= acquired.taken
             parked |= acquired.parked
-            lanes.update({p: PartitionPipeline(p, one.entry) for p, one in acquired.taken.items()})
+            pipelines.update(
+                {p: PartitionPipeline(p, one.entry) for p, one in acquired.taken.items()}
+            )
             # A running carrier may have acquired them meanwhile, and has then fenced us.
             with suppress(Answered):
-                await scribe.release(f"{self._writer.transactional_id}.free")
-            lanes.clear()
+                await committer.release(f"{self._writer.transactional_id}.free")
+            pipelines.clear()
             places = set(acquired.waiting)
             self.left = acquired.waiting | parked
             if not places or takeover.bytes_read == read:

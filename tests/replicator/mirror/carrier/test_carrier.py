@@ -70,18 +70,18 @@ def a_stint(seconds: float) -> CarrierSession:
 @pytest.mark.parametrize(
     ("loop", "event"),
     [
-        (lambda stint: stint._keep_ledger(), lambda stint: stint._uncovered),
-        (lambda stint: stint._senders.run(), lambda stint: stint._senders.took),
-        (lambda stint: stint._reader.run(), lambda stint: stint._reader.changed),
+        (lambda session: session._keep_ledger(), lambda session: session._uncovered),
+        (lambda session: session._senders.run(), lambda session: session._senders.took),
+        (lambda session: session._reader.run(), lambda session: session._reader.changed),
     ],
     ids=["ledger", "senders", "reader"],
 )
 async def test_a_loop_that_is_cancelled_just_as_what_it_waits_for_happens_ends(loop, event, spins):
     """A session waits for its loops: one that missed its cancellation would block it for good."""
-    stint = a_stint(60)
-    running = asyncio.create_task(loop(stint))
+    session = a_stint(60)
+    running = asyncio.create_task(loop(session))
     await asyncio.sleep(0.01)
-    event(stint).set()
+    event(session).set()
     for _ in range(spins):
         await asyncio.sleep(0)
     running.cancel()
@@ -91,7 +91,7 @@ async def test_a_loop_that_is_cancelled_just_as_what_it_waits_for_happens_ends(l
 
 
 async def test_a_stint_that_gets_no_answer_ends_with_its_epoch(monkeypatch):
-    stint = a_stint(0.1)
+    session = a_stint(0.1)
 
     async def unanswered():
         await asyncio.Event().wait()
@@ -99,7 +99,7 @@ async def test_a_stint_that_gets_no_answer_ends_with_its_epoch(monkeypatch):
     async def closed():
         pass
 
-    monkeypatch.setattr(stint, "_open", unanswered)
-    monkeypatch.setattr(stint, "_close", closed)
+    monkeypatch.setattr(session, "_open", unanswered)
+    monkeypatch.setattr(session, "_close", closed)
     async with asyncio.timeout(5):
-        await stint.run()
+        await session.run()

@@ -59,7 +59,7 @@ def clock(monkeypatch):
     return now
 
 
-def lane(source_epoch: int = NEWEST) -> PartitionPipeline:
+def pipeline(source_epoch: int = NEWEST) -> PartitionPipeline:
     entry = replace(held(), source_offset=POSITION, source_epoch=source_epoch)
     return PartitionPipeline(PLACE, replace(entry, source_topic=TOPIC_ID))
 
@@ -87,17 +87,17 @@ def test_brokers_agree_only_if_each_of_them_tells_an_older_epoch(answers, expect
 
 
 async def test_an_epoch_that_is_known_holds_nothing_up():
-    assert not await EpochRegress(Source()).holds_up(lane())
+    assert not await EpochRegress(Source()).holds_up(pipeline())
 
 
 async def test_a_broker_that_tells_the_epoch_that_was_read_holds_nothing_up():
-    source, one = restored(), lane()
+    source, one = restored(), pipeline()
     source.each = [Leader(1, OLDER), Leader(2, NEWEST)]
     assert not await EpochRegress(source).holds_up(one)
 
 
 async def test_a_lane_stops_once_all_brokers_have_agreed_for_long_enough(clock):
-    source, one = restored(), lane()
+    source, one = restored(), pipeline()
     regress = EpochRegress(source)
     assert await regress.holds_up(one)
     assert one.stopping is None
@@ -109,7 +109,7 @@ async def test_a_lane_stops_once_all_brokers_have_agreed_for_long_enough(clock):
 
 
 async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_said_once(clock, caplog):
-    source, one = restored(), lane()
+    source, one = restored(), pipeline()
     regress = EpochRegress(source)
     agreeing, silent = source.each, [Leader(1, OLDER), None]
     for _ in range(3):
@@ -124,7 +124,7 @@ async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_said_on
 
 
 async def test_a_lane_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
-    source, one = restored(), lane(source_epoch=OLDER)
+    source, one = restored(), pipeline(source_epoch=OLDER)
     regress = EpochRegress(source)
     assert await regress.holds_up(one)
     clock[0] += LASTING_SECONDS
@@ -135,7 +135,7 @@ async def test_a_lane_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
 
 async def test_a_topic_that_was_made_anew_has_not_gone_back(clock):
     """The epochs of a recreated topic begin again; the check of its log reports that."""
-    source, one = restored(), lane()
+    source, one = restored(), pipeline()
     source.topic_id = NEW_TOPIC_ID
     assert not await EpochRegress(source).holds_up(one)
     assert one.stopping is None

@@ -39,28 +39,28 @@ def test_the_latency_of_each_record_counts_once_though_its_batch_is_acknowledged
 
 
 def test_before_anything_is_known_nothing_is_said():
-    lane = lane_that_carried(0, 0, 5)
-    (report,) = Pace("west>east", 0).reports([lane], {}, 100.0)
+    pipeline = lane_that_carried(0, 0, 5)
+    (report,) = Pace("west>east", 0).reports([pipeline], {}, 100.0)
     assert report.records_per_second is None
     assert report.source_end is None and report.lag_records is None and report.lag_seconds is None
     assert report.mirrored_to == 5
 
 
 def test_a_rate_is_taken_from_the_first_interval_and_fades():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
-    pace.reports([lane], {}, 100.0)
-    lane.records += 100
-    (report,) = pace.reports([lane], {}, 110.0)
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace.reports([pipeline], {}, 100.0)
+    pipeline.records += 100
+    (report,) = pace.reports([pipeline], {}, 110.0)
     assert report.records_per_second == 10.0
-    (report,) = pace.reports([lane], {}, 110.0 + HALF_LIFE_SECONDS)
+    (report,) = pace.reports([pipeline], {}, 110.0 + HALF_LIFE_SECONDS)
     assert report.records_per_second == pytest.approx(5.0)
 
 
 def test_a_partition_taken_again_starts_over_and_its_rate_is_never_negative():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 500)
-    pace.reports([lane], {}, 100.0)
-    lane.records += 100
-    pace.reports([lane], {}, 110.0)
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 500)
+    pace.reports([pipeline], {}, 100.0)
+    pipeline.records += 100
+    pace.reports([pipeline], {}, 110.0)
     again = lane_that_carried(500, 500, 3)
     (report,) = pace.reports([again], {}, 120.0)
     assert report.records_per_second is None and report.bytes_per_second is None
@@ -70,48 +70,48 @@ def test_a_partition_taken_again_starts_over_and_its_rate_is_never_negative():
 
 
 def test_a_lane_that_was_parked_is_not_held_in_memory():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
-    pace.reports([lane], {}, 100.0)
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace.reports([pipeline], {}, 100.0)
     pace.reports([], {ONE: Loss(LossKind.TARGET_REFUSES, 3, 4)}, 101.0)
-    known = ref(lane)
-    del lane
+    known = ref(pipeline)
+    del pipeline
     assert known() is None
 
 
 def test_lag_counts_from_when_it_began():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
-    lane.source_end, lane.heard_at = 5, 100.0
-    assert pace.reports([lane], {}, 100.0)[0].lag_seconds == 0.0
-    lane.source_end, lane.heard_at = 9, 101.0
-    first, later = pace.reports([lane], {}, 101.0)[0], pace.reports([lane], {}, 104.0)[0]
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pipeline.source_end, pipeline.heard_at = 5, 100.0
+    assert pace.reports([pipeline], {}, 100.0)[0].lag_seconds == 0.0
+    pipeline.source_end, pipeline.heard_at = 9, 101.0
+    first, later = pace.reports([pipeline], {}, 101.0)[0], pace.reports([pipeline], {}, 104.0)[0]
     assert (first.lag_records, later.lag_records) == (4, 4)
     assert later.lag_seconds == 3.0
-    assert lane.statement().entry.seen == lane.clock.sightings
+    assert pipeline.statement().entry.seen == pipeline.clock.sightings
 
 
 def test_lag_goes_on_under_the_next_carrier():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 5)
     for at, end in ((100.0, 5), (101.0, 9)):
-        lane.source_end, lane.heard_at = end, at
-        pace.reports([lane], {}, at)
-    taken = PartitionPipeline(lane.partition, lane.released("id.free"))
+        pipeline.source_end, pipeline.heard_at = end, at
+        pace.reports([pipeline], {}, at)
+    taken = PartitionPipeline(pipeline.partition, pipeline.released("id.free"))
     taken.source_end, taken.heard_at = 9, 400.0
     (report,) = Pace("west>east", 1).reports([taken], {}, 400.0)
     assert report.lag_seconds == 299.0
 
 
 def test_a_source_that_has_not_answered_lately_leaves_lag_unknown():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
-    lane.source_end, lane.heard_at = 5, 100.0
-    assert pace.reports([lane], {}, 115.0)[0].lag_seconds == 0.0
-    assert pace.reports([lane], {}, 116.0)[0].lag_seconds is None
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pipeline.source_end, pipeline.heard_at = 5, 100.0
+    assert pace.reports([pipeline], {}, 115.0)[0].lag_seconds == 0.0
+    assert pace.reports([pipeline], {}, 116.0)[0].lag_seconds is None
 
 
 def test_what_an_open_transaction_holds_up_lags_behind_the_high_watermark():
-    pace, lane = Pace("west>east", 0), lane_that_carried(0, 0, 5)
+    pace, pipeline = Pace("west>east", 0), lane_that_carried(0, 0, 5)
     for at, high in ((100.0, 5), (101.0, 8), (131.0, 9)):
-        lane.source_end, lane.source_high, lane.heard_at = 5, high, at
-        (report,) = pace.reports([lane], {}, at)
+        pipeline.source_end, pipeline.source_high, pipeline.heard_at = 5, high, at
+        (report,) = pace.reports([pipeline], {}, at)
     assert (report.lag_records, report.lag_seconds) == (0, 0.0)
     assert (report.source_high, report.written_lag_records) == (9, 4)
     assert (report.written_lag_seconds, report.open_transaction_seconds) == (30.0, 30.0)

@@ -48,7 +48,7 @@ class Carried(RuleBasedStateMachine):
     @initialize(begin=st.sampled_from([0, SEQUENCE_MASK - 20]), source=st.integers(0, 100))
     def begin(self, begin: int, source: int) -> None:
         entry = held(sequence=begin, source_offset=source, target_offset=1000)
-        self.lane = PartitionPipeline(PLACE, entry)
+        self.pipeline = PartitionPipeline(PLACE, entry)
         self.ledger = entry
         self.source_end = source  # source offset of the next record
         self.records: list[int] = []  # source offsets of all records, in order
@@ -62,7 +62,7 @@ class Carried(RuleBasedStateMachine):
 
     # -- the reader
 
-    @precondition(lambda self: not self.lane.is_settling)
+    @precondition(lambda self: not self.pipeline.is_settling)
     @rule(
         spans=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=4),
         tail=st.integers(0, 3),
@@ -77,14 +77,14 @@ class Carried(RuleBasedStateMachine):
             self.source_end = begin + count
         self.source_end += tail
         parcels = [parcel(*parts)] if parts and len(parts) % 2 else [parcel(p) for p in parts]
-        self.lane.add(parcels, self.source_end, 1)
+        self.pipeline.add(parcels, self.source_end, 1)
 
     # -- the sender and the broker
 
     @rule()
     def send(self) -> None:
-        if self.lane.is_ready(WINDOW):
-            self.undelivered.append(self.lane.take())
+        if self.pipeline.is_ready(WINDOW):
+            self.undelivered.append(self.pipeline.take())
 
     @rule()
     def deliver(self) -> None:
@@ -104,27 +104,27 @@ class Carried(RuleBasedStateMachine):
         if self.unanswered:
             unit = self.unanswered.popleft()
             base = self.base_of[unit.parcel.first_offset]
-            self.lane.acknowledge(unit, base if knows_where else -1)
+            self.pipeline.acknowledge(unit, base if knows_where else -1)
 
     @rule()
     def lose_the_line(self) -> None:
         """Loses all requests and answers under way; every batch is sent again."""
         self.undelivered.clear()
         self.unanswered.clear()
-        self.lane.rewind()
+        self.pipeline.rewind()
 
     @rule(at=st.integers(1, 4), joins=st.booleans())
     def pack_anew(self, at: int, joins: bool) -> None:
         """A batch at the front was refused: it is split, or joined with the one behind it."""
-        units = self.lane.queued()
+        units = self.pipeline.queued()
         if not units or any(unit.parcel.first_offset in self.base_of for unit in units):
             return
         replaced = 2 if joins and len(units) > 1 else 1
         old = [unit.parcel for unit in units[:replaced]]
         offsets = [o + i for one in old for o, count in one.spans for i in range(count)]
         parts = [offsets] if replaced == 2 else [offsets[:at], offsets[at:]]
-        self.lane.repack(replaced, [parcel(*((o, 1) for o in part)) for part in parts if part])
-        assert self.lane.queued()[0].sequence == units[0].sequence
+        self.pipeline.repack(replaced, [parcel(*((o, 1) for o in part)) for part in parts if part])
+        assert self.pipeline.queued()[0].sequence == units[0].sequence
 
     @rule(count=st.integers(1, 5))
     def others_append(self, count: int) -> None:
@@ -132,14 +132,14 @@ class Carried(RuleBasedStateMachine):
 
     @rule()
     def move_up(self) -> None:
-        self.lane.moved_up(self.target_end)
+        self.pipeline.moved_up(self.target_end)
 
     # -- the ledger
 
     @rule()
     def state(self) -> None:
         if self.statement is None:
-            self.statement = self.lane.statement()
+            self.statement = self.pipeline.statement()
 
     @rule(arrives=st.booleans())
     def commit(self, arrives: bool) -> None:
@@ -148,18 +148,18 @@ class Carried(RuleBasedStateMachine):
             offset, metadata = encode(self.statement.entry)
             self.ledger = decode(offset, metadata)
             if arrives:
-                self.lane.committed(self.statement)
+                self.pipeline.committed(self.statement)
             self.statement = None
 
     @rule()
     def settle(self) -> None:
-        self.lane.settle()
+        self.pipeline.settle()
 
     @rule()
     def release(self) -> None:
         """Releases an empty pipeline; the entry alone then gives the position."""
-        if self.lane.is_settling and self.lane.is_empty and self.statement is None:
-            released = self.lane.released("sluice.west.east.0.free")
+        if self.pipeline.is_settling and self.pipeline.is_empty and self.statement is None:
+            released = self.pipeline.released("sluice.west.east.0.free")
             assert [o for o in self.records if o < released.source_offset] == self.landed
             assert released.target_offset <= self.target_end
 
@@ -167,11 +167,11 @@ class Carried(RuleBasedStateMachine):
 
     @invariant()
     def the_source_position_is_determined(self) -> None:
-        if not hasattr(self, "lane"):
+        if not hasattr(self, "pipeline"):
             return
         before = [o for o in self.landed if o < self.ledger.source_offset]
         after = self.landed[len(before) :]
-        last = (self.lane.began.sequence + len(self.landed) - 1) & SEQUENCE_MASK
+        last = (self.pipeline.began.sequence + len(self.landed) - 1) & SEQUENCE_MASK
         landed = self.ledger.landed_up_to(last)
         assert landed == len(after)
         position = self.ledger.after(landed)
@@ -181,7 +181,7 @@ class Carried(RuleBasedStateMachine):
 
     @invariant()
     def what_follows_stands_behind_the_target_offset(self) -> None:
-        if not hasattr(self, "lane"):
+        if not hasattr(self, "pipeline"):
             return
         after = [o for o in self.landed if o >= self.ledger.source_offset]
         bases = [base for first, base in self.base_of.items() if first in after]
@@ -192,86 +192,86 @@ Carried.TestCase.settings = settings(max_examples=300, stateful_step_count=40, d
 TestCarried = Carried.TestCase
 
 
-def cover(lane: PartitionPipeline) -> Statement:
-    statement = lane.statement()
-    lane.committed(statement)
+def cover(pipeline: PartitionPipeline) -> Statement:
+    statement = pipeline.statement()
+    pipeline.committed(statement)
     return statement
 
 
 def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((3, 2))], 5, 0)
-    assert lane.waits_for_cover and not lane.is_ready(WINDOW)
-    cover(lane)
-    assert lane.is_ready(WINDOW)
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((3, 2))], 5, 0)
+    assert pipeline.waits_for_cover and not pipeline.is_ready(WINDOW)
+    cover(pipeline)
+    assert pipeline.is_ready(WINDOW)
 
 
 def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
-    first = lane.take()
-    assert not lane.is_ready(WINDOW)
-    lane.acknowledge(first, 0)
-    assert lane.is_ready(WINDOW)
-    lane.take()
-    assert lane.is_ready(WINDOW)
-    lane.rewind()
-    second = lane.take()
-    assert not lane.is_ready(WINDOW)
-    lane.acknowledge(second, 1)
-    lane.rest()
-    lane.take()
-    assert not lane.is_ready(WINDOW)
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    first = pipeline.take()
+    assert not pipeline.is_ready(WINDOW)
+    pipeline.acknowledge(first, 0)
+    assert pipeline.is_ready(WINDOW)
+    pipeline.take()
+    assert pipeline.is_ready(WINDOW)
+    pipeline.rewind()
+    second = pipeline.take()
+    assert not pipeline.is_ready(WINDOW)
+    pipeline.acknowledge(second, 1)
+    pipeline.rest()
+    pipeline.take()
+    assert not pipeline.is_ready(WINDOW)
 
 
 def test_what_may_have_landed_is_sent_again_byte_for_byte():
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((0, 2)), parcel((2, 1))], 3, 0)
-    sent = lane.take()
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((0, 2)), parcel((2, 1))], 3, 0)
+    sent = pipeline.take()
     data = bytes(sent.parcel.data)
-    lane.rewind()
-    assert lane.take() is sent and bytes(sent.parcel.data) == data
+    pipeline.rewind()
+    assert pipeline.take() is sent and bytes(sent.parcel.data) == data
 
 
 def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_loss():
     """With slow followers, the first request times out and the next ones are answered."""
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((n, 1)) for n in range(4)], 4, 0)
-    lane.acknowledge(lane.take(), 10)
-    unanswered, answered = lane.take(), lane.take()
-    lane.acknowledge(answered, 12)
-    lane.rewind()
-    assert lane.take() is unanswered
-    lane.acknowledge(unanswered, 11)
-    assert lane.entry.source_offset == 2
-    assert lane.take() is answered
-    lane.acknowledge(answered, 12)
-    assert (lane.entry.source_offset, lane.entry.target_offset) == (3, 13)
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    pipeline.acknowledge(pipeline.take(), 10)
+    unanswered, answered = pipeline.take(), pipeline.take()
+    pipeline.acknowledge(answered, 12)
+    pipeline.rewind()
+    assert pipeline.take() is unanswered
+    pipeline.acknowledge(unanswered, 11)
+    assert pipeline.entry.source_offset == 2
+    assert pipeline.take() is answered
+    pipeline.acknowledge(answered, 12)
+    assert (pipeline.entry.source_offset, pipeline.entry.target_offset) == (3, 13)
 
 
 def test_an_answer_below_what_was_acknowledged_is_a_loss():
-    lane = PartitionPipeline(PLACE, held(target_offset=50))
-    lane.add([parcel((0, 1))], 1, 0)
+    pipeline = PartitionPipeline(PLACE, held(target_offset=50))
+    pipeline.add([parcel((0, 1))], 1, 0)
     with pytest.raises(AcknowledgedTooLow):
-        lane.acknowledge(lane.take(), 49)
+        pipeline.acknowledge(pipeline.take(), 49)
 
 
 def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((0, 1))], 1, 0)
-    lane.take()
-    lane.rewind()
-    lane.moved_up(100)
-    assert lane.entry.target_offset == 0
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((0, 1))], 1, 0)
+    pipeline.take()
+    pipeline.rewind()
+    pipeline.moved_up(100)
+    assert pipeline.entry.target_offset == 0
 
 
 def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
-    lane = PartitionPipeline(
+    pipeline = PartitionPipeline(
         PLACE, held(sequence=SEQUENCE_MASK // 2, source_offset=10**15, target_offset=10**15)
     )
     spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
-    lane.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
-    statement = cover(lane)
+    pipeline.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
+    statement = cover(pipeline)
     seen = [Sighting(10**12 + n * 10**9, 10**12 + n * 10**9, 10**15, 2**62) for n in range(64)]
     worst = replace(
         statement.entry, producer_id=2**62, transactional_id="s" * 250, seen=tuple(seen)
@@ -285,42 +285,42 @@ def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
 
 
 def test_only_records_in_doubt_count_as_old():
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((0, 1))], 1, 0)
-    unit = lane.take()
-    assert lane.newest_in_doubt_ms == float("inf")
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((0, 1))], 1, 0)
+    unit = pipeline.take()
+    assert pipeline.newest_in_doubt_ms == float("inf")
     unit.is_in_doubt = True
-    assert lane.newest_in_doubt_ms == 1_700_000_000_000
+    assert pipeline.newest_in_doubt_ms == 1_700_000_000_000
 
 
 def test_what_was_acknowledged_behind_a_batch_that_was_not_is_in_doubt_when_it_goes_again():
-    lane = PartitionPipeline(PLACE, held())
-    lane.add([parcel((n, 1)) for n in range(2)], 2, 0)
-    lane.take()
-    lane.acknowledge(lane.take(), 1)
-    assert lane.newest_in_doubt_ms == 1_700_000_000_000
+    pipeline = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((n, 1)) for n in range(2)], 2, 0)
+    pipeline.take()
+    pipeline.acknowledge(pipeline.take(), 1)
+    assert pipeline.newest_in_doubt_ms == 1_700_000_000_000
 
 
 def test_batches_packed_anew_keep_their_sequences_and_are_counted_anew():
-    lane = PartitionPipeline(PLACE, held(sequence=7))
-    lane.add([parcel((0, 3)), parcel((3, 2))], 5, 0)
-    before = lane.queued_bytes
-    lane.repack(1, [parcel((0, 1)), parcel((1, 2))])
-    assert [unit.sequence for unit in lane.queued()] == [7, 8, 10]
-    assert lane.queued_bytes == before + len(BATCH)
-    lane.repack(2, [parcel((0, 3))])
-    assert [unit.sequence for unit in lane.queued()] == [7, 10]
-    assert lane.queued_bytes == before
+    pipeline = PartitionPipeline(PLACE, held(sequence=7))
+    pipeline.add([parcel((0, 3)), parcel((3, 2))], 5, 0)
+    before = pipeline.queued_bytes
+    pipeline.repack(1, [parcel((0, 1)), parcel((1, 2))])
+    assert [unit.sequence for unit in pipeline.queued()] == [7, 8, 10]
+    assert pipeline.queued_bytes == before + len(BATCH)
+    pipeline.repack(2, [parcel((0, 3))])
+    assert [unit.sequence for unit in pipeline.queued()] == [7, 10]
+    assert pipeline.queued_bytes == before
 
 
 def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():
     """An entry parked there would name a loss behind records that were never carried."""
     loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
     for sent, stopping in ((1, None), (2, loss)):
-        lane = PartitionPipeline(PLACE, held())
-        lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
+        pipeline = PartitionPipeline(PLACE, held())
+        pipeline.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
         for _ in range(sent):
-            lane.take()
-        lane.stopping = loss
-        lane.settle()
-        assert lane.stopping == stopping
+            pipeline.take()
+        pipeline.stopping = loss
+        pipeline.settle()
+        assert pipeline.stopping == stopping

@@ -52,12 +52,12 @@ class Clusters:
     release = commit
 
 
-def scribe_of(clusters, lanes):
+def scribe_of(clusters, pipelines):
     return ProgressCommitter(
         ledger=clusters,
         writer=clusters,
         target=clusters,
-        lanes=lanes,
+        pipelines=pipelines,
         publisher=clusters,
         feed=clusters,
     )
@@ -66,19 +66,19 @@ def scribe_of(clusters, lanes):
 @pytest.mark.parametrize("ending", ["release", "park"])
 async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
     clusters = Clusters()
-    lanes = Pipelines()
+    pipelines = Pipelines()
     ids = {"source_topic": UUID(int=1), "target_topic": UUID(int=2)}
-    lane = lanes[PLACE] = PartitionPipeline(PLACE, replace(held(), **ids))
-    lane.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
-    lane.acknowledge(lane.take(), 1000)
-    in_flight = lane.take()
-    lane.settle()
-    scribe = scribe_of(clusters, lanes)
+    pipeline = pipelines[PLACE] = PartitionPipeline(PLACE, replace(held(), **ids))
+    pipeline.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
+    pipeline.acknowledge(pipeline.take(), 1000)
+    in_flight = pipeline.take()
+    pipeline.settle()
+    committer = scribe_of(clusters, pipelines)
     loss = Loss(LossKind.TARGET_DELETED, 0, 1)
-    act = scribe.release("free") if ending == "release" else scribe.park(lane, loss)
+    act = committer.release("free") if ending == "release" else committer.park(pipeline, loss)
     acting = asyncio.create_task(act)
     await clusters.flushing.wait()
-    lane.acknowledge(in_flight, 1001)
+    pipeline.acknowledge(in_flight, 1001)
     clusters.may_flush.set()
     await acting
     assert clusters.told_end == 1
@@ -86,16 +86,16 @@ async def test_what_lands_while_runs_are_told_is_left_to_the_next_taker(ending):
 
 
 async def test_what_the_target_shows_no_more_stays_and_tears_no_release_of_others():
-    clusters, lanes = Clusters(), Pipelines()
+    clusters, pipelines = Clusters(), Pipelines()
     clusters.may_flush.set()
     deleted, other = TopicPartition("deleted", 0), PLACE
     clusters.topic = lambda name: None if name == "deleted" else name
     for place in (deleted, other):
-        lanes[place] = PartitionPipeline(place, held())
-    scribe = scribe_of(clusters, lanes)
-    assert await scribe.hand_over({deleted: "free", other: "free"}) == {other}
-    assert set(lanes) == {deleted}
-    assert await scribe.hand_over({deleted: "free"}) == set()
+        pipelines[place] = PartitionPipeline(place, held())
+    committer = scribe_of(clusters, pipelines)
+    assert await committer.hand_over({deleted: "free", other: "free"}) == {other}
+    assert set(pipelines) == {deleted}
+    assert await committer.hand_over({deleted: "free"}) == set()
 
 
 @pytest.mark.parametrize("refusal", [NotCommitted, Answered])
@@ -103,9 +103,9 @@ async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_i
     monkeypatch, refusal
 ):
     monkeypatch.setattr("replicator.mirror.carrier.progress_committer.RETRY_SECONDS", 0)
-    clusters, lanes = Clusters(), Pipelines()
+    clusters, pipelines = Clusters(), Pipelines()
     clusters.may_flush.set()
-    lanes[PLACE] = PartitionPipeline(PLACE, held())
+    pipelines[PLACE] = PartitionPipeline(PLACE, held())
 
     async def refused(writer, entries):
         raise refusal("id", [UNKNOWN_TOPIC])
@@ -114,25 +114,25 @@ async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_i
         clusters.release = clusters.commit
 
     clusters.release, clusters.refresh = refused, refresh
-    scribe = scribe_of(clusters, lanes)
+    committer = scribe_of(clusters, pipelines)
     if refusal is Answered:
         with pytest.raises(ProducerStateLost):
-            await scribe.hand_over({PLACE: "free"})
-        assert await scribe.release("free") == set(), "it may be its next carrier's by now"
+            await committer.hand_over({PLACE: "free"})
+        assert await committer.release("free") == set(), "it may be its next carrier's by now"
     else:
-        assert await scribe.hand_over({PLACE: "free"}) == set()
-        assert await scribe.hand_over({PLACE: "free"}) == {PLACE}
+        assert await committer.hand_over({PLACE: "free"}) == set()
+        assert await committer.hand_over({PLACE: "free"}) == {PLACE}
 
 
 async def test_a_lane_that_settles_proves_that_its_writer_still_is_the_one():
     """Otherwise nothing is sent again on a new connection, and the pipeline never settles."""
-    clusters, lanes = Clusters(), Pipelines()
+    clusters, pipelines = Clusters(), Pipelines()
     clusters.may_flush.set()
-    lane = lanes[PLACE] = PartitionPipeline(PLACE, held())
-    lane.add([parcel((0, 1))], 1, 0)
-    lane.take()
-    lane.settle()
-    lane.rewind()
-    scribe = scribe_of(clusters, lanes)
-    assert not await scribe.commit([lane]), "it is committed once it is released"
-    assert await scribe.commit([lane], even_unchanged=True)
+    pipeline = pipelines[PLACE] = PartitionPipeline(PLACE, held())
+    pipeline.add([parcel((0, 1))], 1, 0)
+    pipeline.take()
+    pipeline.settle()
+    pipeline.rewind()
+    committer = scribe_of(clusters, pipelines)
+    assert not await committer.commit([pipeline]), "it is committed once it is released"
+    assert await committer.commit([pipeline], even_unchanged=True)

@@ -85,25 +85,27 @@ def answered(records: bytes) -> SimpleNamespace:
     return SimpleNamespace(throttle_time_ms=0, error_code=0, session_id=0, topics=topics)
 
 
-def reader_of(source: Source, lanes: Pipelines) -> Reader:
+def reader_of(source: Source, pipelines: Pipelines) -> Reader:
     return Reader(
         source=source,
-        lanes=lanes,
+        pipelines=pipelines,
         rule_of=lambda topic: PackingRule(max_bytes=1 << 20),
         fetch_bytes=1 << 20,
-        filled=lambda lanes: None,
+        filled=lambda pipelines: None,
     )
 
 
 @pytest.mark.parametrize("brokers", [1, 8, 40])
 async def test_what_is_asked_of_all_brokers_at_a_time_is_bounded_for_all_of_them(brokers):
-    source, lanes = Source(), Pipelines()
+    source, pipelines = Source(), Pipelines()
     source.leader = lambda topic, partition: Leader(partition, 5)
     for number in range(brokers):
         place = TopicPartition(PLACE.topic, number)
-        lanes[place] = PartitionPipeline(place, replace(held(), source_topic=TOPIC, source_epoch=5))
-        lanes[place].source_leader = 5
-    reading = asyncio.create_task(reader_of(source, lanes).run())
+        pipelines[place] = PartitionPipeline(
+            place, replace(held(), source_topic=TOPIC, source_epoch=5)
+        )
+        pipelines[place].source_leader = 5
+    reading = asyncio.create_task(reader_of(source, pipelines).run())
     try:
         async with asyncio.timeout(10):
             for _ in range(brokers):
@@ -117,20 +119,20 @@ async def test_what_is_asked_of_all_brokers_at_a_time_is_bounded_for_all_of_them
 
 async def test_what_a_former_leader_answers_late_is_not_taken():
     source = Source()
-    lane = PartitionPipeline(
+    pipeline = PartitionPipeline(
         PLACE, replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5)
     )
-    lane.source_leader = 5
-    lanes = Pipelines()
-    lanes[PLACE] = lane
-    reader = reader_of(source, lanes)
+    pipeline.source_leader = 5
+    pipelines = Pipelines()
+    pipelines[PLACE] = pipeline
+    reader = reader_of(source, pipelines)
     reading = asyncio.create_task(reader.run())
     try:
         async with asyncio.timeout(10):
             _, late = await source.fetches.get()
             source.known = Leader(2, 6)
             node, present = await source.fetches.get()
-            assert (node, lane.source_leader) == (2, 6)
+            assert (node, pipeline.source_leader) == (2, 6)
             late.set_result(answered(b"".join(batch(100 + n, 5) for n in range(20))))
             await late
             present.set_result(answered(batch(100, 6)))
@@ -138,19 +140,19 @@ async def test_what_a_former_leader_answers_late_is_not_taken():
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    assert (lane.position, lane.queued_bytes) == (101, len(batch(100, 6)))
+    assert (pipeline.position, pipeline.queued_bytes) == (101, len(batch(100, 6)))
 
 
-def read_by(lane, answer, other=None):
+def read_by(pipeline, answer, other=None):
     """Applies one response to the pipelines that were asked for."""
-    lanes = Pipelines()
-    wanted = {(TOPIC, lane.partition.partition): lane}
+    pipelines = Pipelines()
+    wanted = {(TOPIC, pipeline.partition.partition): pipeline}
     if other is not None:
         wanted[TOPIC, other.partition.partition] = other
     for each in wanted.values():
         each.source_leader = 5
-        lanes[each.partition] = each
-    reader = reader_of(Source(), lanes)
+        pipelines[each.partition] = each
+    reader = reader_of(Source(), pipelines)
     session = FetchSession()
     session.next({place: reader._position(each) for place, each in wanted.items()})
     reader._take(answer, wanted, session, TOLD_AT)
@@ -164,28 +166,28 @@ def lane_at(partition):
 
 
 async def test_a_partition_that_an_answer_leaves_out_is_heard_of_all_the_same():
-    lane, other = lane_at(0), lane_at(1)
+    pipeline, other = lane_at(0), lane_at(1)
     other.source_end = 100
-    read_by(lane, answered(batch(100, 5)), other)
-    assert lane.heard_at == other.heard_at == TOLD_AT
-    assert (lane.source_end, lane.source_high) == (STABLE_OFFSET, STABLE_OFFSET)
+    read_by(pipeline, answered(batch(100, 5)), other)
+    assert pipeline.heard_at == other.heard_at == TOLD_AT
+    assert (pipeline.source_end, pipeline.source_high) == (STABLE_OFFSET, STABLE_OFFSET)
 
 
 async def test_a_throttled_answer_says_nothing_about_any_partition():
-    lane = lane_at(0)
-    lane.source_end = 100
+    pipeline = lane_at(0)
+    pipeline.source_end = 100
     throttled = SimpleNamespace(throttle_time_ms=800, error_code=0, session_id=0, topics=[])
-    read_by(lane, throttled)
-    assert lane.heard_at == 0
+    read_by(pipeline, throttled)
+    assert pipeline.heard_at == 0
 
 
 async def test_a_partition_that_is_answered_with_an_error_is_not_heard_of():
-    lane = lane_at(0)
-    lane.source_end = 100
+    pipeline = lane_at(0)
+    pipeline.source_end = 100
     answer = answered(b"")
     answer.topics[0][1][0] = (0, 6, -1, -1, 0, None, -1, None, {})
-    read_by(lane, answer)
-    assert lane.heard_at == 0
+    read_by(pipeline, answer)
+    assert pipeline.heard_at == 0
 
 
 async def test_an_answer_that_waited_for_a_frozen_process_counts_as_told_when_it_was_asked_for(
@@ -193,9 +195,9 @@ async def test_an_answer_that_waited_for_a_frozen_process_counts_as_told_when_it
 ):
     now = [TOLD_AT]
     monkeypatch.setattr("replicator.mirror.carrier.reader.time.time", lambda: now[0])
-    source, lane = Source(), lane_at(0)
-    lane.source_leader = 5
-    reader = reader_of(source, {lane.partition: lane})
+    source, pipeline = Source(), lane_at(0)
+    pipeline.source_leader = 5
+    reader = reader_of(source, {pipeline.partition: pipeline})
     reading = asyncio.create_task(reader.run())
     try:
         async with asyncio.timeout(10):
@@ -206,7 +208,7 @@ async def test_an_answer_that_waited_for_a_frozen_process_counts_as_told_when_it
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    assert lane.heard_at == TOLD_AT + LATE_SECONDS
+    assert pipeline.heard_at == TOLD_AT + LATE_SECONDS
 
 
 async def test_a_broker_that_goes_on_refusing_is_asked_at_a_pace(monkeypatch):
@@ -221,10 +223,10 @@ async def test_a_broker_that_goes_on_refusing_is_asked_at_a_pace(monkeypatch):
         return SimpleNamespace(error_code=Code.UNKNOWN_SERVER_ERROR, session_id=0, topics=[])
 
     source.send = refuse
-    lanes = Pipelines()
-    lanes[PLACE] = PartitionPipeline(PLACE, replace(held(), source_topic=TOPIC, source_epoch=5))
-    lanes[PLACE].source_leader = 5
-    reading = asyncio.create_task(reader_of(source, lanes).run())
+    pipelines = Pipelines()
+    pipelines[PLACE] = PartitionPipeline(PLACE, replace(held(), source_topic=TOPIC, source_epoch=5))
+    pipelines[PLACE].source_leader = 5
+    reading = asyncio.create_task(reader_of(source, pipelines).run())
     try:
         async with asyncio.timeout(0.5):
             await reading

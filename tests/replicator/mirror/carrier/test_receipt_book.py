@@ -27,13 +27,13 @@ def lane_that_carried(source_offset: int, target_offset: int, count: int) -> Par
         target_offset=target_offset,
         transactional_id="sluice.west.east.3",
     )
-    lane = PartitionPipeline(ONE, entry)
+    pipeline = PartitionPipeline(ONE, entry)
     data = bytearray(encoded([one_record(0)]))
-    lane.add(
+    pipeline.add(
         [OutgoingBatch(data, count, ((source_offset, count),), False)], source_offset + count, 0
     )
-    lane.acknowledge(lane.take(), target_offset)
-    return lane
+    pipeline.acknowledge(pipeline.take(), target_offset)
+    return pipeline
 
 
 def test_a_partition_never_held_has_an_unreleased_receipt_with_nothing_in_it():
@@ -57,9 +57,9 @@ def test_sessions_of_an_epoch_add_up():
 
 
 def test_a_lane_noted_twice_is_counted_once():
-    kept, lane = book(), lane_that_carried(10, 100, 5)
-    kept.note([lane], {}, {})
-    kept.note([lane], {}, {})
+    kept, pipeline = book(), lane_that_carried(10, 100, 5)
+    kept.note([pipeline], {}, {})
+    kept.note([pipeline], {}, {})
     assert kept.receipts(0.0)[0].records == 5
 
 

@@ -24,12 +24,12 @@ async def nothing(*_: Any) -> bool:
     return True
 
 
-def a_sender(lanes: Pipelines) -> Sender:
+def a_sender(pipelines: Pipelines) -> Sender:
     nowhere = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
     return Sender(
         1,
         target=Cluster("east aggregate", nowhere),
-        lanes=lanes,
+        pipelines=pipelines,
         producer_id=1,
         window=5,
         timeout_ms=1000,
@@ -41,11 +41,11 @@ def a_sender(lanes: Pipelines) -> Sender:
 
 
 def test_records_too_old_to_send_again_are_not_blamed_on_a_broker(monkeypatch):
-    lane, lanes = lane_that_carried(0, 0, 5), Pipelines()
-    lanes[ONE], lane.sender = lane, 1
-    monkeypatch.setattr(type(lane), "newest_in_doubt_ms", 0.0)
+    pipeline, pipelines = lane_that_carried(0, 0, 5), Pipelines()
+    pipelines[ONE], pipeline.sender = pipeline, 1
+    monkeypatch.setattr(type(pipeline), "newest_in_doubt_ms", 0.0)
     with pytest.raises(ProducerStateLost) as raised:
-        asyncio.run(a_sender(lanes)._recover())
+        asyncio.run(a_sender(pipelines)._recover())
     assert raised.value.codes == ()
     assert str(raised.value).startswith("east aggregate: Produce ")
     assert "so old" in str(raised.value)
@@ -58,42 +58,42 @@ def a_refused_lane(*, in_doubt: int | None = None) -> tuple[PartitionPipeline, l
     Args:
         in_doubt: index of a batch that may have landed.
     """
-    lane = PartitionPipeline(ONE, held())
-    lane.add([parcel((at, 1)) for at in range(2)], 2, 0)
-    lane.sender = 1
-    units = [lane.take(), lane.take()]
+    pipeline = PartitionPipeline(ONE, held())
+    pipeline.add([parcel((at, 1)) for at in range(2)], 2, 0)
+    pipeline.sender = 1
+    units = [pipeline.take(), pipeline.take()]
     units[0].refusal = Refusal(Code.INVALID_RECORD, (0,), "no key")
     if in_doubt is not None:
         units[in_doubt].is_in_doubt = True
-    return lane, units
+    return pipeline, units
 
 
 @pytest.mark.parametrize("in_doubt", [0, 1])
 def test_a_refused_batch_is_left_as_it_is_where_it_or_a_later_one_may_have_landed(in_doubt):
     """The last attempt is refused; an earlier one may have landed before the config was changed."""
-    lane, units = a_refused_lane(in_doubt=in_doubt)
-    lanes = Pipelines()
-    lanes[ONE] = lane
+    pipeline, units = a_refused_lane(in_doubt=in_doubt)
+    pipelines = Pipelines()
+    pipelines[ONE] = pipeline
     for unit in units:
         # young enough for a broker to remember
         unit.parcel.data[35:43] = (2**60).to_bytes(8, "big")
     with pytest.raises(ProducerStateLost, match="may have landed"):
-        asyncio.run(a_sender(lanes)._recover())
+        asyncio.run(a_sender(pipelines)._recover())
 
 
 def test_a_refusal_behind_a_batch_that_goes_again_waits_for_its_turn():
-    lane, (first, second) = a_refused_lane()
+    pipeline, (first, second) = a_refused_lane()
     first.refusal, second.refusal = None, first.refusal
-    lanes = Pipelines()
-    lanes[ONE] = lane
-    asyncio.run(a_sender(lanes)._recover())
-    assert [unit.refusal for unit in lane.queued()] == [None, None]
-    assert list(lane.queued()) == [first, second]
+    pipelines = Pipelines()
+    pipelines[ONE] = pipeline
+    asyncio.run(a_sender(pipelines)._recover())
+    assert [unit.refusal for unit in pipeline.queued()] == [None, None]
+    assert list(pipeline.queued()) == [first, second]
 
 
 def test_records_that_all_are_refused_are_sent_with_those_behind_them():
-    lane, _ = a_refused_lane()
-    lanes = Pipelines()
-    lanes[ONE] = lane
-    asyncio.run(a_sender(lanes)._recover())
-    assert [unit.parcel.spans for unit in lane.queued()] == [((0, 2),)]
+    pipeline, _ = a_refused_lane()
+    pipelines = Pipelines()
+    pipelines[ONE] = pipeline
+    asyncio.run(a_sender(pipelines)._recover())
+    assert [unit.parcel.spans for unit in pipeline.queued()] == [((0, 2),)]

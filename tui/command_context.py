@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from replicator.config.topology import Appliance, Route
     from replicator.orders.order_log import OrderLog
     from replicator.orders.order_records import AnyRecord, Order
-    from tui.balance_desk import BalanceClient
+    from tui.balance_client import BalanceClient
 
 Kind = TypeVar("Kind", bound="Order")
 
@@ -81,15 +81,15 @@ class CommandContext:
         return route
 
     @cached_property
-    def desk(self) -> BalanceClient:
-        from tui.balance_desk import BalanceClient
+    def client(self) -> BalanceClient:
+        from tui.balance_client import BalanceClient
 
         return BalanceClient(self.appliance, self.region, self.timeout_seconds)
 
     @cached_property
     def book(self) -> OrderLog:
         """Order log of the region. Raises AdminError or LogUnreadable."""
-        return self.desk.book()
+        return self.client.book()
 
     @cached_property
     def now_ms(self) -> int:
@@ -141,7 +141,7 @@ class CommandContext:
 
         new, old = list(orders), list(taken_back)
         if new or old:
-            self.desk.write(new, [key_of(each) for each in old])
+            self.client.write(new, [key_of(each) for each in old])
         written: list[Order] = [each for each in new if isinstance(each, Order)]
         gone: list[Order] = [each for each in old if isinstance(each, Order)]
         emit(
@@ -184,7 +184,7 @@ def _sent(command: OnErrand) -> Callable[..., int]:
         holds_for: str | None = None,
         **own: object,
     ) -> int:
-        errand = CommandContext(
+        context = CommandContext(
             config=config,
             region_name=region,
             route_name=route_name,
@@ -193,6 +193,6 @@ def _sent(command: OnErrand) -> Callable[..., int]:
             reason=reason,
             holds_for=holds_for,
         )
-        return command(errand, **own)
+        return command(context, **own)
 
     return sent

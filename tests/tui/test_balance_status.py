@@ -3,7 +3,7 @@
 from replicator.orders.order_records import Hold
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
 from tests.tui.balance_records import stream as stream_of
-from tui.balance_sight import BalanceStatus, CarrierStatus, acts
+from tui.balance_status import BalanceStatus, CarrierStatus, acts
 
 
 def sight(book=None, rounds=None, driver=None) -> BalanceStatus:

@@ -14,7 +14,7 @@ from replicator.orders.order_records import AnyRecord
 from replicator.orders.round_status import RoundStatus
 from replicator.orders.status_board import StatusBoard
 from tui.balance_options import warn
-from tui.balance_sight import BalanceStatus
+from tui.balance_status import BalanceStatus
 from tui.problems import found_or_noted
 
 

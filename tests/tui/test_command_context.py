@@ -9,7 +9,7 @@ from replicator.orders.order_records import Hold, Pin, key_of
 from tests.tui.balance_records import NOW_MS, SAID, book_of, placed
 from tests.tui.commands.test_replicate import CONFIG
 from tui.balance_options import answer_options, reason_options
-from tui.errand import CommandContext, on_one_route, on_routes
+from tui.command_context import CommandContext, on_one_route, on_routes
 from tui.exit_codes import ExitCode
 
 PIN = Pin(**SAID, topic="orders", partition=1, carrier=0)
@@ -38,18 +38,18 @@ def config(tmp_path):
 
 
 @pytest.fixture
-def errand(config):
-    """Factory of command contexts, as in `errand(reason="why")`; the region is east by default."""
+def context(config):
+    """Factory of command contexts, as in `context(reason="why")`; the region is east by default."""
 
-    def errand(desk=None, **more):
+    def context(client=None, **more):
         given = {"region_name": "east", "route_name": None, "timeout_seconds": 1.0}
         given |= {"output": "json", "reason": None, "holds_for": None}
         made = CommandContext(**{"config": config, **given, **more})
         # These cached properties count as read already.
-        made.__dict__.update(desk=desk, now_ms=NOW_MS)
+        made.__dict__.update(client=client, now_ms=NOW_MS)
         return made
 
-    return errand
+    return context
 
 
 def sent(on, arguments):
@@ -62,9 +62,9 @@ def sent(on, arguments):
     @click.option("--carrier", type=int)
     @reason_options
     @answer_options
-    def command(errand, **own):
+    def command(context, **own):
         """Does nothing but test."""
-        found.append((errand, own))
+        found.append((context, own))
         return ExitCode.REFUSED
 
     assert command.main(arguments, standalone_mode=False) == ExitCode.REFUSED
@@ -73,17 +73,17 @@ def sent(on, arguments):
 
 def test_a_command_is_given_its_errand_and_what_only_it_takes(config):
     words = ["orders", "--config", config, "--route", "west>east", "--carrier", "3"]
-    errand, own, help_text = sent(
+    context, own, help_text = sent(
         on_one_route, [*words, "--reason", "why", "--for", "2h", "--timeout", "4", "-o", "yaml"]
     )
     assert own == {"topic": "orders", "carrier": 3}
-    assert (errand.region, errand.route.name, errand.routes) == (
+    assert (context.region, context.route.name, context.routes) == (
         "east",
         "west>east",
-        (errand.route,),
+        (context.route,),
     )
-    assert (errand.reason, errand.holds_for) == ("why", "2h")
-    assert (errand.timeout_seconds, errand.output) == (4, "yaml")
+    assert (context.reason, context.holds_for) == ("why", "2h")
+    assert (context.timeout_seconds, context.output) == (4, "yaml")
     names = ["config", "region", "route", "carrier", "reason", "for", "timeout", "output"]
     places = [help_text.index(f"--{name} ") for name in names]
     assert places == sorted(places) and "Does nothing but test." in help_text
@@ -91,21 +91,21 @@ def test_a_command_is_given_its_errand_and_what_only_it_takes(config):
 
 def test_without_a_route_it_is_about_all_of_its_region(config):
     words = ["orders", "--config", config, "--region", "east", "--reason", "why"]
-    errand, _, _ = sent(on_routes, words)
-    assert [each.name for each in errand.routes] == ["west>east", "east>east"]
+    context, _, _ = sent(on_routes, words)
+    assert [each.name for each in context.routes] == ["west>east", "east>east"]
     with pytest.raises(click.MissingParameter, match="route_name"):
         sent(on_one_route, words)
 
 
 def test_no_file_is_opened_before_it_is_needed(tmp_path):
     words = ["orders", "--config", str(tmp_path / "none.toml"), "--region", "east"]
-    errand, _, _ = sent(on_routes, [*words, "--reason", "why"])
+    context, _, _ = sent(on_routes, [*words, "--reason", "why"])
     with pytest.raises(Exception, match="none.toml"):
-        _ = errand.routes
+        _ = context.routes
 
 
-def test_an_order_says_who_wants_it_why_and_until_when(errand):
-    mine = errand(reason="why", holds_for="1s")
+def test_an_order_says_who_wants_it_why_and_until_when(context):
+    mine = context(reason="why", holds_for="1s")
     said = mine.said(mine.routes[1])
     assert said == {
         "route": "east.east",
@@ -114,26 +114,26 @@ def test_an_order_says_who_wants_it_why_and_until_when(errand):
         "why": "why",
         "until_ms": NOW_MS + 1000,
     }
-    assert "@" in mine.who and errand().said(mine.routes[0])["until_ms"] is None
+    assert "@" in mine.who and context().said(mine.routes[0])["until_ms"] is None
 
 
-def test_what_stands_is_of_its_routes_and_not_over(errand):
-    desk = PlayedDesk(PIN, OVER, HOLD, placed())
-    assert errand(desk).standing(Pin) == [PIN]
-    assert errand(desk, route_name="east>east").standing(Pin) == []
+def test_what_stands_is_of_its_routes_and_not_over(context):
+    client = PlayedDesk(PIN, OVER, HOLD, placed())
+    assert context(client).standing(Pin) == [PIN]
+    assert context(client, route_name="east>east").standing(Pin) == []
 
 
-def test_what_is_given_and_taken_back_is_written_at_once_and_shown(errand, capsys):
-    desk = PlayedDesk()
+def test_what_is_given_and_taken_back_is_written_at_once_and_shown(context, capsys):
+    client = PlayedDesk()
     # A placement is removed along with its stream, but it is no order and is not shown.
-    assert errand(desk).give([HOLD], taken_back=[PIN, placed()]) == ExitCode.DONE
-    assert desk.written == [([HOLD], [key_of(PIN), key_of(placed())])]
+    assert context(client).give([HOLD], taken_back=[PIN, placed()]) == ExitCode.DONE
+    assert client.written == [([HOLD], [key_of(PIN), key_of(placed())])]
     shown = json.loads(capsys.readouterr().out)
     assert [it["kind"] for it in shown["written"]] == ["hold"]
     assert [it["kind"] for it in shown["taken_back"]] == ["pin"]
 
 
-def test_where_there_is_nothing_to_write_nobody_is_asked_and_that_is_said(errand, capsys):
-    desk = PlayedDesk()
-    assert errand(desk, output="table").give(nothing="was not pinned") == ExitCode.DONE
-    assert desk.written == [] and capsys.readouterr().out == "was not pinned\n"
+def test_where_there_is_nothing_to_write_nobody_is_asked_and_that_is_said(context, capsys):
+    client = PlayedDesk()
+    assert context(client, output="table").give(nothing="was not pinned") == ExitCode.DONE
+    assert client.written == [] and capsys.readouterr().out == "was not pinned\n"
