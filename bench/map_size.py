@@ -42,8 +42,8 @@ def map_size(url: str, route_key: str, topic: str) -> MapSize:
     """Returns the size for one topic after joining its pieces, as the daemon does periodically."""
     records = runs = state_bytes = packed_bytes = partitions = 0
     with OffsetStore(url, route_key) as store, Redis.from_url(url) as redis:
-        of_topic = [key for key in store.load_all() if key.topic == topic]
-        for key in of_topic:
+        keys = store.keys()
+        for key in (each for each in keys if each.topic == topic):
             found = store.tend(key, target_log_start=0)
             piece = found.piece()
             partitions += 1

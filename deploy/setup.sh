@@ -104,7 +104,7 @@ install_class_archive() {
     local archives=(.venv/share/sluice/spark-*.jsa)
     if ! [ "${archives[0]}" -nt .venv/lock.stamp ]; then
         say "class data, so that Spark starts with half the work"
-        .venv/bin/python -m replicator.mirror.driver.make_class_archive >/dev/null 2>.venv/spark-archive.log \
+        .venv/bin/python -m replicator.mirror.driver.class_archive >/dev/null 2>.venv/spark-archive.log \
             || say "there is none (see .venv/spark-archive.log); Spark starts without it"
     fi
 }

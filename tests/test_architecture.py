@@ -10,6 +10,7 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
+    balancer/decision/: placement
     replicator/audit/: target_audit
     replicator/groups/copies/: runs_follower
     replicator/groups/failover/: arrival source_facts target_logs
@@ -21,8 +22,7 @@ ONLY_LIVE = """
     replicator/kafka/tail/: consumer_offsets log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assignment carrier_session pipelines reassignment
     replicator/mirror/carrier/: reporting senders target_watch transaction_watch
-    replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts
-    replicator/mirror/driver/: make_class_archive own_topics
+    replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts own_topics
     replicator/mirror/ledger/: acquired entries
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss

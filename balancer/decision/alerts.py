@@ -37,18 +37,16 @@ class Alert:
 
     Args:
         name: kind of the alert.
-        route: key of the route.
         text: description and remedy.
         evidence: numbers that the alert is based on.
     """
 
     name: AlertName
-    route: str
     text: str
     evidence: Mapping[str, float]
 
 
-def hot_partitions(route: str, shares: Shares, threshold: float) -> list[Alert]:
+def hot_partitions(shares: Shares, threshold: float) -> list[Alert]:
     """Returns an alert for each partition above the threshold.
 
     The evidence is the load of each partition of its topic.
@@ -59,11 +57,11 @@ def hot_partitions(route: str, shares: Shares, threshold: float) -> list[Alert]:
         for each, share in shares.items():
             if each.topic in topics:
                 topics[each.topic][each] = share
-    return [_hot(route, each, topics[each.topic], threshold) for each in sorted(hot)]
+    return [_hot(each, topics[each.topic], threshold) for each in sorted(hot)]
 
 
 def _hot(
-    route: str, partition: TopicPartition, topic: Mapping[TopicPartition, float], threshold: float
+    partition: TopicPartition, topic: Mapping[TopicPartition, float], threshold: float
 ) -> Alert:
     share, name = topic[partition], partition.topic
     others = sorted(load for each, load in topic.items() if each != partition)
@@ -86,11 +84,10 @@ def _hot(
             f"{name} helps only if no single key is that heavy"
         )
     evidence = {str(each.partition): load for each, load in sorted(topic.items())}
-    return Alert(AlertName.HOT_PARTITION, route, text, evidence)
+    return Alert(AlertName.HOT_PARTITION, text, evidence)
 
 
 def resize(
-    route: str,
     wanted: Wanted | None,
     overloaded: Mapping[int, float],
     slots: int | None,
@@ -99,7 +96,6 @@ def resize(
     """Returns an alert when the limits allow too few carriers, or when carriers are overloaded.
 
     Args:
-        route: key of the route.
         wanted: number of carriers; None when loads were never known.
         overloaded: load by carrier, for loads above 1; carriers with one partition are left out.
         slots: number of Spark tasks that can run at once; None when unknown.
@@ -118,28 +114,25 @@ def resize(
             f"{len(overloaded)} carriers are predicted to carry more than they can, up to "
             f"{heaviest:.2f} of their time"
         )
-    return [Alert(AlertName.RESIZE, route, "; ".join(texts), evidence)] if texts else []
+    return [Alert(AlertName.RESIZE, "; ".join(texts), evidence)] if texts else []
 
 
-def degraded(route: str, why: str | None) -> list[Alert]:
+def degraded(why: str | None) -> list[Alert]:
     """Returns an alert when no share can be believed; `why` is None when shares can be."""
     text = f"partitions are placed by count, and nothing moves that need not: {why}"
-    return [Alert(AlertName.DEGRADED, route, text, {})] if why is not None else []
+    return [Alert(AlertName.DEGRADED, text, {})] if why is not None else []
 
 
-def frozen(route: str, reason: str | None, seconds: float) -> list[Alert]:
+def frozen(reason: str | None, seconds: float) -> list[Alert]:
     """Returns an alert when the route is frozen, with the reason and for how long."""
     text = f"nothing moves that need not, and no carrier is taken away: {reason}"
-    return [Alert(AlertName.FROZEN, route, text, {"seconds": seconds})] if reason else []
+    return [Alert(AlertName.FROZEN, text, {"seconds": seconds})] if reason else []
 
 
-def executors_fewer(
-    route: str, slots: int | None, carrying: int, elsewhere: int = 0
-) -> list[Alert]:
+def executors_fewer(slots: int | None, carrying: int, elsewhere: int = 0) -> list[Alert]:
     """Returns an alert when carriers have to share task slots.
 
     Args:
-        route: key of the route.
         slots: number of Spark tasks that can run at once; None when unknown.
         carrying: number of carriers with partitions.
         elsewhere: number of carriers of other streams, which run in the same slots.
@@ -150,11 +143,11 @@ def executors_fewer(
     text = f"{carrying} carriers{others} share {slots} task slots: add executors, or lower "
     text += "carriers_max of some" if elsewhere else f"carriers_max to {slots}"
     evidence = {"slots": slots, "carriers": carrying, "carriers elsewhere": elsewhere}
-    return [Alert(AlertName.EXECUTORS_FEWER, route, text, evidence)]
+    return [Alert(AlertName.EXECUTORS_FEWER, text, evidence)]
 
 
 def lagging(
-    route: str, partitions: Collection[TopicPartition], lag_seconds: Mapping[TopicPartition, float]
+    partitions: Collection[TopicPartition], lag_seconds: Mapping[TopicPartition, float]
 ) -> list[Alert]:
     """Returns an alert when partitions have been behind for long."""
     # The lag of a partition is unknown for a moment while it changes carriers.
@@ -165,10 +158,10 @@ def lagging(
         f"{len(partitions)} partitions are behind, by up to {max(evidence.values()):.0f} s: "
         f"{_names(partitions)}"
     )
-    return [Alert(AlertName.LAGGING, route, text, evidence)]
+    return [Alert(AlertName.LAGGING, text, evidence)]
 
 
-def doubted(route: str, doubts: Mapping[TopicPartition, str], shares: Shares) -> list[Alert]:
+def doubted(doubts: Mapping[TopicPartition, str], shares: Shares) -> list[Alert]:
     """Returns an alert when rates were not believed."""
     if not doubts:
         return []
@@ -178,10 +171,10 @@ def doubted(route: str, doubts: Mapping[TopicPartition, str], shares: Shares) ->
         f"{_names(doubts)}; {_name(first)}: {doubts[first]}"
     )
     evidence = {_name(each): shares[each] for each in sorted(doubts) if each in shares}
-    return [Alert(AlertName.DOUBTED, route, text, evidence)]
+    return [Alert(AlertName.DOUBTED, text, evidence)]
 
 
-def pins_impossible(route: str, pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
+def pins_impossible(pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
     """Returns an alert when partitions are pinned to carriers that the route does not have."""
     if not pins:
         return []
@@ -197,10 +190,10 @@ def pins_impossible(route: str, pins: Where, excluded: Mapping[int, str]) -> lis
         texts.append(f"{_names(partitions)}: {why}")
     text = f"pins are not obeyed until they can be: {'; '.join(texts)}"
     evidence = {_name(each): float(at) for each, at in sorted(pins.items())}
-    return [Alert(AlertName.PIN_IMPOSSIBLE, route, text, evidence)]
+    return [Alert(AlertName.PIN_IMPOSSIBLE, text, evidence)]
 
 
-def homeless(route: str, counts: Mapping[int, int], limits: Limits) -> list[Alert]:
+def homeless(counts: Mapping[int, int], limits: Limits) -> list[Alert]:
     """Returns an alert when carriers hold more partitions than they may, as no other has room."""
     most, setting = limits.partitions_max, limits.room_setting
     full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > most}
@@ -211,7 +204,7 @@ def homeless(route: str, counts: Mapping[int, int], limits: Limits) -> list[Aler
         f"{surplus} partitions are on carriers that have {most} without them, which is all that "
         f"{setting} allows: raise carriers_max or {setting}"
     )
-    return [Alert(AlertName.HOMELESS, route, text, full)]
+    return [Alert(AlertName.HOMELESS, text, full)]
 
 
 def _name(partition: TopicPartition) -> str:

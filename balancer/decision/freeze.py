@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from balancer.decision.rules import Rules
+MEASURED_PART_MIN = 0.8
+"""Part of the partitions; the route freezes when fewer are measured, once as many were."""
+VANISHED_PART_MAX = 0.4
+"""Part of the carriers or partitions; the route freezes when more carriers are silent, or when more
+partitions are gone at once."""
+FROZEN_SECONDS_MAX = 1800
+"""Time after which partitions that are gone count as deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,30 +34,30 @@ class Presence:
     reporting: int = 0
     silent: int = 0
 
-    def is_measured(self, rules: Rules) -> bool:
+    def is_measured(self) -> bool:
         """Returns True when enough partitions are measured."""
-        return self.measured >= rules.measured_part_min * self.partitions
+        return self.measured >= MEASURED_PART_MIN * self.partitions
 
-    def has_vanished(self, rules: Rules) -> bool:
+    def has_vanished(self) -> bool:
         """Returns True when too many partitions are gone, for however long."""
-        return self.vanished > rules.vanished_part_max * self.placed
+        return self.vanished > VANISHED_PART_MAX * self.placed
 
-    def keeps_vanished(self, rules: Rules) -> bool:
+    def keeps_vanished(self) -> bool:
         """Returns True while the vanished partitions are not believed to be deleted."""
-        return self.has_vanished(rules) and self.vanished_seconds < rules.frozen_seconds_max
+        return self.has_vanished() and self.vanished_seconds < FROZEN_SECONDS_MAX
 
 
-def frozen(presence: Presence, rules: Rules) -> str | None:
+def frozen(presence: Presence) -> str | None:
     """Returns why the route is frozen: mandatory moves only, and no carrier is removed.
 
     Returns None when it is not frozen.
     """
     reasons = []
-    if presence.keeps_vanished(rules):
+    if presence.keeps_vanished():
         reasons.append(f"{presence.vanished} of {presence.placed} partitions are gone at once")
-    if presence.silent > rules.vanished_part_max * presence.reporting:
+    if presence.silent > VANISHED_PART_MAX * presence.reporting:
         reasons.append(f"{presence.silent} of {presence.reporting} carriers are silent")
-    if presence.was_measured and not presence.is_measured(rules):
+    if presence.was_measured and not presence.is_measured():
         reasons.append(f"only {presence.measured} of {presence.partitions} partitions are measured")
     return "; ".join(reasons) or None
 
@@ -71,14 +77,14 @@ class Freeze:
     vanished_since_ms: int | None = None
     was_measured: bool = False
 
-    def after(self, presence: Presence, rules: Rules, now_ms: int) -> Freeze:
+    def after(self, presence: Presence, now_ms: int) -> Freeze:
         """Returns the state after a round that found this presence."""
         since_ms = now_ms if self.since_ms is None else self.since_ms
         vanished_ms = now_ms if self.vanished_since_ms is None else self.vanished_since_ms
         return Freeze(
-            since_ms if frozen(presence, rules) else None,
-            vanished_ms if presence.keeps_vanished(rules) else None,
-            self.was_measured or (presence.partitions > 0 and presence.is_measured(rules)),
+            since_ms if frozen(presence) else None,
+            vanished_ms if presence.keeps_vanished() else None,
+            self.was_measured or (presence.partitions > 0 and presence.is_measured()),
         )
 
     def seconds(self, now_ms: int) -> float:

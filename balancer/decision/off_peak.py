@@ -32,9 +32,6 @@ class DailyWindow:
             raise ValueError(f"off_peak is {text!r}: it ends when it begins")
         return window
 
-    def contains(self, now_ms: int) -> bool:
-        return self.day(now_ms) is not None
-
     def day(self, now_ms: int) -> int | None:
         """Returns the day, counted from 1970, on which the open window began; None outside."""
         day, minute = divmod(now_ms // _MINUTE_MS, _DAY_MINUTES)

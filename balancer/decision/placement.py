@@ -56,7 +56,3 @@ class Placement:
     homeless: tuple[TopicPartition, ...]
     bound: float
     certificate: int | None
-
-    def above(self, share: float) -> dict[int, float]:
-        """Returns the carriers with a predicted load above `share`, and their loads."""
-        return {carrier: load for carrier, load in self.loads.items() if load > share}

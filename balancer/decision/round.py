@@ -56,12 +56,12 @@ def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
     """
     before = view.standing or Standing()
     presence = _presence(view, before)
-    frozen_for = frozen(presence, rules)
+    frozen_for = frozen(presence)
     held = _held(view, before, frozen_for, rules)
     found = ground(
         view,
         limits,
-        kept=_vanished(view, before) if presence.keeps_vanished(rules) else (),
+        kept=_vanished(view, before) if presence.keeps_vanished() else (),
         is_frozen=frozen_for is not None,
         is_held=held is not None,
     )
@@ -78,7 +78,7 @@ def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
         drifting_rounds=done.drifting_rounds,
         lag=lag if held or done.is_put_off else _answered(lag, done.triggers, view.now_ms),
         off_peak_day=done.off_peak_day,
-        freeze=before.freeze.after(presence, rules, view.now_ms),
+        freeze=before.freeze.after(presence, view.now_ms),
     )
     if published:
         standing = _moved(standing, published, carriers, view.now_ms)
@@ -163,18 +163,18 @@ def _alerts(
     standing: Standing,
     frozen_for: str | None,
 ) -> tuple[Alert, ...]:
-    name, shares, first = view.route, found.route.shares, view.first_carrier
+    shares, first = found.route.shares, view.first_carrier
     counts = Counter({first + at: n for at, n in Counter(standing.where.values()).items()})
     pins = {each: first + at for each, at in found.impossible.items()}
     excluded = {first + at: why for at, why in view.orders.excluded.items()}
     given = [
-        *alerts.degraded(name, view.degraded),
-        *alerts.frozen(name, frozen_for, standing.freeze.seconds(view.now_ms)),
-        *alerts.executors_fewer(name, view.slots, len(counts), view.carriers_elsewhere),
-        *alerts.lagging(name, standing.lag.lagging(rules, view.now_ms), view.lag_seconds),
-        *alerts.doubted(name, view.doubts, shares),
-        *alerts.pins_impossible(name, pins, excluded),
-        *alerts.homeless(name, counts, limits),
+        *alerts.degraded(view.degraded),
+        *alerts.frozen(frozen_for, standing.freeze.seconds(view.now_ms)),
+        *alerts.executors_fewer(view.slots, len(counts), view.carriers_elsewhere),
+        *alerts.lagging(standing.lag.lagging(rules, view.now_ms), view.lag_seconds),
+        *alerts.doubted(view.doubts, shares),
+        *alerts.pins_impossible(pins, excluded),
+        *alerts.homeless(counts, limits),
     ]
     if view.degraded is None:
         by_carrier = loads(standing.where, shares, standing.carriers)
@@ -183,6 +183,6 @@ def _alerts(
             for at, load in by_carrier.items()
             if load > 1 and counts[first + at] > 1
         }
-        given += alerts.hot_partitions(name, shares, limits.threshold)
-        given += alerts.resize(name, found.wanted, overloaded, view.slots, view.carriers_elsewhere)
+        given += alerts.hot_partitions(shares, limits.threshold)
+        given += alerts.resize(found.wanted, overloaded, view.slots, view.carriers_elsewhere)
     return tuple(given)

@@ -32,7 +32,6 @@ class RoundView:
     """Knowledge about one route.
 
     Args:
-        route: key of the route.
         now_ms: time of the round, in milliseconds since 1970.
         partitions: partitions to carry.
         shares: share of each of the partitions, as a part of a carrier's time.
@@ -49,7 +48,6 @@ class RoundView:
         first_carrier: number that alerts give to carrier 0 of this view.
     """
 
-    route: str
     now_ms: int
     partitions: Set[TopicPartition]
     shares: Mapping[TopicPartition, float]

@@ -22,11 +22,6 @@ class Rules:
             `lag_seconds_max` behind for `lag_patience_seconds`.
         off_peak: daily window in UTC in which everything may be placed anew, such as "02:00-04:30";
             empty for never.
-        measured_part_min: part of the partitions; the route freezes when fewer are measured, after
-            that part was measured once.
-        vanished_part_max: the route also freezes when more than this part of the carriers is
-            silent, or of the partitions gone, at once.
-        frozen_seconds_max: time after which partitions that are gone count as deleted.
 
     Raises ValueError that names the invalid rule.
     """
@@ -37,25 +32,14 @@ class Rules:
     lag_seconds_max: float = 30
     lag_patience_seconds: float = 60
     off_peak: str = ""
-    measured_part_min: float = 0.8
-    vanished_part_max: float = 0.4
-    frozen_seconds_max: float = 1800
 
     def __post_init__(self) -> None:
-        for name in (
-            "cool_down_seconds",
-            "lag_seconds_max",
-            "lag_patience_seconds",
-            "frozen_seconds_max",
-        ):
+        for name in ("cool_down_seconds", "lag_seconds_max", "lag_patience_seconds"):
             if not 0 <= getattr(self, name) < inf:
                 raise ValueError(f"{name} is {getattr(self, name):g}: 0 or more")
         for name in ("moves_max", "patience_rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: 1 or more")
-        for name in ("measured_part_min", "vanished_part_max"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name):g}: a part is from 0 to 1")
         if self.off_peak:
             DailyWindow.parsed(self.off_peak)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -29,42 +28,29 @@ class Trigger(StrEnum):
     BY_HAND_FULL = "an operator asked for everything to be placed anew"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Answer to a trigger.
-
-    Args:
-        scope: extent of the changes that the plan may make.
-        is_forced: True when pause, cool-down and freeze do not hold the plan back. They still hold
-            back its voluntary moves.
-    """
-
-    scope: Scope
-    is_forced: bool
-
-
-ANSWERS: Mapping[Trigger, Answer] = MappingProxyType(
+ANSWERS: Mapping[Trigger, Scope] = MappingProxyType(
     {
-        Trigger.FIRST: Answer(Scope.FULL, is_forced=True),
-        Trigger.NEW_PARTITIONS: Answer(Scope.STICKY, is_forced=True),
-        Trigger.PARTITIONS_GONE: Answer(Scope.STICKY, is_forced=True),
-        Trigger.CARRIERS_GONE: Answer(Scope.STICKY, is_forced=True),
-        Trigger.CARRIERS_CHANGED: Answer(Scope.STICKY, is_forced=False),
-        Trigger.PINS_CHANGED: Answer(Scope.STICKY, is_forced=True),
-        Trigger.TOO_MANY: Answer(Scope.STICKY, is_forced=True),
-        Trigger.HOT: Answer(Scope.STICKY, is_forced=False),
-        Trigger.DRIFT: Answer(Scope.STICKY, is_forced=False),
-        Trigger.LAG: Answer(Scope.STICKY, is_forced=False),
-        Trigger.LAG_STAYS: Answer(Scope.FULL, is_forced=False),
-        Trigger.OFF_PEAK: Answer(Scope.FULL, is_forced=False),
-        Trigger.BY_HAND: Answer(Scope.STICKY, is_forced=True),
-        Trigger.BY_HAND_FULL: Answer(Scope.FULL, is_forced=True),
+        Trigger.FIRST: Scope.FULL,
+        Trigger.NEW_PARTITIONS: Scope.STICKY,
+        Trigger.PARTITIONS_GONE: Scope.STICKY,
+        Trigger.CARRIERS_GONE: Scope.STICKY,
+        Trigger.CARRIERS_CHANGED: Scope.STICKY,
+        Trigger.PINS_CHANGED: Scope.STICKY,
+        Trigger.TOO_MANY: Scope.STICKY,
+        Trigger.HOT: Scope.STICKY,
+        Trigger.DRIFT: Scope.STICKY,
+        Trigger.LAG: Scope.STICKY,
+        Trigger.LAG_STAYS: Scope.FULL,
+        Trigger.OFF_PEAK: Scope.FULL,
+        Trigger.BY_HAND: Scope.STICKY,
+        Trigger.BY_HAND_FULL: Scope.FULL,
     }
 )
+"""Extent of the changes that a plan for the trigger may make."""
 BY_HAND = {Scope.STICKY: Trigger.BY_HAND, Scope.FULL: Trigger.BY_HAND_FULL}
 
 
 def widest(triggers: Iterable[Trigger]) -> Scope:
     """Returns the scope of a plan that answers all of the triggers."""
-    is_full = any(ANSWERS[each].scope is Scope.FULL for each in triggers)
+    is_full = any(ANSWERS[each] is Scope.FULL for each in triggers)
     return Scope.FULL if is_full else Scope.STICKY

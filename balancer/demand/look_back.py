@@ -12,11 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from balancer.demand.window import PERCENT, Rate, Window
+from balancer.demand.window import Rate, Window
 from balancer.demand.window_columns import Numbers, WindowColumns
 from balancer.plan import TopicPartition
 
 HOUR_MS = 3_600_000
+"""Time for which every window is kept."""
+STRETCH_MS = 600_000
+"""Length of the periods that are compared for the day; a divisor of an hour."""
+DAY_HOURS = 25
+"""Age up to which the busiest period counts; the end of its hour decides."""
+PERCENT = 95
+"""Percentage of the hour that has no higher rate than the expected one. The maximum would be one
+burst, which a lag of seconds absorbs; the mean would be too little for half of the time. Of a few
+windows this percentile is only their maximum. That is noise, and placing by noise moves partitions.
+So the less of the hour the windows cover, the more their mean counts instead."""
 ROWS_AT_ONCE = 4096
 """Partitions that are computed together: more would need more memory, fewer more time."""
 SLOTS_STEP = 8
@@ -34,18 +44,11 @@ class LookBack:
 
     It takes 2.1 KB of memory per partition with one window a minute. The memory of forgotten
     partitions is used again.
-
-    Args:
-        fine_seconds: time for which every window is kept.
-        coarse_seconds: length of the periods that are compared for the day; a divisor of an hour.
-        day_hours: age up to which the busiest period counts; the end of its hour decides.
     """
 
-    def __init__(
-        self, *, fine_seconds: float = 3600, coarse_seconds: float = 600, day_hours: int = 25
-    ) -> None:
-        self._hour = _Hour(int(fine_seconds * 1000))
-        self._day = _Day(int(coarse_seconds * 1000), day_hours)
+    def __init__(self) -> None:
+        self._hour = _Hour()
+        self._day = _Day()
         self._row_of: dict[TopicPartition, int] = {}
         self._free: list[int] = []
         self._room = 0
@@ -79,9 +82,13 @@ class LookBack:
     def rates(self, now_ms: int) -> dict[TopicPartition, Rate]:
         """Returns the rate to expect of each partition.
 
-        It is the rate sustained over the last hour (`window.sustained`). A partition without a
-        window in that hour has the highest rate of the day's periods. A partition without either is
-        left out.
+        It is the rate that was not exceeded for PERCENT of the last hour. Where the windows cover
+        only part of that hour, it lies between that rate and their mean: the smaller the part, the
+        nearer to the mean. Bytes and records are computed separately, since they need not be high
+        at the same time. A window that began before the hour counts with the part within the hour.
+
+        A partition without a window in the hour has the highest rate of the day's periods. A
+        partition without either is left out.
 
         Args:
             now_ms: milliseconds since 1970; not before the end of any window that was added.
@@ -98,12 +105,6 @@ class LookBack:
             each = zip(part.tolist(), is_known.tolist(), *pair.tolist(), strict=True)
             found.update((places[at], Rate(*rate)) for at, known, *rate in each if known)
         return found
-
-    def newest_ms(self, partition: TopicPartition) -> int | None:
-        """Returns the end of the partition's last window; None when it has no window."""
-        row = self._row_of.get(partition)
-        newest_ms = NEVER if row is None else int(self._hour.newest_ms[row])
-        return None if newest_ms == NEVER else newest_ms
 
     def fresh(self, now_ms: int, within_ms: int) -> set[TopicPartition]:
         """Returns the partitions whose last window ended no longer than `within_ms` ago.
@@ -156,10 +157,7 @@ def _parts(rows: Numbers) -> Iterator[Numbers]:
 class _Hour:
     """Every window of the last hour, in as many slots per partition as are needed."""
 
-    def __init__(self, length_ms: int) -> None:
-        if length_ms <= 0:
-            raise ValueError("a look-back of no length")
-        self._length_ms = length_ms
+    def __init__(self) -> None:
         self.newest_ms = np.zeros(0, np.int64)
         self._ends_ms = np.zeros((0, SLOTS_STEP), np.int64)  # NEVER marks a free slot
         self._lengths_ms = np.zeros((0, SLOTS_STEP), np.int32)
@@ -169,7 +167,7 @@ class _Hour:
         self, rows: Numbers, begins_ms: Numbers, ends_ms: Numbers, taken: Numbers, records: Numbers
     ) -> None:
         slots = self._ends_ms[rows].argmin(axis=1)
-        if (self._ends_ms[rows, slots] > ends_ms - self._length_ms).any():
+        if (self._ends_ms[rows, slots] > ends_ms - HOUR_MS).any():
             self._widen()
             slots = self._ends_ms[rows].argmin(axis=1)
         lengths_ms = ends_ms - begins_ms
@@ -181,10 +179,10 @@ class _Hour:
 
     def sustained(self, rows: Numbers, now_ms: int) -> tuple[Rates, Flags]:
         """Returns the rates by kind and row, and a flag for the rows that have a rate."""
-        ends_ms = self._ends_ms[rows] - (now_ms - self._length_ms)
+        ends_ms = self._ends_ms[rows] - (now_ms - HOUR_MS)
         passed_ms = np.minimum(self._lengths_ms[rows], ends_ms).clip(0)
         whole_ms = passed_ms.sum(axis=1)
-        told_of = (whole_ms / self._length_ms).clip(max=1)
+        told_of = (whole_ms / HOUR_MS).clip(max=1)
         pair = np.array([_expected(rates[rows], passed_ms, told_of) for rates in self._rates])
         return pair, whole_ms > 0
 
@@ -208,7 +206,13 @@ class _Hour:
 
 
 def _expected(rates: Rates, passed_ms: Numbers, told_of: Rates) -> Rates:
-    """Computes `window.sustained` row by row."""
+    """Returns the rates to expect of each row.
+
+    Args:
+        rates: rate in each slot of the row.
+        passed_ms: time of each slot that lies within the hour.
+        told_of: part of the hour that the slots cover.
+    """
     whole_ms = passed_ms.sum(axis=1)
     means = (rates * passed_ms).sum(axis=1) / np.maximum(whole_ms, 1)
     found: Rates = means + told_of * (_quantiles(rates, passed_ms, whole_ms) - means)
@@ -231,21 +235,15 @@ def _quantiles(rates: Rates, passed_ms: Numbers, whole_ms: Numbers) -> Rates:
 class _Day:
     """Busiest period of each hour, in a ring of hours; and the period that still grows."""
 
-    def __init__(self, stretch_ms: int, hours: int) -> None:
-        if not 0 < stretch_ms <= HOUR_MS or HOUR_MS % stretch_ms or hours < 1:
-            raise ValueError(
-                f"{hours} hours in stretches of {stretch_ms} ms: give parts of an hour"
-            )
-        self._stretch_ms = stretch_ms
-        self._length_ms = hours * HOUR_MS
-        self._hours = np.full(hours + 2, -1, np.int64)
-        self._highest = np.full((0, len(Rate._fields), hours + 2), NOTHING, np.float32)
+    def __init__(self) -> None:
+        self._hours = np.full(DAY_HOURS + 2, -1, np.int64)
+        self._highest = np.full((0, len(Rate._fields), DAY_HOURS + 2), NOTHING, np.float32)
         self._growing = np.zeros(0, np.int64)
         self._sums = np.zeros((0, 3), np.int64)  # milliseconds, bytes, records
 
     def stretch(self, ends_ms: Numbers) -> Numbers:
         """Returns the period of each window: the one in which the window ends."""
-        return (ends_ms - 1) // self._stretch_ms
+        return (ends_ms - 1) // STRETCH_MS
 
     def grow(
         self, rows: Numbers, begins_ms: Numbers, ends_ms: Numbers, taken: Numbers, records: Numbers
@@ -269,7 +267,7 @@ class _Day:
 
         A period without a length does not count.
         """
-        hours = stretches * self._stretch_ms // HOUR_MS
+        hours = stretches * STRETCH_MS // HOUR_MS
         rates = _per_second(lengths_ms, taken, records)
         for hour in np.unique(hours[lengths_ms > 0]).tolist():
             column = hour % len(self._hours)
@@ -286,7 +284,7 @@ class _Day:
         counts = self._counts(self._hours, now_ms) & (self._hours >= 0)
         past = self._highest[rows][:, :, counts].max(axis=2, initial=NOTHING)
         growing = _per_second(*self._sums[rows].T)
-        hours = self._growing[rows] * self._stretch_ms // HOUR_MS
+        hours = self._growing[rows] * STRETCH_MS // HOUR_MS
         growing[~self._counts(hours, now_ms)] = NOTHING
         highest: Rates = np.maximum(past, growing).T
         return highest
@@ -306,7 +304,7 @@ class _Day:
         self._sums = _longer(self._sums, rows)
 
     def _counts(self, hours: Numbers, now_ms: int) -> Flags:
-        still: Flags = (hours + 1) * HOUR_MS > now_ms - self._length_ms
+        still: Flags = (hours + 1) * HOUR_MS > now_ms - DAY_HOURS * HOUR_MS
         return still
 
 

@@ -54,12 +54,6 @@ class WindowColumns:
             np.array([row.records for row in rows], dtype=np.int64),
         )
 
-    def windows(self) -> dict[TopicPartition, Window]:
-        """Returns the windows one by one; meant for few of them."""
-        columns = (self.begins_ms, self.ends_ms, self.bytes, self.records)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return {place: Window(*row) for place, row in zip(self.places, rows, strict=True)}
-
     def ending(self, begin_ms: int, end_ms: int) -> WindowColumns:
         """Returns the windows that end after `begin_ms` and not after `end_ms`."""
         kept = (self.ends_ms > begin_ms) & (self.ends_ms <= end_ms)

@@ -63,8 +63,6 @@ class OldFormat(Exception):
             f"message format v{magic} at source offset {offset}: pass it through"
             " old_format.modernised first"
         )
-        self.offset = offset
-        self.magic = magic
 
 
 class ControlKind(IntEnum):
@@ -107,24 +105,12 @@ class Header(NamedTuple):
         return self.base_offset + self.last_offset_delta + 1
 
     @property
-    def codec(self) -> int:
-        return self.attributes & CODEC_BITS
-
-    @property
-    def is_log_append_time(self) -> bool:
-        return bool(self.attributes & LOG_APPEND_TIME)
-
-    @property
     def is_transactional(self) -> bool:
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL)
-
-    @property
-    def has_delete_horizon(self) -> bool:
-        return bool(self.attributes & DELETE_HORIZON)
 
     @property
     def is_gapless(self) -> bool:
@@ -137,8 +123,6 @@ class Layout:
     """Positions of the whole batches of one fetch, checked up to `stopped`."""
 
     starts: list[int]
-    end: int
-    """Position behind the last whole batch."""
     cut_bytes: int
     """Full size of the batch that the fetch limit cut off at the end.
 
@@ -167,15 +151,15 @@ def layout(buffer: bytes | memoryview) -> Layout:
         length, magic, crc = unpack(buffer, at)
         behind = at + _BEFORE_LENGTH_BYTES + length
         if length < LENGTH_MIN or magic != 2:
-            return Layout(starts, at, 0, _not_a_batch(view[at:], length, magic))
+            return Layout(starts, 0, _not_a_batch(view[at:], length, magic))
         if behind > end:
-            return Layout(starts, at, behind - at, None)
+            return Layout(starts, behind - at, None)
         if checksum(view[at + CRC_FROM : behind]) != crc:
             broken = _broken(view[at:], f"its CRC-32C is not {crc:#010x}")
-            return Layout(starts, at, 0, broken)
+            return Layout(starts, 0, broken)
         starts.append(at)
         at = behind
-    return Layout(starts, at, 0, None)
+    return Layout(starts, 0, None)
 
 
 def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
@@ -200,12 +184,6 @@ def scan(buffer: bytes | memoryview) -> Iterator[tuple[memoryview, Header]]:
         at = behind
 
 
-def crc_is_right(view: memoryview | bytes) -> bool:
-    """Returns True when the CRC-32C of one whole batch equals the one in its header."""
-    stated = int.from_bytes(view[CRC_AT:CRC_FROM], "big")
-    return crc32c(view[CRC_FROM:]) == stated
-
-
 def stamp(
     data: bytearray | memoryview, *, producer_id: int, producer_epoch: int, base_sequence: int
 ) -> None:
@@ -222,25 +200,6 @@ def stamp(
     _ATTRIBUTES.pack_into(data, _ATTRIBUTES_AT, attributes)
     _WRITER.pack_into(data, _WRITER_AT, producer_id, producer_epoch, base_sequence)
     data[CRC_AT:CRC_FROM] = crc32c(memoryview(data)[CRC_FROM:]).to_bytes(4, "big")
-
-
-def restamp(
-    view: memoryview | bytes, *, producer_id: int, producer_epoch: int, base_sequence: int
-) -> bytearray:
-    """Returns a stamped copy of a whole batch.
-
-    Raises:
-        ValueError: the batch has offset gaps and must be opened instead.
-    """
-    header = header_at(view)
-    if not header.is_gapless:
-        raise ValueError(
-            f"the batch at source offset {header.base_offset} holds {header.count} records for"
-            f" {header.last_offset_delta + 1} offsets: open it, sequence numbers have no gaps"
-        )
-    data = bytearray(view)
-    stamp(data, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence)
-    return data
 
 
 def sealed(

@@ -68,18 +68,11 @@ class Packed:
     """Source offset to fetch from next; lies behind batches that were left out, too."""
     cut_bytes: int
     """Size of the batch that the fetch limit cut off. If there was no progress, fetch that much."""
-    batches_unopened: int
-    batches_left_out: int
-    """Number of control batches and aborted batches."""
     opened: Counter[Reason]
     """Number of opened batches by reason; messages of old formats count as rewritten v2 batches."""
     leader_epoch: int = -1
     """Leader epoch of the last batch before `next_offset`, left out or not; -1 if there is none."""
     trouble: BrokenBatch | RecordTooLarge | None = None
-
-    @property
-    def batches_opened(self) -> int:
-        return self.opened.total()
 
 
 def pack(
@@ -112,8 +105,6 @@ def pack(
         packing.parcels,
         packing.next_offset,
         found.cut_bytes,
-        packing.unopened,
-        packing.left_out,
         packing.opened,
         packing.leader_epoch,
         packing.trouble or broken,
@@ -178,12 +169,10 @@ class _Packing:
         "_rule",
         "_waiting",
         "leader_epoch",
-        "left_out",
         "next_offset",
         "opened",
         "parcels",
         "trouble",
-        "unopened",
     )
 
     def __init__(
@@ -199,7 +188,6 @@ class _Packing:
         self.leader_epoch = -1
         self.parcels: list[OutgoingBatch] = []
         self.opened: Counter[Reason] = Counter()
-        self.unopened = self.left_out = 0
         self.trouble: BrokenBatch | RecordTooLarge | None = None
 
     def add_small(self, starts: list[int]) -> None:
@@ -215,9 +203,7 @@ class _Packing:
         if self.trouble is not None or header.next_offset <= self._position:
             return
         view = self._fetched[start : start + header.size]
-        if not self._committed.carries(header, view):
-            self.left_out += 1
-        elif header.count:
+        if self._committed.carries(header, view) and header.count:
             self._carry(start, header)
         if self.trouble is None:
             self.next_offset, self.leader_epoch = header.next_offset, header.leader_epoch
@@ -254,7 +240,6 @@ class _Packing:
         data = self._fetched[start : start + header.size]
         span = (header.base_offset, header.count)
         self.parcels.append(OutgoingBatch(data, header.count, (span,), False))
-        self.unopened += 1
 
     def _merged(self, starts: list[int]) -> None:
         try:

@@ -72,8 +72,8 @@ class OrderLog:
         """Returns the named streams, sorted by name."""
         return sorted(self.of(Stream, route, now_ms), key=lambda stream: stream.name)
 
-    def placed(self, route: str, stream: str, now_ms: int = 0) -> Placed | None:
-        found = (each for each in self.of(Placed, route, now_ms) if each.stream == stream)
+    def placed(self, route: str, stream: str) -> Placed | None:
+        found = (each for each in self.of(Placed, route, 0) if each.stream == stream)
         return next(found, None)
 
     def pins(self, route: str, now_ms: int) -> dict[TopicPartition, int]:

@@ -34,16 +34,15 @@ class Lines(logging.Formatter):
 
 
 class Sparing(logging.Filter):
-    """Filter that lets each message of other libraries pass once per period, by default a minute.
+    """Filter that lets each message of other libraries pass once a minute.
 
     A broker that does not answer makes aiokafka log an error ten times a second. Our own events
     report such trouble once. So aiokafka's errors become warnings, and a line tells how many like
     it were left out.
     """
 
-    def __init__(self, seconds: float = SPARED_SECONDS) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._seconds = seconds
         self._shown_at: dict[tuple[str, str], float] = {}
         self._left_out: Counter[tuple[str, str]] = Counter()
 
@@ -52,7 +51,7 @@ class Sparing(logging.Filter):
         if record.name.partition(".")[0] in OURS:
             return True
         message = record.name, str(record.msg)
-        if record.created - self._shown_at.get(message, -inf) < self._seconds:
+        if record.created - self._shown_at.get(message, -inf) < SPARED_SECONDS:
             self._left_out[message] += 1
             return False
         if len(self._shown_at) >= MESSAGES_MAX:
@@ -66,10 +65,10 @@ class Sparing(logging.Filter):
         return True
 
 
-def log_to_stderr(level: int = logging.INFO) -> None:
-    """Logs our own lines from `level` on, and of other modules the warnings that Sparing lets pass.
+def log_to_stderr() -> None:
+    """Logs our own events, and of other modules the warnings that Sparing lets pass.
 
-    A further call changes nothing but the level: Spark's Python workers live through many tasks.
+    A further call changes nothing: Spark's Python workers live through many tasks.
     """
     root = logging.getLogger()
     if not any(isinstance(handler.formatter, Lines) for handler in root.handlers):
@@ -79,4 +78,4 @@ def log_to_stderr(level: int = logging.INFO) -> None:
         root.addHandler(handler)
     root.setLevel(logging.WARNING)
     for name in OURS:
-        logging.getLogger(name).setLevel(level)
+        logging.getLogger(name).setLevel(logging.INFO)

@@ -66,7 +66,6 @@ class Driver:
     """Publisher of driver commands. Every request may raise Fenced: a newer driver leads."""
 
     def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
-        self._cluster = cluster
         self._target = target
         self._writer = FencedCommitter(cluster, driver_id(target), timeout_ms)
 

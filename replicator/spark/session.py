@@ -23,7 +23,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from replicator.spark import class_archive
+from replicator.spark.archive_options import archive_options
 from replicator.spark.authentication import split_secret
 from replicator.spark.slots import slots_at_most
 
@@ -123,7 +123,7 @@ class Session:
         self, master: str, folder: Path, conf: Mapping[str, str], java_options: str | None = None
     ):
         if java_options is None:
-            java_options = class_archive.options()
+            java_options = archive_options()
         _prepare(master, folder)
         shown, secret = split_secret(master, {**_conf(folder, java_options), **conf})
         settings = SparkConf().setMaster(master).setAll(list(shown.items()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from balancer.demand.window import Window
 from balancer.plan import TopicPartition
+from tests.balancer.demand.one_by_one import one_by_one
 
 MINUTE, HOUR = 60_000, 3_600_000
 NOON = 1_700_000_000_000 // HOUR * HOUR
@@ -25,8 +26,8 @@ def written(history, minutes, rate=1, places=PLACES):
 
 
 def fine(history, begin_ms=NOON, end_ms=NOON + HOUR):
-    return [columns.windows() for columns in history.fine(begin_ms, end_ms)]
+    return [one_by_one(columns) for columns in history.fine(begin_ms, end_ms)]
 
 
 def coarse(history, begin_ms=NOON, end_ms=DAY_LATER):
-    return [columns.windows() for columns in history.coarse(begin_ms, end_ms)]
+    return [one_by_one(columns) for columns in history.coarse(begin_ms, end_ms)]

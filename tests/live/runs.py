@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka.admin import NewTopic
@@ -11,10 +11,11 @@ from deploy.lab.kafka import KafkaCluster
 from replicator.config.security import Security
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_map import OffsetMap
+from replicator.mirror.offset_map.offset_store import OffsetStore, whole_of
 from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
-from replicator.mirror.offset_map.runs_topic import RunsKey, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey, read, runs_topic
 
 ROUTE = "west.east"
 
@@ -39,9 +40,26 @@ def stretches(begin: int, end: int) -> list[RunSegment]:
 def learned(parts: Iterable[RunSegment]) -> OffsetMap:
     """Returns the offset map of these segments."""
     offset_map = OffsetMap()
-    for stretch in parts:
-        offset_map.learn(stretch)
+    offset_map.join(unpack(pack_stretch(stretch)) for stretch in parts)
     return offset_map
+
+
+def loaded(store: OffsetStore) -> dict[RunsKey, OffsetMap]:
+    """Returns the map of every partition, by its key without losses."""
+    there = store.keys()
+    return {key: store.load(key) for key in there}
+
+
+def rebuilt(options: Mapping[str, object], route_key: str) -> dict[RunsKey, OffsetMap]:
+    """Returns the map of every partition, made from the runs topic alone."""
+    pieces: dict[RunsKey, list[Piece]] = {}
+    for key, piece in read(options, route_key):
+        pieces.setdefault(key, []).append(piece)
+    maps: dict[RunsKey, dict[int, OffsetMap]] = {}
+    for key, some in pieces.items():
+        offset_map = maps.setdefault(key.without_losses, {})[key.losses] = OffsetMap()
+        offset_map.join(some)
+    return {key: whole_of(each) for key, each in maps.items()}
 
 
 def told(key: RunsKey, parts: Iterable[RunSegment]) -> Iterator[tuple[RunsKey, Piece]]:

@@ -8,7 +8,7 @@ from deploy.lab.redis import RedisServer
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
-from tests.live.runs import KEY, ROUTE, fed, learned, stretches, told
+from tests.live.runs import KEY, ROUTE, fed, learned, loaded, stretches, told
 
 
 async def until(condition, seconds: float = 20) -> None:
@@ -30,7 +30,7 @@ async def test_what_carriers_append_is_the_map_whatever_is_repeated(redis):
     with OffsetStore(redis.url, ROUTE) as store:
         assert store.keys() == [KEY]
         assert store.load(KEY) == learned(stretches(0, 40))
-        assert store.load_all() == {KEY: learned(stretches(0, 40))}
+        assert loaded(store) == {KEY: learned(stretches(0, 40))}
 
 
 async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, monkeypatch):
@@ -43,10 +43,10 @@ async def test_an_outage_is_named_once_and_nothing_is_lost(tmp_path, caplog, mon
             for stretch in stretches(0, 20):
                 feed.append(KEY, [stretch])
                 await asyncio.sleep(0.02)
-            await until(lambda: feed.trouble is not None)
+            await until(lambda: feed._trouble is not None)
             server.start()
             server.wait_ready()
-            await until(lambda: feed.trouble is None)
+            await until(lambda: feed._trouble is None)
         said = [record.getMessage() for record in caplog.records]
         assert sum("event=runs-not-taken" in line for line in said) == 1
         assert sum("event=runs-taken-again" in line for line in said) == 1

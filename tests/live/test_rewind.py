@@ -16,6 +16,7 @@ from replicator.mirror.repair.rewind import EARLIEST, CannotRewind, PartlyRewoun
 from tests.live.audited import BY, auditor
 from tests.live.hand import Gate, Hand, names_topic
 from tests.live.stage import make_on_both
+from tests.replicator.mirror.offset_map.told_logs import target_of
 
 COUNT = 200
 
@@ -84,7 +85,7 @@ def test_records_from_there_on_are_mirrored_once_more_and_what_follows_once(
     assert size(aggregate, topic, 0) == before[0] + 30 + size(regional, topic, 0) - position
     (found, _) = carrying.maps("west")
     (again,) = [it for key, it in found.items() if (key.topic, key.partition) == place]
-    assert again.target_of(position - 1) >= before[0], "the map says where it landed last"
+    assert target_of(again, position - 1) >= before[0], "the map says where it landed last"
 
 
 def test_all_of_it_again_and_only_of_the_partition_that_was_asked_for(

@@ -25,7 +25,16 @@ from replicator.mirror.offset_map.packed_map import pack_stretch
 from replicator.mirror.offset_map.runs_topic import RunsKey, read, runs_topic
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import PATIENCE_SECONDS, copying, events, opening, until_fresh
-from tests.live.runs import KEY, ROUTE, create_runs_topic, keys, learned, publisher, stretches
+from tests.live.runs import (
+    KEY,
+    ROUTE,
+    create_runs_topic,
+    keys,
+    learned,
+    loaded,
+    publisher,
+    stretches,
+)
 
 BEGIN = Position("topic", 0)
 
@@ -50,14 +59,14 @@ async def tell(cluster, route_key: str, told: dict[RunsKey, list]) -> None:
 
 def content(url: str, route_key: str) -> dict[RunsKey, OffsetMap]:
     with OffsetStore(url, route_key) as store:
-        return store.load_all()
+        return loaded(store)
 
 
 def original(cluster, redis: RedisServer, route_key: str) -> dict[RunsKey, OffsetMap]:
     """Returns the maps of the region that the runs lead into."""
     with OffsetStore(redis.url, route_key) as store:
         assert store.rebuild(read(cluster.librdkafka_options(), route_key))
-        return store.load_all()
+        return loaded(store)
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ import pytest
 
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from replicator.mirror.offset_map.runs_publisher import RunsNotWritten
-from replicator.mirror.offset_map.runs_topic import rebuild
 from replicator.runtime.logs import log_to_stderr
-from tests.live.runs import KEY, create_runs_topic, keys, learned, publisher, stretches
+from tests.live.runs import KEY, create_runs_topic, keys, learned, publisher, rebuilt, stretches
 
 
 async def test_what_was_flushed_is_read_back_exactly_whatever_was_repeated(aggregate, route_key):
@@ -21,7 +20,7 @@ async def test_what_was_flushed_is_read_back_exactly_whatever_was_repeated(aggre
         await telling.publish((key, stretch) for stretch in stretches(0, 30))
         await telling.publish((key, stretch) for stretch in stretches(25, 40))
     await telling.flush()
-    maps = rebuild(aggregate.librdkafka_options(), route_key)
+    maps = rebuilt(aggregate.librdkafka_options(), route_key)
     await telling.stop()
     assert maps == {key: learned(stretches(0, 40)) for key in keys(20)}
 
@@ -37,7 +36,7 @@ async def test_the_largest_stretch_fits_a_message(aggregate, route_key):
     await telling.publish((KEY, part) for part in parts)
     await telling.flush()
     await telling.stop()
-    assert rebuild(aggregate.librdkafka_options(), route_key) == {KEY: learned(parts)}
+    assert rebuilt(aggregate.librdkafka_options(), route_key) == {KEY: learned(parts)}
 
 
 async def test_runs_survive_a_broker_that_is_killed_meanwhile(make_cluster):
@@ -59,7 +58,7 @@ async def test_runs_survive_a_broker_that_is_killed_meanwhile(make_cluster):
         except RunsNotWritten:
             await asyncio.sleep(0.5)
     await telling.stop()
-    assert rebuild(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 9))}
+    assert rebuilt(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 9))}
 
 
 @pytest.fixture
@@ -109,7 +108,7 @@ async def test_a_cluster_behind_tls_and_a_password_is_told_and_read(make_cluster
     await telling.publish([(KEY, stretches(0, 1)[0])])
     await telling.flush()
     await telling.stop()
-    assert rebuild(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 1))}
+    assert rebuilt(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 1))}
 
 
 async def test_no_flush_returns_while_another_still_writes_what_was_published_before(make_cluster):
@@ -133,7 +132,7 @@ async def test_no_flush_returns_while_another_still_writes_what_was_published_be
     finally:
         cluster.resume()
     await second
-    assert rebuild(cluster.librdkafka_options(), "west.east")[KEY].source_end >= 5000
+    assert rebuilt(cluster.librdkafka_options(), "west.east")[KEY].source_end >= 5000
     await third
     await telling.stop()
-    assert rebuild(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 510))}
+    assert rebuilt(cluster.librdkafka_options(), "west.east") == {KEY: learned(stretches(0, 510))}

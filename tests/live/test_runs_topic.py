@@ -12,10 +12,9 @@ from replicator.mirror.offset_map.runs_topic import (
     RunsTopicUnreadable,
     encode_key,
     read,
-    rebuild,
     runs_topic,
 )
-from tests.live.runs import KEY, keys, learned, publisher, stretches
+from tests.live.runs import KEY, keys, learned, loaded, publisher, stretches
 
 
 async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(
@@ -37,12 +36,12 @@ async def test_reading_ends_at_the_end_it_found_though_carriers_write_on(
 
 
 async def test_an_empty_topic_gives_no_maps(aggregate, route_key):
-    assert rebuild(aggregate.librdkafka_options(), route_key) == {}
+    assert list(read(aggregate.librdkafka_options(), route_key)) == []
 
 
 async def test_a_missing_topic_is_named_and_never_made_up(aggregate):
     with pytest.raises(RunsTopicMissing, match=r"sluice\.runs\.west\.nowhere"):
-        rebuild(aggregate.librdkafka_options(), "west.nowhere")
+        list(read(aggregate.librdkafka_options(), "west.nowhere"))
     with pytest.raises(RunsTopicMissing, match=r"sluice\.runs\.west\.nowhere"):
         await publisher(aggregate, "west.nowhere")
     assert "sluice.runs.west.nowhere" not in aggregate.admin().list_topics(timeout=10).topics
@@ -54,7 +53,7 @@ async def test_a_message_that_is_not_ours_is_named_by_its_place(aggregate, route
     producer.produce(topic, key=encode_key(KEY), value=b"\x01\x80", partition=2)
     producer.flush(30)
     with pytest.raises(RunsTopicUnreadable, match=rf"{topic}\[2\] at 0: .* inside a number"):
-        rebuild(aggregate.librdkafka_options(), route_key)
+        list(read(aggregate.librdkafka_options(), route_key))
 
 
 async def test_runs_of_a_newer_format_are_refused(aggregate, route_key):
@@ -62,7 +61,7 @@ async def test_runs_of_a_newer_format_are_refused(aggregate, route_key):
     producer.produce(runs_topic(route_key).name, key=encode_key(KEY), value=b"\x02")
     producer.flush(30)
     with pytest.raises(UnknownVersion):
-        rebuild(aggregate.librdkafka_options(), route_key)
+        list(read(aggregate.librdkafka_options(), route_key))
 
 
 async def test_the_topic_keeps_its_messages_for_ever(aggregate, route_key):
@@ -83,4 +82,4 @@ async def test_after_flushall_the_store_is_read_back_from_the_topic(aggregate, r
         assert store.why_not_whole() is not None
         assert store.rebuild(read(aggregate.librdkafka_options(), route_key))
         assert store.why_not_whole() is None
-        assert store.load_all() == {key: learned(stretches(0, 50)) for key in keys(5)}
+        assert loaded(store) == {key: learned(stretches(0, 50)) for key in keys(5)}

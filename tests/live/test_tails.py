@@ -54,7 +54,7 @@ async def tail_to_the_watermark(cluster, partition, entry, begin, end):
                 entry.epoch,
             ):
                 landed = entry.landed_up_to(header.base_sequence + header.last_offset_delta)
-    return Tail(landed, offset, entry.mark, (), 0)
+    return Tail(landed, offset, entry.mark, ())
 
 
 class ToTheWatermark(Takeover):
@@ -184,7 +184,7 @@ class OnlyWhereAllIsForgotten(Takeover):
 
 
 def _nothing(found):
-    return Tail(0, found.end, None, (), 0)
+    return Tail(0, found.end, None, ())
 
 
 @with_the_rule_and_without(OnlyWhereAllIsForgotten)
@@ -217,7 +217,7 @@ class TakesItForNothing(Takeover):
         return {
             place: tail
             if isinstance(tail, Tail)
-            else Tail(0, found[place].end, entries[place].mark, (), 0)
+            else Tail(0, found[place].end, entries[place].mark, ())
             for place, tail in tails.items()
         }
 

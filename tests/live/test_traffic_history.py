@@ -20,8 +20,8 @@ import pickle, sys
 from replicator.config.topology import Route
 from replicator.placement.traffic.chosen_history import chosen_history
 history = chosen_history(pickle.load(sys.stdin.buffer), Route("west", "east"))
-looks = [look.windows() for look in history.fine(int(sys.argv[1]), int(sys.argv[2]))]
-print(len(looks), sum(w.bytes for look in looks for w in look.values()))
+looks = list(history.fine(int(sys.argv[1]), int(sys.argv[2])))
+print(len(looks), sum(int(look.bytes.sum()) for look in looks))
 """
 
 

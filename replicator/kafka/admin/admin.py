@@ -85,7 +85,6 @@ class Admin(AdminConnection):
                 topic_id=uuid_of(here.topic_id),
                 partitions=len(here.partitions),
                 configs=configs[name],
-                replication_factor=max(len(p.replicas) for p in here.partitions),
                 is_internal=here.is_internal,
             )
             for name, here in sorted(described.items())

@@ -73,7 +73,6 @@ class AdminError(Exception):
     """A cluster did not do what was asked."""
 
     def __init__(self, cluster: str, text: str) -> None:
-        self.cluster = cluster
         super().__init__(f"{cluster}: {text}")
 
 

@@ -35,7 +35,6 @@ class Topic:
     topic_id: UUID
     partitions: int
     configs: Configs
-    replication_factor: int = 1
     is_internal: bool = False
 
 

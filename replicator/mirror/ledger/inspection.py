@@ -44,7 +44,6 @@ class SourceFindings:
     """
 
     start: int
-    end: int
     leader: int
     loss: Loss | None
 
@@ -107,7 +106,7 @@ async def inspect_source(
     while True:
         topic = cluster.topic(partition.topic)
         if topic is None:
-            return SourceFindings(-1, -1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
+            return SourceFindings(-1, -1, Loss(LossKind.SOURCE_DELETED, position, None))
         found = await _look_at_source(cluster, partition, entry, position, topic)
         after = cluster.topic(partition.topic)
         if after is not None and after.id == topic.id:
@@ -120,10 +119,10 @@ async def _look_at_source(
     leader = cluster.leader(*partition)
     differs = bool(entry.source_topic and topic.id != entry.source_topic)
     if leader and not differs and leader.epoch < entry.source_epoch:
-        return SourceFindings(-1, -1, -1, None)
+        return SourceFindings(-1, -1, None)
     epoch_end = -1
     if entry.source_epoch >= 0 and not differs:
         epoch_end = await cluster.epoch_end(*partition, entry.source_epoch)
     start, end = await gather_or_cancel(cluster.log_start(*partition), cluster.log_end(*partition))
     view = LogView(topic_id_differs=differs, start=start, end=end, epoch_end=epoch_end)
-    return SourceFindings(start, end, leader.epoch if leader else -1, source_loss(position, view))
+    return SourceFindings(start, leader.epoch if leader else -1, source_loss(position, view))

@@ -26,7 +26,6 @@ class Tail:
         end: target offset after the marker.
         mark: the last of these records, or the entry's own mark.
         runs: source and target offsets of these records.
-        bytes_read: of the target log.
         missing: records of the writer that are not there although later ones are.
         ends_thinned: after the last of these records the log has a hole, where more may have been.
             Compaction leaves nothing of a batch whose keys were all written again since.
@@ -38,7 +37,6 @@ class Tail:
     end: int
     mark: Mark | None
     runs: tuple[Run, ...]
-    bytes_read: int
     missing: Loss | None = None
     ends_thinned: bool = False
     leader_epoch: int = -1
@@ -183,7 +181,6 @@ async def read_tail(
                     reading.offset,
                     reading.mark,
                     tuple(reading.runs),
-                    reading.bytes_read,
                     missing,
                     reading.has_hole,
                     header.leader_epoch,

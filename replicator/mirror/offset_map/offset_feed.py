@@ -68,16 +68,12 @@ class OffsetFeed:
         self._totals: tuple[str, str] | None = None
         # Pieces dropped, and how many of them are recorded in Redis.
         self._missed = self._missed_told = 0
+        # Reason why Redis does not take writes at present; None when it does.
         self._trouble: str | None = None
         self._stopping = False
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._redis: Any = None
-
-    @property
-    def trouble(self) -> str | None:
-        """Reason why Redis does not take writes at present; None when it does."""
-        return self._trouble
 
     async def start(self) -> None:
         """Starts writing; Redis need not be reachable."""

@@ -9,9 +9,8 @@ twice, and never skips one.
 Measured with two regions interleaving in one partition, a million runs. Bytes per run: 24 in
 memory; packed 3.0 (gaps and counts below 128) to 4.1 (up to 200); in Redis 3.3 to 4.1. A million
 records therefore cost 3.3 MB in Redis where every run is one record, 330 kB at 10 records per run,
-41 kB at 100. A single source makes a single run. Adding costs 0.3 microseconds per run in order,
-and 2 in any order when joined at once. A lookup costs 1 microsecond; a single late run costs a pass
-over the map.
+41 kB at 100. A single source makes a single run. Joining costs 2 microseconds per run in any order,
+and a pass over the map for each call. A lookup costs 1 microsecond.
 """
 
 from array import array
@@ -23,7 +22,6 @@ import numpy as np
 
 from replicator.mirror.offset_map.packed_map import Edge, Piece
 from replicator.mirror.offset_map.run_columns import Columns, merged
-from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.spans import OFFSETS_END, Spans
 
 Basis = Literal["exact", "floor"]
@@ -54,28 +52,6 @@ class OffsetMap:
         self._trimmed: Edge | None = None
 
     # Adding
-
-    def learn(self, stretch: RunSegment) -> None:
-        """Adds a run segment: its runs, and the fact that nothing else landed between them.
-
-        Raises RunsContradict.
-        """
-        late = stretch.source_begin < self.source_end
-        self._take(stretch.runs)
-        self._known.add(stretch.source_begin, stretch.source_end)
-        if late:
-            self._settle()
-
-    def add(self, runs: Iterable[Run]) -> None:
-        """Adds runs, without any claim about the offsets between them.
-
-        Raises RunsContradict; runs before the contradicting one may be in the map by then.
-        """
-        runs = tuple(runs)
-        self._take(runs)
-        for source, _, count in runs:
-            self._known.add(source, source + count)
-        self._settle()
 
     def join(self, pieces: Iterable[Piece]) -> None:
         """Adds pieces of maps; all at once is far cheaper than one by one.
@@ -110,13 +86,6 @@ class OffsetMap:
         self.join([newer.piece()])
 
     # Lookups
-
-    def target_of(self, source_offset: int) -> int | None:
-        """Returns the target offset of a source record; None when no run has it."""
-        at = bisect_right(self._sources, source_offset) - 1
-        if at < 0 or source_offset >= self._sources[at] + self._counts[at]:
-            return None
-        return self._targets[at] + source_offset - self._sources[at]
 
     def source_of(self, target_offset: int) -> int | None:
         """Returns the source offset of the record at a target offset; None when no run has it."""
@@ -200,11 +169,6 @@ class OffsetMap:
         return self._trimmed
 
     @property
-    def thinned(self) -> Spans:
-        """Source offsets whose runs were dropped to stay within a cap."""
-        return self._thinned
-
-    @property
     def missing(self) -> Spans:
         """Source offsets below source_end that are not covered: runs may be missing there.
 
@@ -215,15 +179,6 @@ class OffsetMap:
         span = Spans()
         span.add(begin, self.source_end)
         return span.without(self._known).without(self._thinned)
-
-    @property
-    def complete(self) -> bool:
-        """True when every answer up to source_end is exact: nothing is missing, nothing thinned."""
-        return not len(self.missing) and not len(self._thinned)
-
-    def runs(self) -> Iterator[Run]:
-        """Returns the runs, ascending on both sides; no two of them are adjacent."""
-        return map(Run, self._sources, self._targets, self._counts)
 
     def piece(self) -> Piece:
         """Returns the whole map as one piece, to be packed or joined elsewhere."""
@@ -279,8 +234,8 @@ class OffsetMap:
         """Drops every second run of the older half until runs_max are left; returns how many.
 
         Kept runs stay exact. An offset in a dropped run is answered from the run before it, as a
-        floor. The older the offset, the further back that floor may lie. `thinned` names the
-        dropped offsets.
+        floor. The older the offset, the further back that floor may lie. The piece of the map names
+        the dropped offsets as thinned.
         """
         before = len(self)
         while len(self) > runs_max:
@@ -297,40 +252,6 @@ class OffsetMap:
         return before - len(self)
 
     # Internals
-
-    def _take(self, runs: Iterable[Run]) -> None:
-        """Appends runs past the end of the map, and merges all others."""
-        sources, targets, counts = self._sources, self._targets, self._counts
-        source_end, target_end = self._trimmed or (0, 0)
-        if counts:
-            source_end, target_end = sources[-1] + counts[-1], targets[-1] + counts[-1]
-        late = []
-        for run in runs:
-            source, target, count = run
-            if source == source_end and target == target_end and counts:
-                counts[-1] += count
-            elif source >= source_end and target >= target_end:
-                sources.append(source)
-                targets.append(target)
-                counts.append(count)
-            else:
-                late.append(run)
-                continue
-            source_end, target_end = source + count, target + count
-        # A takeover publishes runs a second time: that is common, and needs no merge.
-        late = [run for run in late if not self._holds(run)]
-        if late:
-            told = np.array(late, dtype=np.int64).T
-            mine = self._columns()
-            self._replace(merged(*(np.concatenate(pair) for pair in zip(mine, told, strict=True))))
-
-    def _holds(self, run: Run) -> bool:
-        at = bisect_right(self._sources, run.source_offset) - 1
-        return (
-            at >= 0
-            and run.source_end <= self._sources[at] + self._counts[at]
-            and run.target_offset - run.source_offset == self._targets[at] - self._sources[at]
-        )
 
     def _settle(self) -> None:
         """Trims late runs again, and unmarks thinned offsets that are covered again."""

@@ -149,10 +149,6 @@ class OffsetStore:
             for key, members in zip(keys, answers, strict=True)
         }
 
-    def load_all(self) -> dict[RunsKey, OffsetMap]:
-        """Returns the map of every partition, by its key without losses."""
-        return {key: self.load(key) for key in self.keys()}
-
     def reports(self) -> dict[tuple[str, str, int], PartitionReport]:
         """Returns (route, topic, partition) -> its newest report that has not expired."""
         with self._reached():

@@ -14,8 +14,6 @@ class RunsContradict(Exception):
 
     def __init__(self, known: Run, told: Run) -> None:
         super().__init__(f"{_named(known)}, but {_named(told)}")
-        self.known = known
-        self.told = told
 
 
 def merged(sources: Offsets, targets: Offsets, counts: Offsets) -> Columns:

@@ -54,17 +54,13 @@ class RunBuffer:
     __slots__ = ("_open", "_open_end", "_runs", "_source_begin", "_source_end", "_target_end")
 
     def __init__(self, source_begin: int) -> None:
+        # Everything below the source end is published or buffered here.
         self._source_begin = self._source_end = source_begin
         self._target_end = 0
         self._runs: list[Run] = []
         # The run that the next batch may still lengthen: its begin, and its source end so far.
         self._open: tuple[int, int] | None = None
         self._open_end = -1
-
-    @property
-    def source_end(self) -> int:
-        """Source offset below which everything is published or buffered here."""
-        return self._source_end
 
     def land(self, source_offset: int, target_offset: int, records: int) -> None:
         """Adds one acknowledged batch: its first record's offset on both sides, and its records.

@@ -17,7 +17,6 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from replicator.config.names import runs_group, runs_topic_name
 from replicator.kafka.admin.admin_error import PASSING
-from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import (
     BrokenPiece,
     Piece,
@@ -117,40 +116,14 @@ def decode_key(key: bytes | None) -> RunsKey:
         raise BrokenPiece(f"not a key of runs: {key!r}") from error
 
 
-def rebuild(
-    options: Mapping[str, object], route_key: str, timeout_seconds: float = 60.0
-) -> dict[RunsKey, OffsetMap]:
-    """Builds all maps of a route, from the beginning of its runs topic to its present end.
-
-    Raises RunsContradict when a loss happened that nobody accepted, and the errors of `read`.
-    """
-    maps: dict[RunsKey, OffsetMap] = {}
-    for pieces in batched(read(options, route_key, timeout_seconds)):
-        for key, told in pieces.items():
-            maps.setdefault(key, OffsetMap()).join(told)
-    return overruled(maps)
-
-
-def overruled(maps: Mapping[RunsKey, OffsetMap]) -> dict[RunsKey, OffsetMap]:
-    """Returns one map per partition: after an accepted loss, newer runs overrule older ones."""
-    whole: dict[RunsKey, OffsetMap] = {}
-    for key in sorted(maps, key=lambda key: key.losses):
-        older = whole.setdefault(key.without_losses, maps[key])
-        if older is not maps[key]:
-            older.give_way(maps[key])
-    return whole
-
-
-def batched(
-    told: Iterator[tuple[RunsKey, Piece]], pieces_max: int = PIECES_PER_JOIN
-) -> Iterator[dict[RunsKey, list[Piece]]]:
-    """Yields the same pieces in portions of pieces_max, grouped by key."""
+def batched(told: Iterator[tuple[RunsKey, Piece]]) -> Iterator[dict[RunsKey, list[Piece]]]:
+    """Yields the same pieces in portions of PIECES_PER_JOIN, grouped by key."""
     portion: dict[RunsKey, list[Piece]] = {}
     held = 0
     for key, piece in told:
         portion.setdefault(key, []).append(piece)
         held += 1
-        if held >= pieces_max:
+        if held >= PIECES_PER_JOIN:
             yield portion
             portion, held = {}, 0
     if portion:

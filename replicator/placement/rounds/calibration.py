@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from balancer.demand.load_model import Factors, NotFitted, Saturated
 from replicator.mirror.offset_map.reports import PartitionReport
@@ -25,6 +25,7 @@ class Calibration:
     """
 
     def __init__(self) -> None:
+        # The key True stands for opened batches.
         self._windows: dict[bool, deque[Saturated]] = {
             is_opened: deque(maxlen=WINDOWS_MAX) for is_opened in (False, True)
         }
@@ -54,11 +55,6 @@ class Calibration:
             unopened, opened: returned for a kind whose windows do not determine a fit.
         """
         return self._fitted(False, unopened), self._fitted(True, opened)
-
-    @property
-    def windows(self) -> Mapping[bool, int]:
-        """Number of windows by kind; the key True stands for opened batches."""
-        return {is_opened: len(some) for is_opened, some in self._windows.items()}
 
     def _add(self, reports: list[PartitionReport], seconds: float) -> None:
         size = round(sum(report.bytes_per_second or 0.0 for report in reports) * seconds)

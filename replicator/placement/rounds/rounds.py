@@ -43,7 +43,7 @@ class Rounds:
     """
 
     def __init__(self, appliance: Appliance, region: str, who: str) -> None:
-        self._appliance, self._who = appliance, who
+        self._who = who
         self._settings = appliance.balance
         self._routes = appliance.routes_into(region)
         url = appliance.region(region).redis_url()

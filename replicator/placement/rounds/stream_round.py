@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from balancer.decision.freeze import MEASURED_PART_MIN
 from balancer.decision.placement import Placement
 from balancer.decision.placing import Scope
 from balancer.decision.round import Decision, Orders, RoundView, decide
@@ -74,19 +75,19 @@ class Scene:
     measured: tuple[Factors, Factors] = (UNOPENED, OPENED)
     throughput: Throughput = field(default_factory=Throughput)
 
-    def by_file(self, partitions: Set[TopicPartition], part_min: float) -> Scene:
+    def by_file(self, partitions: Set[TopicPartition]) -> Scene:
         """Returns the snapshot with rates of the throughput file if measured rates cannot be
         believed.
 
-        The file has to cover at least `part_min` of the partitions. File rates do not count as
-        measured: the guard against too few measured partitions still applies.
+        The file has to cover at least MEASURED_PART_MIN of the partitions. File rates do not count
+        as measured: the guard against too few measured partitions still applies.
         """
         if self.degraded is None:
             return self
         told = {each for each in partitions if self.throughput.rate(each)}
         if not told:
             return self
-        if measured_part(told, partitions) < part_min:
+        if measured_part(told, partitions) < MEASURED_PART_MIN:
             few = f"throughput_file tells of {len(told)} of {len(partitions)} partitions"
             return replace(self, degraded=f"{self.degraded}; {few}")
         older = {each: rate for each, rate in self.rates.items() if each not in told}
@@ -147,7 +148,7 @@ class StreamRound:
             partitions=len(partitions),
             measured=scene.measured,
         )
-        scene = scene.by_file(partitions, of.rules.measured_part_min)
+        scene = scene.by_file(partitions)
         known = self._memory.known(
             partitions, scene.rates, scene.fresh, scene.reports, of.model, scene.throughput
         )
@@ -218,7 +219,6 @@ class StreamRound:
         split = book.split(route, sorted(standing.where) if standing else (), now_ms)
         elsewhere = set(standing.where if standing else ()) - set(split.get(self._stream, ()))
         return RoundView(
-            route=label(self._route, self._stream),
             now_ms=now_ms,
             partitions=partitions,
             shares=known.shares,

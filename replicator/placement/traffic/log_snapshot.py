@@ -17,7 +17,8 @@ class SeenLog(NamedTuple):
         leader: node id of the broker. The same records take another size on another broker.
         start: first offset in the log.
         end: offset after the last record.
-        size_bytes: None if the broker gave no size.
+        size_bytes: None if the broker gave no size: permission is missing (Describe on the
+            cluster), or it did not answer in time.
     """
 
     topic_id: UUID
@@ -47,9 +48,3 @@ class Look:
     at_ms: int
     logs: Mapping[TopicPartition, SeenLog]
     missing: int = 0
-
-    @property
-    def unsized(self) -> int:
-        """Number of logs without a size: permission is missing (Describe on the cluster), or a
-        broker did not answer in time."""
-        return sum(log.size_bytes is None for log in self.logs.values())

@@ -32,7 +32,7 @@ CROWDED = RouteView(
 
 def seen(shares, **known):
     """Returns a view of a route on which everything is measured."""
-    given = {"route": "west.east", "now_ms": NOON_MS, "partitions": frozenset(shares)}
+    given = {"now_ms": NOON_MS, "partitions": frozenset(shares)}
     given |= {"shares": shares, "measured": frozenset(shares)}
     return RoundView(**given | known)
 

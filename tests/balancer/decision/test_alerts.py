@@ -7,20 +7,18 @@ from balancer.decision.carriers_wanted import Wanted
 from balancer.decision.limits import Limits
 from tests.balancer.decision.routes import at, even
 
-ROUTE = "west.east"
 FIVE = Limits(partitions_max=5)
 
 
 def only(given):
     [alert] = given
-    assert alert.route == ROUTE
     assert isinstance(alert.evidence, Mapping)
     return alert
 
 
 def test_a_hot_partition_among_much_lighter_ones_has_skewed_keys():
     shares = even(9, 0.1) | {at(9): 0.9} | even(5, topic="other")
-    found = only(alerts.hot_partitions(ROUTE, shares, 0.7))
+    found = only(alerts.hot_partitions(shares, 0.7))
     assert found.name is AlertName.HOT_PARTITION
     assert "clicks-9 takes 0.90 of a carrier, above 0.70" in found.text
     assert "50% of its topic's traffic" in found.text
@@ -31,88 +29,88 @@ def test_a_hot_partition_among_much_lighter_ones_has_skewed_keys():
 
 def test_hot_partitions_among_others_that_are_about_as_heavy_need_more_of_them():
     shares = even(3, 0.9) | {at(3): 0.6}
-    given = alerts.hot_partitions(ROUTE, shares, 0.7)
+    given = alerts.hot_partitions(shares, 0.7)
     assert len(given) == 3
     assert all("about as much: add partitions to topic clicks" in alert.text for alert in given)
 
 
 def test_a_topics_only_partition_needs_more_of_them():
-    found = only(alerts.hot_partitions(ROUTE, {at(0): 0.9}, 0.7))
+    found = only(alerts.hot_partitions({at(0): 0.9}, 0.7))
     assert "only partition: add partitions to topic clicks" in found.text
 
 
 def test_carriers_that_the_limits_lack_are_said():
-    found = only(alerts.resize(ROUTE, Wanted(10, 13, 12), {}, None))
+    found = only(alerts.resize(Wanted(10, 13, 12), {}, None))
     assert found.text == "3 more carriers needed: raise carriers_max"
     assert found.evidence == {"needed": 13, "carriers": 10}
-    enough, unknown = (alerts.resize(ROUTE, each, {}, 4) for each in (Wanted(10, 9, 9), None))
+    enough, unknown = (alerts.resize(each, {}, 4) for each in (Wanted(10, 9, 9), None))
     assert enough == unknown == []
 
 
 def test_carriers_that_have_no_task_slots_need_executors():
-    found = only(alerts.resize(ROUTE, Wanted(4, 7, 7), {}, 4))
+    found = only(alerts.resize(Wanted(4, 7, 7), {}, 4))
     assert "3 more carriers needed: add executors, as there are 4 task slots" in found.text
-    found = only(alerts.resize(ROUTE, Wanted(4, 7, 7), {}, 8))
+    found = only(alerts.resize(Wanted(4, 7, 7), {}, 8))
     assert "executors" not in found.text
 
 
 def test_carriers_that_carry_more_than_they_can_are_said():
-    found = only(alerts.resize(ROUTE, None, {3: 1.2, 1: 1.4}, 8))
+    found = only(alerts.resize(None, {3: 1.2, 1: 1.4}, 8))
     assert "2 carriers are predicted to carry more than they can, up to 1.40" in found.text
     assert found.evidence == {"carrier 1": 1.4, "carrier 3": 1.2}
 
 
 def test_without_a_reason_nothing_is_said():
-    assert not alerts.degraded(ROUTE, None) + alerts.frozen(ROUTE, None, 0)
-    assert not alerts.executors_fewer(ROUTE, None, 5) + alerts.executors_fewer(ROUTE, 5, 5)
-    assert not alerts.lagging(ROUTE, (), {}) + alerts.doubted(ROUTE, {}, {})
-    assert not alerts.pins_impossible(ROUTE, {}, {}) + alerts.homeless(ROUTE, {0: 5}, FIVE)
+    assert not alerts.degraded(None) + alerts.frozen(None, 0)
+    assert not alerts.executors_fewer(None, 5) + alerts.executors_fewer(5, 5)
+    assert not alerts.lagging((), {}) + alerts.doubted({}, {})
+    assert not alerts.pins_impossible({}, {}) + alerts.homeless({0: 5}, FIVE)
 
 
 def test_why_loads_are_not_known_or_a_route_is_frozen_is_said():
-    assert "no answer from west" in only(alerts.degraded(ROUTE, "no answer from west")).text
-    found = only(alerts.frozen(ROUTE, "5 of 10 carriers are silent", 120))
+    assert "no answer from west" in only(alerts.degraded("no answer from west")).text
+    found = only(alerts.frozen("5 of 10 carriers are silent", 120))
     assert found.text.endswith("5 of 10 carriers are silent")
     assert found.evidence == {"seconds": 120}
 
 
 def test_task_slots_that_carriers_share_are_counted():
-    found = only(alerts.executors_fewer(ROUTE, 3, 5))
+    found = only(alerts.executors_fewer(3, 5))
     assert found.evidence == {"slots": 3, "carriers": 5, "carriers elsewhere": 0}
     assert found.text.endswith("or lower carriers_max to 3")
 
 
 def test_carriers_of_other_streams_need_task_slots_too():
-    found = only(alerts.executors_fewer(ROUTE, 6, 5, elsewhere=2))
+    found = only(alerts.executors_fewer(6, 5, elsewhere=2))
     assert "5 carriers, and 2 of other streams, share 6 task slots" in found.text
-    assert not alerts.executors_fewer(ROUTE, 7, 5, elsewhere=2)
-    lacking = only(alerts.resize(ROUTE, Wanted(4, 7, 7), {}, 6, elsewhere=2))
+    assert not alerts.executors_fewer(7, 5, elsewhere=2)
+    lacking = only(alerts.resize(Wanted(4, 7, 7), {}, 6, elsewhere=2))
     assert "add executors" in lacking.text
 
 
 def test_of_many_that_lag_some_are_named_and_all_are_evidence():
     lag = {at(n): 40.0 + n for n in range(9)}
-    found = only(alerts.lagging(ROUTE, tuple(lag), lag))
+    found = only(alerts.lagging(tuple(lag), lag))
     assert "9 partitions are behind, by up to 48 s: clicks-0" in found.text
     assert found.text.endswith("clicks-4 and 4 more")
     assert len(found.evidence) == 9
 
 
 def test_a_rate_that_was_not_believed_is_said_with_the_reason():
-    found = only(alerts.doubted(ROUTE, {at(1): "it is negative"}, {at(1): 0.5}))
+    found = only(alerts.doubted({at(1): "it is negative"}, {at(1): 0.5}))
     assert found.text.endswith("clicks-1; clicks-1: it is negative")
     assert found.evidence == {"clicks-1": 0.5}
 
 
 def test_a_pin_that_cannot_be_says_what_is_with_its_carrier():
     pins = {at(0): 7, at(1): 3}
-    found = only(alerts.pins_impossible(ROUTE, pins, {3: "a bad disk"}))
+    found = only(alerts.pins_impossible(pins, {3: "a bad disk"}))
     assert "clicks-0: there is no carrier 7" in found.text
     assert "clicks-1: carrier 3 is excluded (a bad disk)" in found.text
 
 
 def test_carriers_that_hold_more_than_they_may_are_named():
-    found = only(alerts.homeless(ROUTE, {0: 7, 1: 5, 2: 6}, FIVE))
+    found = only(alerts.homeless({0: 7, 1: 5, 2: 6}, FIVE))
     assert found.text.startswith("3 partitions are on carriers that have 5 without them")
     assert found.text.endswith("raise carriers_max or partitions_max")
     assert found.evidence == {"carrier 0": 7, "carrier 2": 6}
@@ -120,5 +118,5 @@ def test_carriers_that_hold_more_than_they_may_are_named():
 
 def test_where_memory_is_what_lacks_it_is_named():
     by_memory = replace(FIVE, room_setting="memory_mib")
-    text = only(alerts.homeless(ROUTE, {0: 7}, by_memory)).text
+    text = only(alerts.homeless({0: 7}, by_memory)).text
     assert "all that memory_mib allows" in text and "partitions_max" not in text

@@ -1,9 +1,6 @@
 import pytest
 
 from balancer.decision.freeze import Freeze, Presence, frozen
-from balancer.decision.rules import Rules
-
-RULES = Rules(measured_part_min=0.8, vanished_part_max=0.4, frozen_seconds_max=1800)
 
 
 @pytest.mark.parametrize(
@@ -24,31 +21,29 @@ RULES = Rules(measured_part_min=0.8, vanished_part_max=0.4, frozen_seconds_max=1
     ],
 )
 def test_it_says_what_is_gone(presence, reason):
-    assert frozen(Presence(**presence), RULES) == reason
+    assert frozen(Presence(**presence)) == reason
 
 
 def test_all_reasons_are_said():
     presence = Presence(placed=10, vanished=10, reporting=2, silent=2)
-    assert frozen(presence, RULES) == (
-        "10 of 10 partitions are gone at once; 2 of 2 carriers are silent"
-    )
+    assert frozen(presence) == ("10 of 10 partitions are gone at once; 2 of 2 carriers are silent")
 
 
 def test_it_remembers_since_when_and_forgets_it_with_the_reason():
     gone, there = Presence(placed=10, vanished=9), Presence(placed=10)
-    first = Freeze().after(gone, RULES, 1000)
+    first = Freeze().after(gone, 1000)
     assert (first.since_ms, first.vanished_since_ms) == (1000, 1000)
-    second = first.after(gone, RULES, 5000)
+    second = first.after(gone, 5000)
     assert (second.seconds(5000), second.vanished_seconds(5000)) == (4, 4)
-    assert second.after(there, RULES, 6000) == Freeze()
+    assert second.after(there, 6000) == Freeze()
 
 
 def test_partitions_have_a_time_of_their_own():
-    silent = Freeze().after(Presence(reporting=2, silent=2), RULES, 1000)
-    both = silent.after(Presence(reporting=2, silent=2, placed=10, vanished=9), RULES, 9000)
+    silent = Freeze().after(Presence(reporting=2, silent=2), 1000)
+    both = silent.after(Presence(reporting=2, silent=2, placed=10, vanished=9), 9000)
     assert (both.since_ms, both.vanished_since_ms) == (1000, 9000)
 
 
 def test_that_there_was_once_nothing_to_measure_is_no_measure():
-    assert not Freeze().after(Presence(), RULES, 0).was_measured
-    assert Freeze().after(Presence(partitions=1, measured=1), RULES, 0).was_measured
+    assert not Freeze().after(Presence(), 0).was_measured
+    assert Freeze().after(Presence(partitions=1, measured=1), 0).was_measured

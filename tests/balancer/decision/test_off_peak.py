@@ -14,10 +14,10 @@ def clock(day, hour, minute=0):
 
 def test_it_holds_its_first_minute_and_not_its_last():
     window = DailyWindow.parsed("02:00-04:30")
-    assert not window.contains(clock(20, 2) - 1)
-    assert window.contains(clock(20, 2))
-    assert window.contains(clock(20, 4, 30) - 1)
-    assert not window.contains(clock(20, 4, 30))
+    assert window.day(clock(20, 2) - 1) is None
+    assert window.day(clock(20, 2)) == 20
+    assert window.day(clock(20, 4, 30) - 1) == 20
+    assert window.day(clock(20, 4, 30)) is None
 
 
 def test_one_that_passes_midnight_belongs_to_the_day_on_which_it_began():
@@ -50,5 +50,5 @@ def test_of_each_day_it_has_as_many_minutes_as_it_is_long(begin, length, day):
     window = DailyWindow(begin, (begin + length) % 1440)
     begun_ms = day * DAY_MS + begin * MINUTE_MS
     assert window.day(begun_ms) == window.day(begun_ms + length * MINUTE_MS - 1) == day
-    assert not window.contains(begun_ms - 1)
-    assert not window.contains(begun_ms + length * MINUTE_MS)
+    assert window.day(begun_ms - 1) is None
+    assert window.day(begun_ms + length * MINUTE_MS) is None

@@ -214,9 +214,9 @@ def test_a_new_partition_does_not_join_a_hot_one_that_may_not_move():
 
 
 def test_partitions_that_are_gone_at_once_keep_their_place_until_that_is_believed():
-    route = Running(FIVE, Rules(frozen_seconds_max=600))
+    route = Running(FIVE)
     route.round(even(100))
-    frozen = route.rounds(10, even(20))
+    frozen = route.rounds(30, even(20))
     assert all(it.placement is None and names(it) == [AlertName.FROZEN] for it in frozen)
     assert frozen[0].held == "frozen: 80 of 100 partitions are gone at once"
     assert len(route.standing.where) == 100

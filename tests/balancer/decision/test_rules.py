@@ -14,9 +14,6 @@ from balancer.decision.rules import Rules
         ({"lag_seconds_max": float("nan")}, "lag_seconds_max is nan"),
         ({"lag_patience_seconds": -1}, "lag_patience_seconds is -1"),
         ({"off_peak": "night"}, "off_peak is 'night'"),
-        ({"measured_part_min": 1.1}, "measured_part_min is 1.1"),
-        ({"vanished_part_max": -0.1}, "vanished_part_max is -0.1"),
-        ({"frozen_seconds_max": -5}, "frozen_seconds_max is -5"),
     ],
 )
 def test_what_cannot_be_is_named(wrong, named):

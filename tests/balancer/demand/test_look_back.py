@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from balancer.demand.look_back import HOUR_MS, LookBack
-from balancer.demand.window import Rate, Window, sustained
+from balancer.demand.look_back import HOUR_MS, PERCENT, LookBack
+from balancer.demand.window import Rate, Window
 from balancer.demand.window_columns import WindowColumns
 from balancer.plan import TopicPartition
+from tests.balancer.demand.sustained import sustained
 
 MINUTE = 60_000
 NOON = 1_700_000_000_000 // HOUR_MS * HOUR_MS
@@ -33,6 +34,10 @@ def filled(*windows, place=A):
     return back
 
 
+def rate_of(*windows, end_ms=HOUR_MS):
+    return filled(*windows).rates(end_ms)[A]
+
+
 # -- the last hour
 
 TOLD = st.lists(
@@ -47,10 +52,10 @@ TOLD = st.lists(
 )
 
 
-@given(TOLD, st.integers(0, 2 * HOUR_MS), st.integers(1, 2 * HOUR_MS // 1000))
+@given(TOLD, st.integers(0, 2 * HOUR_MS))
 @settings(deadline=None)
-def test_a_rate_is_what_the_windows_of_the_last_hour_sustained(told, later_ms, fine_seconds):
-    back = LookBack(fine_seconds=fine_seconds)
+def test_a_rate_is_what_the_windows_of_the_last_hour_sustained(told, later_ms):
+    back = LookBack()
     windows = {}
     ends = {}
     for number, idle_ms, length_ms, taken, records in told:
@@ -61,8 +66,7 @@ def test_a_rate_is_what_the_windows_of_the_last_hour_sustained(told, later_ms, f
         windows.setdefault(place, []).append(window)
         back.add({place: window})
     now_ms = max(ends.values(), default=NOON) + later_ms
-    length_ms = fine_seconds * 1000
-    expected = {place: sustained(some, now_ms, length_ms) for place, some in windows.items()}
+    expected = {place: sustained(some, now_ms) for place, some in windows.items()}
     found = back.rates(now_ms)
     for place, rate in expected.items():
         if rate is not None:
@@ -83,7 +87,7 @@ def test_partitions_that_are_looked_at_together_are_told_apart(table):
     for number in range(4):
         place = TopicPartition("t", number)
         mine = [look[place] for look in windows if place in look]
-        expected = sustained(mine, now_ms, HOUR_MS)
+        expected = sustained(mine, now_ms)
         if expected:
             assert back.rates(now_ms)[place] == pytest.approx(expected)
         else:
@@ -94,8 +98,65 @@ def test_a_window_that_is_told_again_or_lies_over_another_is_left_out():
     windows = [minute(0, 1), minute(1, 1), minute(2, 100)]
     back = filled(*windows, *windows, minute(1, 9, length=3))
     now_ms = NOON + 4 * MINUTE
-    assert back.rates(now_ms)[A] == pytest.approx(sustained(windows, now_ms, HOUR_MS))
-    assert back.newest_ms(A) == NOON + 3 * MINUTE
+    assert back.rates(now_ms)[A] == pytest.approx(sustained(windows, now_ms))
+
+
+def test_a_single_burst_is_not_what_is_planned_for_and_a_long_one_is():
+    end_ms = NOON + HOUR_MS
+    calm = [minute(at, 1) for at in range(60)]
+    assert rate_of(*calm[:-1], minute(59, 100), end_ms=end_ms) == Rate(10, 1)
+    long = [minute(50 + at, 100) for at in range(10)]
+    assert rate_of(*calm[:50], *long, end_ms=end_ms) == Rate(1000, 100)
+
+
+@pytest.mark.parametrize(("longer_ms", "rate"), [(0, 1000), (1, 100_000)])
+def test_exactly_a_twentieth_of_the_hour_is_a_burst_and_any_more_is_not(longer_ms, rate):
+    begin_ms = HOUR_MS - HOUR_MS // 20 - longer_ms
+    calm = Window(0, begin_ms, begin_ms, 0)
+    burst = Window(begin_ms, HOUR_MS, 100 * (HOUR_MS - begin_ms), 0)
+    assert rate_of(calm, burst) == Rate(rate, 0)
+
+
+@pytest.mark.parametrize(("minutes", "rate"), [(30, 10_000), (15, 7500), (7.5, 6250), (3, 5500)])
+def test_the_less_of_the_hour_is_known_the_more_its_mean_counts(minutes, rate):
+    length_ms = int(minutes * MINUTE)
+    idle = Window(HOUR_MS - 2 * length_ms, HOUR_MS - length_ms, 0, 0)
+    busy = Window(HOUR_MS - length_ms, HOUR_MS, 10 * length_ms, 0)
+    assert rate_of(idle, busy) == pytest.approx(Rate(rate, 0))
+
+
+def test_of_a_window_that_had_begun_before_only_the_rest_counts():
+    idle = Window(NOON - 24 * HOUR_MS, NOON, 0, 0)
+    busy = [minute(at, 1) for at in range(59)]
+    assert rate_of(idle, *busy, end_ms=NOON + 59 * MINUTE) == Rate(10, 1)
+
+
+def test_windows_count_by_their_length():
+    short = [Window(at, at + 1000, 10**9, 10**6) for at in range(HOUR_MS - 10_000, HOUR_MS, 1000)]
+    assert rate_of(Window(0, HOUR_MS - 10_000, 3590, 3590), *short) == Rate(1, 1)
+
+
+def test_bytes_and_records_are_looked_at_apart():
+    large = Window(0, HOUR_MS // 2, 1800 * 10**6, 1800)
+    many = Window(HOUR_MS // 2, HOUR_MS, 1800, 1800 * 10**6)
+    assert rate_of(large, many) == Rate(10**6, 10**6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 120), st.integers(0, 99)), min_size=1, max_size=29),
+    st.integers(0, 99),
+)
+def test_for_no_more_than_the_rest_of_the_hour_the_rate_was_higher(told, last):
+    told = [*told, (3600 - sum(seconds for seconds, _ in told), last)]
+    windows, begin_ms = [], 0
+    for seconds, rate in told:
+        end_ms = begin_ms + seconds * 1000
+        windows.append(Window(begin_ms, end_ms, rate * seconds, 0))
+        begin_ms = end_ms
+    found = rate_of(*windows).bytes_per_second
+    higher = sum(seconds for seconds, rate in told if rate > found + 1e-9)
+    assert 100 * higher <= (100 - PERCENT) * 3600
+    assert min(rate for _, rate in told) - 1e-9 <= found
 
 
 # -- the day
@@ -126,7 +187,7 @@ def test_ten_minutes_that_were_not_seen_to_their_end_count_too():
 @settings(deadline=None)
 def test_of_the_day_the_highest_counts_until_its_hour_is_a_day_old(told, later_minutes):
     """Adds sums as a history does, in any order and twice."""
-    back = LookBack(fine_seconds=1)
+    back = LookBack()
     last = max((at for at, _ in told), default=0)
     for at, rate in sorted(told, key=lambda pair: pair[0]) + told[::-1]:
         back.add_coarse({A: minute(10 * at, rate, length=10)})
@@ -153,8 +214,6 @@ def test_fresh_are_those_whose_last_window_is_no_older_and_not_in_the_future():
     assert back.fresh(NOON + 6 * MINUTE, 2 * MINUTE) == {B}
     assert back.fresh(NOON + 6 * MINUTE, 5 * MINUTE) == {A, B}
     assert back.fresh(NOON, 2 * MINUTE) == {A}
-    assert [back.newest_ms(place) for place in (A, C)] == [NOON + MINUTE, None]
-    assert back.newest_ms(TopicPartition("unknown", 0)) is None
 
 
 def test_what_is_not_kept_is_forgotten_and_its_place_used_for_another():
@@ -179,17 +238,11 @@ def test_partitions_that_come_and_go_take_no_more_room_than_there_are_at_once():
 
 def test_a_clock_that_was_a_day_ahead_for_a_while_does_not_keep_right_windows_out():
     back = filled(minute(0, 1), minute(24 * 60, 1), minute(1, 1))
-    assert back.newest_ms(A) == NOON + 24 * HOUR_MS + MINUTE
+    assert back.fresh(NOON + 24 * HOUR_MS + MINUTE, 0) == {A}
     back.keep({A}, NOON + 2 * MINUTE)
     back.add({A: minute(2, 5)})
     assert back.rates(NOON + 3 * MINUTE) == {A: Rate(50.0, 5.0)}
     assert back.rates(NOON + 2 * HOUR_MS) == {A: Rate(50.0, 5.0)}
-
-
-@pytest.mark.parametrize("odd", [{"fine_seconds": 0}, {"coarse_seconds": 700}, {"day_hours": 0}])
-def test_look_backs_that_cannot_be_are_refused(odd):
-    with pytest.raises(ValueError):
-        LookBack(**odd)
 
 
 def test_a_hundred_thousand_partitions_are_computed_within_seconds():

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.audit.claims import Claims, Piece, pieces, size, spans_of
-from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run
 from replicator.mirror.offset_map.spans import Span
 from tests.replicator.audit.offset_sets import offsets
+from tests.replicator.mirror.offset_map.told_logs import alone, learned
 
 RUNS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 5)), max_size=8)
 OFFSETS = st.integers(0, 60)
@@ -90,6 +90,5 @@ def test_where_nothing_is_claimed_the_source_is_still_looked_at() -> None:
 
 
 def test_a_maps_runs_are_its_claims() -> None:
-    runs = OffsetMap()
-    runs.add([Run(5, 0, 3), Run(10, 7, 2)])
+    runs = learned(map(alone, (Run(5, 0, 3), Run(10, 7, 2))))
     assert pairs(Claims.of(runs)) == {(5, 0), (6, 1), (7, 2), (10, 7), (11, 8)}

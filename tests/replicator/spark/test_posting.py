@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,12 +23,23 @@ def test_a_posting_is_read_as_it_was_written(tmp_path):
         assert file.read() == posting
 
 
-def test_a_posting_half_written_is_never_seen(tmp_path):
+def test_a_posting_half_written_is_never_seen(tmp_path, monkeypatch):
     file = PostingFile(tmp_path / "posting.json")
-    posting = Posting(PLAN, 2, TERM)
-    file.write(posting)
-    (tmp_path / "posting.new").write_text('{"plan": "')
-    assert file.read() == posting
+    before, after = Posting(PLAN, 2, TERM), Posting(PLAN, 3, TERM)
+    file.write(before)
+    seen, replace = [], Path.replace
+
+    def read_meanwhile(unfinished, path):
+        whole = unfinished.read_bytes()
+        unfinished.write_bytes(whole[: len(whole) // 2])
+        seen.append(file.read())
+        unfinished.write_bytes(whole)
+        return replace(unfinished, path)
+
+    monkeypatch.setattr(Path, "replace", read_meanwhile)
+    file.write(after)
+    assert seen == [before]
+    assert file.read() == after
 
 
 def of_topics(*topics, slots=2, **limits):

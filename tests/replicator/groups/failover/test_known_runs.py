@@ -6,14 +6,13 @@ from replicator.groups.progress.aggregate import Passed
 from replicator.groups.progress.numbering import Cut
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 FREE = LedgerView(Passed(10, 20), unwritten_up_to=80)
 
 
 def landed(begin: int, run: Run) -> OffsetMap:
-    found = OffsetMap()
-    found.learn(RunSegment(begin, run.source_end, (run,)))
-    return found
+    return learned([RunSegment(begin, run.source_end, (run,))])
 
 
 def test_a_free_partition_has_not_been_written_to_unless_a_run_is_beyond_its_entry():

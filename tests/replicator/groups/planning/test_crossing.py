@@ -20,6 +20,7 @@ from tests.replicator.groups.progress.world import (
     some_regions,
     worlds,
 )
+from tests.replicator.mirror.offset_map.told_logs import alone, learned
 
 
 def met_again(world: World, committed: int, resume: int) -> int:
@@ -162,9 +163,7 @@ def test_a_vector_moves_no_answer_past_what_was_read_and_is_exact_only_where_tha
 
 
 def landed(*runs: Run) -> OffsetMap:
-    known = OffsetMap()
-    known.learn(RunSegment(0, runs[-1].source_end, runs))
-    return known
+    return learned([RunSegment(0, runs[-1].source_end, runs)])
 
 
 def test_a_region_without_a_route_to_here_is_read_from_its_first_record_on():
@@ -209,8 +208,7 @@ def test_what_retention_took_there_of_the_unread_is_told_in_source_offsets():
 
 
 def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
-    late = OffsetMap()
-    late.add([Run(5, 10, 10)])
+    late = learned([alone(Run(5, 10, 10))])
     here = Aggregate({"west": Known(landed(Run(0, 0, 8))), "east": Known(landed(Run(0, 8, 5)))}, 13)
     there = Aggregate({"west": Known(late), "east": Known(landed(Run(0, 0, 5)))}, 20)
     crossing = Crossing(here, there)
@@ -220,8 +218,7 @@ def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
 
 
 def test_what_was_read_beyond_a_floor_may_be_read_again():
-    known = OffsetMap()
-    known.learn(RunSegment(0, 4, (Run(0, 0, 4),)))
+    known = learned([RunSegment(0, 4, (Run(0, 0, 4),))])
     crossing = Crossing(
         Aggregate({"west": Known(known)}), Aggregate({"west": Known(landed(Run(0, 0, 20)))}, 20)
     )

@@ -7,6 +7,7 @@ from replicator.groups.planning.plan import Case, Move
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 PLACE = TopicPartition("trades", 0)
 WEST, NORTH = Origin("west", PLACE), Origin("north", PLACE)
@@ -17,12 +18,10 @@ def move(**vector: int) -> Move:
 
 
 def told(landed: int) -> OffsetMap:
-    runs, gathering = OffsetMap(), RunBuffer(0)
+    gathering = RunBuffer(0)
     if landed:
         gathering.land(0, 0, landed)
-        for stretch in gathering.take():
-            runs.learn(stretch)
-    return runs
+    return learned(gathering.take())
 
 
 LOG = LogRange(0, 9)

@@ -27,14 +27,14 @@ from tests.replicator.groups.progress.world import (
     read,
     worlds,
 )
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 PLACE = TopicPartition("trades", 0)
 REQUEST = Request(source="west", target="east", reason="drill", groups=frozenset({"orders"}))
 
 
 def known(*runs: Run, passed: Passed | None = None) -> Known:
-    told = OffsetMap()
-    told.learn(RunSegment(0, runs[-1].source_end, runs))
+    told = learned([RunSegment(0, runs[-1].source_end, runs)])
     return Known(told, passed or Passed(runs[-1].source_end, runs[-1].target_end))
 
 

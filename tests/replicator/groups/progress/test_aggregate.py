@@ -6,13 +6,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from replicator.groups.progress.aggregate import basis_of, vector_of
-from replicator.groups.progress.checkpoints import Checkpoint, carried_over
 from tests.replicator.groups.progress.world import (
     aggregates,
     exact_vector,
     met_again,
     oracle,
-    placed,
     progress,
     read,
     worlds,
@@ -103,28 +101,3 @@ def test_knowing_less_never_moves_the_answer_forward(data, world):
     best, found = whole.resume(vector), part.resume(vector)
     assert best is not None
     assert found is None or found.offset <= max(best.offset, oracle(world, vector))
-
-
-@given(st.data(), worlds())
-def test_checkpoints_skip_nothing_and_runs_are_never_behind_them(data, world):
-    regions = list(world.sources)
-    here, there = (
-        {
-            region: [Checkpoint(*each) for each in placed(log, region) if data.draw(st.booleans())]
-            for region in regions
-        }
-        for log in (world.here, world.there)
-    )
-    committed = data.draw(st.integers(0, len(world.here)))
-    found = carried_over(committed, here, there)
-    if found is None:
-        return
-    unread = set(filter(None, world.there)) - read(world.here, committed)
-    assert not unread & set(world.there[:found])
-    known_here = data.draw(aggregates(world.here, regions, is_whole=True))
-    known_there = data.draw(aggregates(world.there, regions, is_whole=True))
-    places = progress(known_here, committed)
-    assert places is not None
-    resume = known_there.resume(vector_of(places))
-    assert resume is not None
-    assert resume.offset >= found

@@ -13,6 +13,7 @@ from replicator.groups.progress.numbering import PLAIN, UNKNOWN, Cut, Numbering,
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import Edge
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
+from tests.replicator.mirror.offset_map.told_logs import learn, learned
 
 CUT = 4
 
@@ -53,8 +54,7 @@ def aggregate(log: list[Record], is_met: bool) -> Aggregate:
             gathering = RunBuffer(mine[0][0])
             for offset, at in mine:
                 gathering.land(offset, at, 1)
-            for stretch in gathering.take():
-                maps.setdefault(number, OffsetMap()).learn(stretch)
+            learn(maps.setdefault(number, OffsetMap()), *gathering.take())
         whole = OffsetMap()
         for _, newer in sorted(maps.items()):
             whole.give_way(newer)
@@ -84,9 +84,7 @@ def test_nothing_is_skipped_where_a_source_was_cut_in_one_aggregate_or_in_both(d
 
 
 def landed(begin: int, *runs: Run) -> OffsetMap:
-    found = OffsetMap()
-    found.learn(RunSegment(begin, runs[-1].source_end, runs))
-    return found
+    return learned([RunSegment(begin, runs[-1].source_end, runs)])
 
 
 def told(*maps: OffsetMap, **more) -> Numbering:

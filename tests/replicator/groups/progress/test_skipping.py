@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from replicator.groups.progress.aggregate import Aggregate, Known
 from replicator.groups.progress.skipping import Standing, is_past, standing
-from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import aggregates, exact_vector, worlds
+from tests.replicator.mirror.offset_map.told_logs import learn, learned
 
 
 def truth(record, vector):
@@ -58,19 +58,17 @@ def test_once_past_everything_that_follows_is_unread(data, world):
 
 def test_an_offset_that_runs_of_two_regions_claim_counts_as_unread():
     # The aggregate lost west's last records, and north's landed at their offsets.
-    west, north = OffsetMap(), OffsetMap()
-    west.learn(RunSegment(0, 10, (Run(0, 0, 10),)))
-    north.learn(RunSegment(0, 4, (Run(0, 6, 4),)))
+    west = learned([RunSegment(0, 10, (Run(0, 0, 10),))])
+    north = learned([RunSegment(0, 4, (Run(0, 6, 4),))])
     there = Aggregate({"west": Known(west), "north": Known(north)})
     found = [standing(there, at, {"west": 10, "north": 0}) for at in (5, 6, 9)]
     assert found == [Standing.READ, Standing.UNREAD, Standing.UNREAD]
 
 
 def test_offsets_that_the_source_left_out_are_passed_as_soon_as_that_is_told():
-    runs = OffsetMap()
-    runs.learn(RunSegment(0, 10, (Run(0, 100, 10),)))
+    runs = learned([RunSegment(0, 10, (Run(0, 100, 10),))])
     there = Aggregate({"west": Known(runs)})
     assert not is_past(there, 110, {"west": 12})
-    runs.learn(RunSegment(10, 12, ()))
+    learn(runs, RunSegment(10, 12, ()))
     assert is_past(there, 110, {"west": 12})
     assert not is_past(there, 109, {"west": 12})

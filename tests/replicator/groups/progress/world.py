@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Known, Passed, Vector
 from replicator.mirror.offset_map.offset_map import OffsetMap, Place
 from replicator.mirror.offset_map.run_segment import RunBuffer
+from tests.replicator.mirror.offset_map.told_logs import learn
 
 Record = tuple[str, int]
 """Source region, and an offset there."""
@@ -92,9 +93,8 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
                 for stretch in gathering.take():
                     # A missing first segment leaves nothing to answer, so most stay.
                     if is_whole or draw(MOSTLY):
-                        runs.learn(stretch)
-        for stretch in gathering.take():
-            runs.learn(stretch)
+                        learn(runs, stretch)
+        learn(runs, *gathering.take())
         passed = None
         if is_whole or draw(MOSTLY):
             at = len(log) if is_whole else draw(st.integers(0, len(log)))

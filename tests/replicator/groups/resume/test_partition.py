@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.resume.partition import Partition
 from replicator.groups.resume.runs_memory import RunsMemory, Source, Told
-from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, exact_vector, placed, worlds
 from tests.replicator.groups.resume.telling import piece, tellings
+from tests.replicator.mirror.offset_map.told_logs import alone, learned
 
 
 def feed(partition: Partition, log: Log, begin: int, end: int) -> None:
@@ -159,10 +159,7 @@ def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, commit
 
 
 def known(*runs: Run, region: str = "west") -> Aggregate:
-    offset_map = OffsetMap()
-    for run in runs:
-        offset_map.learn(RunSegment(run.source_offset, run.source_end, (run,)))
-    return Aggregate({region: Known(offset_map, Passed(0, 0))})
+    return Aggregate({region: Known(learned(map(alone, runs)), Passed(0, 0))})
 
 
 def test_without_a_vector_records_pass_without_any_lookup():
@@ -266,8 +263,7 @@ def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
 
 
 def test_a_source_made_anew_is_known_also_when_the_older_records_are_gone():
-    old = OffsetMap()
-    old.learn(RunSegment(0, 3, (Run(0, 0, 3),)))
+    old = learned([RunSegment(0, 3, (Run(0, 0, 3),))])
     old.trim(3)
     memory = RunsMemory(["west"])
     memory.learn(Told(Source("west", "old"), 0, (old.piece(),)))

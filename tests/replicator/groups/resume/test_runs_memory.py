@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from replicator.groups.progress.skipping import origins
 from replicator.groups.resume.runs_memory import RunsMemory, Source, Told
-from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import worlds
 from tests.replicator.groups.resume.telling import piece, tellings
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 WEST = Source("west", "id")
 
@@ -86,8 +86,7 @@ def test_an_older_source_topic_is_named_apart():
 
 
 def test_an_older_source_topic_is_named_also_when_its_records_are_gone():
-    gone = OffsetMap()
-    gone.learn(RunSegment(0, 4, (Run(0, 0, 4),)))
+    gone = learned([RunSegment(0, 4, (Run(0, 0, 4),))])
     gone.trim(4)
     memory = RunsMemory(["west"])
     memory.learn(Told(Source("west", "old"), 0, (gone.piece(),)))

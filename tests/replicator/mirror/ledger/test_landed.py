@@ -24,7 +24,7 @@ FORMER, LATTER = 5, 6
 
 
 def a_tail(landed: int = 0, *, thinned: bool = False, leader_epoch: int = FORMER) -> Tail:
-    return Tail(landed, 1600, None, (), 0, ends_thinned=thinned, leader_epoch=leader_epoch)
+    return Tail(landed, 1600, None, (), ends_thinned=thinned, leader_epoch=leader_epoch)
 
 
 def remembers(last_sequence: int, epoch: int = ENTRY.epoch, leader_epoch: int = FORMER) -> Memory:

@@ -12,7 +12,18 @@ from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.spans import Span, Spans
 from tests.replicator.mirror.offset_map.lives import CUT_LIVES, LIVES, check_life, part_of
-from tests.replicator.mirror.offset_map.told_logs import ASKED, TOLD, before, check_floors, learned
+from tests.replicator.mirror.offset_map.told_logs import (
+    ASKED,
+    TOLD,
+    alone,
+    before,
+    check_floors,
+    is_complete,
+    learn,
+    learned,
+    runs_of,
+    target_of,
+)
 
 
 @given(TOLD)
@@ -20,13 +31,13 @@ def test_a_record_told_of_is_found_on_both_sides_and_no_other_is(told):
     log, stretches = told
     offset_map = learned(stretches)
     for asked in ASKED:
-        assert offset_map.target_of(asked) == dict(log).get(asked)
+        assert target_of(offset_map, asked) == dict(log).get(asked)
         assert offset_map.source_of(asked) == {target: source for source, target in log}.get(asked)
 
 
 @given(TOLD)
 def test_adjacent_runs_are_one(told):
-    runs = list(learned(told[1]).runs())
+    runs = runs_of(learned(told[1]))
     for left, right in pairwise(runs):
         assert (left.source_end, left.target_end) != (right.source_offset, right.target_offset)
 
@@ -60,10 +71,9 @@ def test_a_map_in_pieces_joins_to_itself(told, runs_max):
 
 @given(TOLD)
 def test_runs_without_what_lies_between_them_map_the_same_records(told):
-    offset_map = OffsetMap()
-    for stretch in reversed(told[1]):
-        offset_map.add(stretch.runs)
-    assert list(offset_map.runs()) == list(learned(told[1]).runs())
+    whole = learned(told[1])
+    offset_map = learned(alone(run) for stretch in reversed(told[1]) for run in stretch.runs)
+    assert runs_of(offset_map) == runs_of(whole)
     check_floors(offset_map, told[0])
 
 
@@ -71,7 +81,7 @@ def test_runs_without_what_lies_between_them_map_the_same_records(told):
 def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
     log, stretches = told
     offset_map = learned(stretches)
-    assert offset_map.complete
+    assert is_complete(offset_map)
     check_floors(offset_map, log)
     for source, target in log:
         assert offset_map.target_floor(source) == (target, "exact")
@@ -96,7 +106,7 @@ def test_a_missing_stretch_before_the_last_shows(told, data):
     kept = [stretch for stretch in stretches[:-1] if data.draw(st.booleans())] + stretches[-1:]
     lost = [Span(it.source_begin, it.source_end) for it in stretches if it not in kept]
     assert learned(kept).missing == Spans(*lost)
-    assert learned(kept).complete == (not lost)
+    assert is_complete(learned(kept)) == (not lost)
 
 
 @given(TOLD, st.integers(0, 60))
@@ -107,11 +117,11 @@ def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, l
     left = [(source, target) for source, target in log if target >= log_start]
     assert [
         (run.source_offset + at, run.target_offset + at)
-        for run in offset_map.runs()
+        for run in runs_of(offset_map)
         for at in range(run.records)
     ] == left
     assert offset_map.source_end == learned(stretches).source_end
-    assert offset_map.complete
+    assert is_complete(offset_map)
     whole = learned(stretches)
     for asked in range(log_start, 90):
         assert offset_map.source_floor(asked) == whole.source_floor(asked)
@@ -127,7 +137,7 @@ def test_what_was_trimmed_stays_away_however_late_it_is_told_again(told, log_sta
     again = learned(stretches)
     again.trim(log_start)
     for stretch in data.draw(st.permutations(stretches)):
-        again.learn(stretch)
+        learn(again, stretch)
     assert again == offset_map
     joined = learned(stretches)
     joined.join([offset_map.piece()])
@@ -140,8 +150,7 @@ def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(told, log_st
     early = [stretch for stretch in stretches if data.draw(st.booleans())]
     offset_map = learned(early)
     offset_map.trim(log_start)
-    for stretch in stretches:
-        offset_map.learn(stretch)
+    learn(offset_map, *stretches)
     offset_map.trim(log_start)
     whole = learned(stretches)
     whole.trim(log_start)
@@ -155,12 +164,13 @@ def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, 
     dropped = thin.thin(runs_max)
     assert len(thin) <= runs_max or not dropped
     assert len(thin) == len(whole) - dropped
-    gone = set(whole.runs()) - set(thin.runs())
-    assert thin.thinned == Spans(*(Span(run.source_offset, run.source_end) for run in gone))
+    gone = set(runs_of(whole)) - set(runs_of(thin))
+    dropped_spans = Spans(*(Span(run.source_offset, run.source_end) for run in gone))
+    assert [*zip(*thin.piece().thinned, strict=True)] == [*dropped_spans]
     assert not len(thin.missing)
-    assert thin.complete == (not dropped)
+    assert is_complete(thin) == (not dropped)
     check_floors(thin, log)
-    for run in thin.runs():
+    for run in runs_of(thin):
         assert thin.target_floor(run.source_offset) == (run.target_offset, "exact")
 
 
@@ -169,8 +179,7 @@ def test_telling_a_thinned_map_all_again_makes_it_whole(told, runs_max):
     stretches = told[1]
     offset_map = learned(stretches)
     offset_map.thin(runs_max)
-    for stretch in stretches:
-        offset_map.learn(stretch)
+    learn(offset_map, *stretches)
     assert offset_map == learned(stretches)
 
 
@@ -192,13 +201,13 @@ def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
     source, target = data.draw(st.sampled_from(log))
     wrong = Run(source, target + data.draw(st.integers(1, 9)), 1)
     for offset_map in (learned(stretches), learned(stretches[:1])):
-        known = list(offset_map.runs())
-        if offset_map.target_of(source) is None:
+        known = runs_of(offset_map)
+        if target_of(offset_map, source) is None:
             continue
-        with pytest.raises(RunsContradict) as caught:
-            offset_map.add([wrong])
-        assert wrong in (caught.value.known, caught.value.told)
-        assert list(offset_map.runs()) == known
+        named = rf"source offsets {source}\.\.{source} landed at {wrong.target_offset}\.\."
+        with pytest.raises(RunsContradict, match=named):
+            learn(offset_map, alone(wrong))
+        assert runs_of(offset_map) == known
 
 
 @given(TOLD, st.data())
@@ -208,29 +217,27 @@ def test_a_place_told_for_two_records_is_refused(told, data):
         return
     source, target = data.draw(st.sampled_from(log))
     with pytest.raises(RunsContradict):
-        learned(stretches).add([Run(source + data.draw(st.integers(1, 9)), target, 1)])
+        learn(learned(stretches), alone(Run(source + data.draw(st.integers(1, 9)), target, 1)))
 
 
 def test_a_contradiction_names_both_runs():
-    offset_map = OffsetMap()
-    offset_map.add([Run(0, 0, 10)])
+    offset_map = learned([alone(Run(0, 0, 10))])
     with pytest.raises(RunsContradict, match=r"0\.\.9 landed at 0\.\.9, but .* 5\.\.6 .* 7\.\.8"):
-        offset_map.add([Run(5, 7, 2)])
+        learn(offset_map, alone(Run(5, 7, 2)))
 
 
 @given(TOLD, TOLD, st.integers(0, 30), st.integers(0, 30))
 def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_them(
     told, newly_told, source_shift, target_shift
 ):
-    older, newer = learned(told[1]), OffsetMap()
+    older = learned(told[1])
     newer_log = [(source + source_shift, target + target_shift) for source, target in newly_told[0]]
-    newer.add(Run(source, target, 1) for source, target in newer_log)
-    older.give_way(newer)
+    older.give_way(learned(alone(Run(source, target, 1)) for source, target in newer_log))
     source_begin, target_begin = newer_log[0] if newer_log else (80, 80)
     kept = [it for it in told[0] if it[0] < source_begin and it[1] < target_begin]
     held = dict(kept + newer_log)
-    assert {asked: older.target_of(asked) for asked in ASKED if asked in held} == held
-    assert [asked for asked in ASKED if older.target_of(asked) is None] == [
+    assert {asked: target_of(older, asked) for asked in ASKED if asked in held} == held
+    assert [asked for asked in ASKED if target_of(older, asked) is None] == [
         asked for asked in ASKED if asked not in held
     ]
 
@@ -279,7 +286,7 @@ def test_an_older_edge_past_a_loss_is_moved_back_to_it():
     assert whole.source_floor(4500) == (4000, "exact")
     assert whole.source_floor(4499) is None
     assert whole.trimmed == Edge(4000, 4500)
-    assert whole.complete
+    assert is_complete(whole)
 
 
 def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_before():
@@ -341,7 +348,7 @@ def test_an_empty_map_knows_nothing():
     offset_map = OffsetMap()
     assert offset_map.target_floor(0) is None
     assert offset_map.source_floor(0) is None
-    assert offset_map.complete
+    assert is_complete(offset_map)
     assert (len(offset_map), offset_map.source_end, offset_map.target_end) == (0, 0, 0)
 
 

@@ -12,6 +12,7 @@ from replicator.mirror.offset_map.packed_map import (
     unpack,
 )
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 STRETCH = RunSegment(5, 5_000_000_000, (Run(7, 1_000_000, 3), Run(4_000_000_000, 5_000_000_000, 9)))
 
@@ -22,9 +23,7 @@ def interleaved(runs: int) -> RunSegment:
 
 
 def test_a_stretch_packs_as_the_map_that_learned_only_it():
-    offset_map = OffsetMap()
-    offset_map.learn(STRETCH)
-    assert pack_stretch(STRETCH) == pack(offset_map.piece())
+    assert pack_stretch(STRETCH) == pack(learned([STRETCH]).piece())
 
 
 def test_a_piece_comes_back_as_it_went():

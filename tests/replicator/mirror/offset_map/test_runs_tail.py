@@ -13,12 +13,12 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import pack, pack_stretch
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_tail import LastRun, RunsTail, _covered_to
 from replicator.mirror.offset_map.runs_topic import RunsKey, encode
 from tests.replicator.batches.source_batches import Record, encoded
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 ONE, OTHER = (RunsKey("flights", number, "a" * 32, "b" * 32) for number in range(2))
 TOPIC = "sluice.runs.west.east"
@@ -172,9 +172,8 @@ def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, r
         target += count + others
     said = _covered_to(pack_stretch(RunSegment(begin, source + spare, tuple(runs))))
     assert said == source + spare
-    joined = OffsetMap()
-    joined.learn(RunSegment(begin, source + spare, tuple(runs)))
-    joined.learn(RunSegment(source + 2 * spare, source + 3 * spare, ()))
+    first = RunSegment(begin, source + spare, tuple(runs))
+    joined = learned([first, RunSegment(source + 2 * spare, source + 3 * spare, ())])
     assert _covered_to(pack(joined.piece())) >= source
 
 

@@ -1,4 +1,4 @@
-"""Messages of the runs topic: their content, their refusal, and how losses overrule."""
+"""Messages of the runs topic: their content, and their refusal."""
 
 import pytest
 
@@ -11,19 +11,12 @@ from replicator.mirror.offset_map.runs_topic import (
     decode,
     decode_key,
     encode,
-    overruled,
     runs_topic,
 )
+from tests.replicator.mirror.offset_map.told_logs import learned
 
 KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
 STRETCH = RunSegment(0, 20, (Run(5, 50, 10), Run(15, 70, 5)))
-
-
-def told(*stretches: RunSegment) -> OffsetMap:
-    offset_map = OffsetMap()
-    for stretch in stretches:
-        offset_map.learn(stretch)
-    return offset_map
 
 
 def test_a_message_carries_a_stretch_and_whose_it_is():
@@ -31,7 +24,7 @@ def test_a_message_carries_a_stretch_and_whose_it_is():
     assert key == KEY
     joined = OffsetMap()
     joined.join([piece])
-    assert joined == told(STRETCH)
+    assert joined == learned([STRETCH])
 
 
 def test_a_message_key_can_be_read_by_people():
@@ -61,18 +54,9 @@ def test_the_topic_keeps_runs_for_ever():
     assert topic.configs["cleanup.policy"] == "delete"
 
 
-def test_portions_hold_every_piece_once():
+def test_portions_hold_every_piece_once(monkeypatch):
+    monkeypatch.setattr("replicator.mirror.offset_map.runs_topic.PIECES_PER_JOIN", 3)
     pieces = [decode(*encode(KEY, RunSegment(at, at + 1, ()))) for at in range(7)]
-    portions = list(batched(iter(pieces), pieces_max=3))
+    portions = list(batched(iter(pieces)))
     assert [sum(map(len, portion.values())) for portion in portions] == [3, 3, 1]
     assert [piece for portion in portions for piece in portion[KEY]] == [it[1] for it in pieces]
-
-
-def test_runs_told_after_an_accepted_loss_overrule_those_before_it():
-    before = told(RunSegment(0, 100, (Run(0, 0, 100),)))
-    # The target lost everything from 60 on; the operator went on at source offset 100.
-    after = told(RunSegment(100, 110, (Run(100, 60, 10),)))
-    later = RunsKey(KEY.topic, KEY.partition, KEY.source_topic_id, KEY.target_topic_id, losses=1)
-    maps = overruled({later: after, KEY: before})
-    assert list(maps) == [KEY]
-    assert list(maps[KEY].runs()) == [Run(0, 0, 60), Run(100, 60, 10)]

@@ -1,11 +1,13 @@
 """Logs of one partition and the run segments published of them, from which offset maps are made."""
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
 from replicator.mirror.offset_map.offset_map import OffsetMap, Place
-from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
+from replicator.mirror.offset_map.packed_map import pack_stretch, unpack
+from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 
 # Landed records of one source partition: (source offset, target offset), ascending. Gaps in the
 # source are compaction and aborts; gaps in the target are other regions' records.
@@ -40,11 +42,40 @@ def told_logs(draw) -> tuple[Log, list[RunSegment]]:
 TOLD = told_logs()
 
 
-def learned(stretches) -> OffsetMap:
-    offset_map = OffsetMap()
+def learn(offset_map: OffsetMap, *stretches: RunSegment) -> None:
+    """Joins the segments one by one, as they are published."""
     for stretch in stretches:
-        offset_map.learn(stretch)
+        offset_map.join([unpack(pack_stretch(stretch))])
+
+
+def learned(stretches: Iterable[RunSegment]) -> OffsetMap:
+    offset_map = OffsetMap()
+    learn(offset_map, *stretches)
     return offset_map
+
+
+def alone(run: Run) -> RunSegment:
+    """Returns a segment of one run, which says nothing of the offsets around it."""
+    return RunSegment(run.source_offset, run.source_end, (run,))
+
+
+def runs_of(offset_map: OffsetMap) -> list[Run]:
+    piece = offset_map.piece()
+    columns = piece.sources.tolist(), piece.targets.tolist(), piece.counts.tolist()
+    return [Run(*row) for row in zip(*columns, strict=True)]
+
+
+def target_of(offset_map: OffsetMap, source_offset: int) -> int | None:
+    """Returns the target offset of a source record; None when no run has it."""
+    for run in runs_of(offset_map):
+        if run.source_offset <= source_offset < run.source_end:
+            return run.target_offset + source_offset - run.source_offset
+    return None
+
+
+def is_complete(offset_map: OffsetMap) -> bool:
+    """Returns True when every answer up to source_end is exact: nothing is missing or thinned."""
+    return not len(offset_map.missing) and not len(offset_map.piece().thinned[0])
 
 
 def before(place: Place | None) -> int:

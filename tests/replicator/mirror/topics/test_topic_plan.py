@@ -33,8 +33,7 @@ def topic(name: str = "orders", partitions: int = 3, internal: bool = False, **o
 
 
 def states(result: TopicPlan, name: str = "orders") -> tuple[State, ...]:
-    status = result.status(name)
-    assert status is not None
+    (status,) = (each for each in result.topics if each.topic == name)
     return status.states
 
 

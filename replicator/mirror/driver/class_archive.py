@@ -1,6 +1,6 @@
 """Makes the archive of Spark's classes, once per installation (half a minute, 170 MB).
 
-python -m replicator.mirror.driver.make_class_archive
+python -m replicator.mirror.driver.class_archive
 
 Runs Spark through the empty first epoch of the driver's query.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from replicator.mirror.driver.carrier_source import SluiceSource
 from replicator.runtime.logs import log_to_stderr
-from replicator.spark.class_archive import archive_path
+from replicator.spark.archive_options import archive_path
 from replicator.spark.session import Session
 from replicator.spark.stream import Stream
 

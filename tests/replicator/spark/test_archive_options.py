@@ -4,12 +4,12 @@ import sys
 
 import pyspark
 
-from replicator.spark import class_archive
+from replicator.spark.archive_options import archive_options
 
 
 def test_without_an_archive_the_jvm_is_asked_for_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert class_archive.options() == ""
+    assert archive_options() == ""
 
 
 def test_an_archive_is_used_unless_it_does_not_fit(tmp_path, monkeypatch):
@@ -17,7 +17,7 @@ def test_an_archive_is_used_unless_it_does_not_fit(tmp_path, monkeypatch):
     archive = tmp_path / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
     archive.parent.mkdir(parents=True)
     archive.touch()
-    options = class_archive.options()
+    options = archive_options()
     assert f"-XX:SharedArchiveFile={archive}" in options
     # auto: an archive that does not fit is ignored. With on, the JVM would refuse to start.
     assert "-Xshare:auto" in options

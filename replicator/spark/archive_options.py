@@ -1,8 +1,4 @@
-"""Class archive: Spark's classes in a file that the JVM maps in, which halves a start's CPU time.
-
-Without the archive everything works, after a slower start. When the JVM or the jars are not those
-it was made with, the JVM notices and ignores it.
-"""
+"""Options with which Spark's JVM uses the class archive, if it was made (`class_archive.py`)."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ def archive_path() -> Path:
     return Path(sys.prefix) / "share" / "sluice" / f"spark-{pyspark.__version__}.jsa"
 
 
-def options() -> str:
+def archive_options() -> str:
     """Returns the options for a JVM that uses the archive; empty when there is none."""
     path = archive_path()
     # An archive that does not fit is ignored silently.

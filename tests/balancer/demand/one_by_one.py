@@ -1,0 +1,13 @@
+"""Windows of columns one by one, as tests compare them."""
+
+from __future__ import annotations
+
+from balancer.demand.window import Window
+from balancer.demand.window_columns import WindowColumns
+from balancer.plan import TopicPartition
+
+
+def one_by_one(found: WindowColumns) -> dict[TopicPartition, Window]:
+    columns = (found.begins_ms, found.ends_ms, found.bytes, found.records)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {place: Window(*row) for place, row in zip(found.places, rows, strict=True)}

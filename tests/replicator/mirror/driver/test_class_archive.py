@@ -1,0 +1,59 @@
+"""Claims about making the archive of Spark's classes; Spark itself is a stand-in."""
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from replicator.mirror.driver import class_archive
+from replicator.spark.archive_options import archive_path
+
+
+class Session:
+    """Session whose JVM writes the archive as it ends, as -XX:ArchiveClassesAtExit does."""
+
+    is_broken = False
+
+    def __init__(self, master, folder, conf, java_options):
+        self.spark = None
+        self._unfinished = Path(java_options.rpartition("=")[2])
+
+    def stop(self, seconds):
+        assert archive_path().read_text() == "old"
+        if self.is_broken:
+            raise OSError("no space left")
+        self._unfinished.write_text("new")
+
+
+class Stream:
+    def __init__(self, spark, **settings):
+        self.warm = threading.Event()
+        self.warm.set()
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(class_archive, "Session", Session)
+    monkeypatch.setattr(class_archive, "Stream", Stream)
+    path = archive_path()
+    path.parent.mkdir(parents=True)
+    path.write_text("old")
+    return path
+
+
+def test_the_old_archive_stays_until_the_new_one_is_whole(archive):
+    assert class_archive.make() == archive
+    assert archive.read_text() == "new"
+    assert list(archive.parent.iterdir()) == [archive]
+
+
+def test_an_archive_that_could_not_be_made_leaves_the_old_one(archive, monkeypatch):
+    monkeypatch.setattr(Session, "is_broken", True)
+    with pytest.raises(OSError, match="no space"):
+        class_archive.make()
+    assert archive.read_text() == "old"
