@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from deploy.lab.compare import RouteVerdict
 from deploy.lab.dump import BOTH, compare_dumps, dump
@@ -101,8 +102,13 @@ class Campaign:
     recovery_seconds: list[float] = field(default_factory=list)
     source_ends: list[dict[int, int]] = field(default_factory=list)
     """The source's ends behind each round: a difference is traced to its round by offset."""
+    _admin: AdminClient = field(init=False)
+    """One client: a client that nothing holds ends before its answer comes."""
     _carriers: list[Process] = field(default_factory=list)
     _stopped: list[Process] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._admin = self.target.admin()
 
     def run(
         self, rounds: Sequence[Round], load: SkewedLoad, progress: Callable[[Round, float], None]
@@ -168,7 +174,7 @@ class Campaign:
 
     def _depose_preferred(self, partition: int) -> None:
         """Another replica leads than the preferred one, so that an election changes the leader."""
-        topic = self.target.admin().list_topics(self.topic, timeout=30).topics[self.topic]
+        topic = self._admin.list_topics(self.topic, timeout=30).topics[self.topic]
         preferred = topic.partitions[partition].replicas[0]
         if self._leader(partition) == preferred:
             self.target.restart(preferred)
@@ -187,8 +193,7 @@ class Campaign:
             self._elect_preferred()
 
     def _elect_preferred(self) -> None:
-        admin = self.target.admin()  # a client that nothing holds ends before its answer comes
-        admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
+        self._admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
 
     def _hit_carrier(self, each: Round) -> None:
         if each.carrier_fault == "carrier killed":
@@ -238,7 +243,7 @@ class Campaign:
 
         def is_replicated() -> bool:
             try:
-                found = self.target.admin().list_topics(self.topic, timeout=5).topics[self.topic]
+                found = self._admin.list_topics(self.topic, timeout=5).topics[self.topic]
             except KafkaException:
                 return False
             return all(
@@ -253,7 +258,7 @@ class Campaign:
 
         def is_led() -> bool:
             nonlocal found
-            topic = self.target.admin().list_topics(self.topic, timeout=30).topics[self.topic]
+            topic = self._admin.list_topics(self.topic, timeout=30).topics[self.topic]
             if topic.error not in (None, KafkaError.NO_ERROR):
                 return False
             found = topic.partitions[partition].leader
