@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEASURED_PART_MIN = 0.8
-"""Part of the partitions; the route freezes when fewer are measured, once as many were."""
+"""Part of the partitions; the route freezes when fewer are measured, after as many once were."""
 VANISHED_PART_MAX = 0.4
 """Part of the carriers or partitions; the route freezes when more carriers are silent, or when more
 partitions are gone at once."""

@@ -103,7 +103,7 @@ class Campaign:
     source_ends: list[dict[int, int]] = field(default_factory=list)
     """The source's ends behind each round: a difference is traced to its round by offset."""
     _admin: AdminClient = field(init=False)
-    """One client: a client that nothing holds ends before its answer comes."""
+    """Held here: a client that nothing holds ends before its answer comes."""
     _carriers: list[Process] = field(default_factory=list)
     _stopped: list[Process] = field(default_factory=list)
 
