@@ -15,7 +15,7 @@ from typing import Any
 import click
 from confluent_kafka import KafkaException
 
-from bench import failover, kills, latency, machine, replicate, results, table
+from bench import comparison, failover, kills, latency, machine, replicate, results, table
 from bench.ground import DIRECTORY, Ground, delete_topics, say
 from bench.load import Load, fill
 from bench.measure import NothingArrives
@@ -149,6 +149,7 @@ def keep(
     results.keep(file, case, medians, machine=machine.described(), run=run)
     if file == results.FILE:
         table.main()
+        comparison.main()
 
 
 def measure(
