@@ -83,7 +83,7 @@ def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
 
     Raises:
         BrokenPayload: a payload cannot be decompressed, or the codec is unknown.
-        UnfoldsTooFar: the payloads exceed UNFOLDED_BYTES_MAX; raised before more is in memory.
+        DecompressesTooFar: the payloads exceed UNFOLDED_BYTES_MAX; raised before more is in memory.
     """
     try:
         match codec:

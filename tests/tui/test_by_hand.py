@@ -40,7 +40,7 @@ def applied(monkeypatch, before: OrderLog, *heard: OrderLog) -> Applied:
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(by_hand, "Following", PretendOrderFollower)
+    monkeypatch.setattr(by_hand, "OrderFollower", PretendOrderFollower)
     client = PretendDesk()
     found = by_hand.ordered(client, ORDER, before, timeout_seconds=0.01)  # type: ignore[arg-type]
     assert client.written == [ORDER]

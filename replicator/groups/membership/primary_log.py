@@ -67,7 +67,7 @@ class PrimaryFollower(TopicTailer[PrimaryRegion]):
     def follow(
         self, positions: Mapping[int, Position]
     ) -> Generator[dict[int, Portion[PrimaryRegion]], None, None]:
-        """Yields what each poll brings, as LogFollower.follow() does."""
+        """Yields what each poll brings, as TopicTailer.follow() does."""
         self._log.make_topic()
         yield from super().follow(positions)
 

@@ -156,7 +156,7 @@ class Cluster(Brokers):
             purpose: of the connection.
 
         Raises:
-            Fenced, StartOver, Forbidden, Answered: by the verdict on the codes.
+            Fenced, ProducerStateLost, Forbidden, Answered: by the verdict on the codes.
         """
         pause = 0.004
         question = question or type(request).__name__.removesuffix("Request")

@@ -56,7 +56,7 @@ class NotCommitted(Answered):
 
 
 def base_id(transactional_id: str) -> str:
-    """Returns the carrier's own id, without the number that Writer.rotated appends."""
+    """Returns the carrier's own id, without the number that FencedCommitter.rotated appends."""
     return transactional_id.partition("~")[0]
 
 

@@ -13,7 +13,7 @@ PAUSE_SECONDS = 5.0
 
 
 class StallWatch:
-    """Standstill of one log's partitions. `now` is of a monotonic clock, in seconds."""
+    """Stalls of one log's partitions. `now` is of a monotonic clock, in seconds."""
 
     def __init__(self) -> None:
         self._heard_at: dict[int, float] = {}

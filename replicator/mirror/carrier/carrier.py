@@ -33,7 +33,7 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
     Returns a receipt per partition.
 
     Raises:
-        OtherTerm: another driver is active for the region; the last session held no partition.
+        TermSuperseded: another driver is active for the region; the last session held no partition.
     """
     book = ReceiptBook(assignment)
     pause = PAUSE_SECONDS[0]

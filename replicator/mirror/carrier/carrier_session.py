@@ -169,8 +169,8 @@ class CarrierSession:
         """Runs until the epoch is over and everything that could be released is released.
 
         Raises:
-            OtherTerm: another driver is active, and no partition is held.
-            Fenced, StartOver, Answered, Unreachable: the session cannot continue.
+            TermSuperseded: another driver is active, and no partition is held.
+            Fenced, ProducerStateLost, Answered, Unreachable: the session cannot continue.
         """
         complaining = _started(
             trouble_watch.watch(self._source, self._source_trouble),
@@ -354,7 +354,7 @@ class CarrierSession:
         Returns False if no command of our driver or a later one can be read yet.
 
         Raises:
-            OtherTerm: another driver is active, and no partition is held.
+            TermSuperseded: another driver is active, and no partition is held.
         """
         asked_at = time.monotonic()
         word = await read_word(self._target, self._assignment.route.target)

@@ -193,7 +193,7 @@ class ProgressCommitter:
         Args:
             ids: by partition, the transactional id that its next carrier opens.
         Raises:
-            StartOver: all or some of them may have been released. Other carriers may hold them
+            ProducerStateLost: all or some of them may have been released. Other carriers may hold them
                 already, so the release must not be retried.
         """
         async with self._lock:

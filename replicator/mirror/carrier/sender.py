@@ -96,7 +96,7 @@ class Sender:
         """Sends until cancelled.
 
         Raises:
-            Fenced, StartOver, Forbidden, Answered: the producer cannot go on.
+            Fenced, ProducerStateLost, Forbidden, Answered: the producer cannot go on.
         """
         self.wake.set()
         try:

@@ -1,4 +1,4 @@
-"""Showing: publishes the active plan where the balancer and operators look for it.
+"""Publishes the active plan where the balancer and operators look for it.
 
 Redis may be unreachable; carrying continues without it.
 """

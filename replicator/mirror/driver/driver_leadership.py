@@ -120,7 +120,7 @@ class DriverLeadership:
         """Looks at topics again and again, and checks that this driver still leads.
 
         Raises:
-            OtherTerm, Fenced: a newer driver leads.
+            TermSuperseded, Fenced: a newer driver leads.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_planning())

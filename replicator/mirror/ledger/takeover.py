@@ -135,7 +135,7 @@ class Takeover:
 
         Raises:
             Fenced: another client has opened the id of this carrier's own writer.
-            StartOver: this carrier's own writer cannot continue; only a new one can.
+            ProducerStateLost: this carrier's own writer cannot continue; only a new one can.
         """
         acquired, todo = Acquired(), set(partitions)
         began = time.monotonic()
@@ -272,7 +272,7 @@ class Takeover:
         return entry.parked != accepted
 
     def _shun_given_up(self, entries: Mapping[TopicPartition, Entry]) -> None:
-        """Raises StartOver for our own entry of a partition that this writer gave up.
+        """Raises ProducerStateLost for our own entry of a partition that this writer gave up.
 
         Records in flight at that time may have landed after the entry, and no writer can fence
         itself.

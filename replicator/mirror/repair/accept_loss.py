@@ -148,7 +148,7 @@ class Acceptance:
         Raises:
             ValueError: restart_at is missing, is not for the kind of a loss, or is not where the
                 source can be read again. Also raised if a missing entry exists by now.
-            Unreachable, Fenced, StartOver, Forbidden, Answered.
+            Unreachable, Fenced, ProducerStateLost, Forbidden, Answered.
         """
         lost = [one.partition for one in parked if one.entry is None]
         if lost and restart_at is None:

@@ -17,10 +17,10 @@ async def test_what_the_function_gives_or_raises_arrives():
 def test_a_process_ends_while_its_work_aside_never_does():
     program = """
 import asyncio, time
-from replicator.runtime.run_in_thread import aside
+from replicator.runtime.run_in_thread import run_in_thread
 
 async def main():
-    aside(time.sleep, 3600)
+    run_in_thread(time.sleep, 3600)
 
 asyncio.run(main())
 """

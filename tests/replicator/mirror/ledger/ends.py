@@ -67,7 +67,7 @@ class End:
 
 
 class Pen:
-    """A stand-in for Writer."""
+    """A stand-in for FencedCommitter."""
 
     def __init__(self, cluster, transactional_id, timeout_ms=0, producer_id=7, epoch=5):
         self.transactional_id = transactional_id
