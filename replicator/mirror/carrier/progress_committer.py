@@ -193,8 +193,8 @@ class ProgressCommitter:
         Args:
             ids: by partition, the transactional id that its next carrier opens.
         Raises:
-            ProducerStateLost: all or some of them may have been released. Other carriers may hold them
-                already, so the release must not be retried.
+            ProducerStateLost: all or some of them may have been released. Other carriers may hold
+                them already, so the release must not be retried.
         """
         async with self._lock:
             shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
