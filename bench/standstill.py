@@ -43,7 +43,7 @@ from deploy.lab.wait import until
 
 DIRECTORY = CHECKOUT / ".lab" / "bench-standstill"
 CALM_SECONDS = 10.0
-WORKER = re.compile(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
+WORKER = re.compile(r"pid=(\d+) from=\S+ event=epoch ")
 
 
 def standing_still(lab: Lab, rounds: int) -> dict[str, list[float]]:

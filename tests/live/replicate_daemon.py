@@ -77,7 +77,7 @@ class ReplicateDaemon:
 
     def worker_pids(self) -> set[int]:
         """Returns the ids of all processes that ever ran a carrier, in any epoch."""
-        lines = self.said(r"pid=(\d+) from=replicator\.spark\.source event=epoch ")
+        lines = self.said(r"pid=(\d+) from=\S+ event=epoch ")
         return {int(line[1]) for line in lines}
 
     def signal(self, number: int = signal.SIGTERM) -> None:
