@@ -54,6 +54,8 @@ def test_a_child_dies_with_its_parent(tmp_path):
     assert until(lambda: log.read_text().count("\n") == 1, 20)
     pid, ticks = map(int, log.read_text().split())
     child = Identity("sleep", pid, ticks)
+    # setpriv asks for the kill, and then becomes the command.
+    assert until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", 5)
     assert child.is_running()
     parent.kill()
     assert until(lambda: not child.is_running(), 5)
