@@ -28,7 +28,7 @@ check: setup ## Format, lint, types, import contracts, unit tests: minutes, no s
 
 .PHONY: live
 live: setup ## Tests against real Kafka, Redis and Spark
-	$(BIN)/pytest -q -n 2 --dist loadfile --reruns 1 -rR -m 'not soak and not drill' tests/live
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 -rR -m 'not soak and not drill' tests/live
 
 .PHONY: drills
 drills: setup ## Lose whole regions under load, fail over and back, and account for every record

@@ -70,9 +70,16 @@ class Ground:
 
 
 def make_topic(cluster: KafkaCluster, topic: str) -> None:
-    """Raises KafkaException."""
+    """Creates a topic; each partition has a leader when this returns. Raises KafkaException."""
     admin = cluster.admin()  # the client has to live until its answer arrives
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(TIMEOUT_SECONDS)
+
+    def is_led() -> bool:
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return len(partitions) == PARTITIONS and all(p.leader >= 0 for p in partitions.values())
+
+    if not until(is_led, TIMEOUT_SECONDS):
+        raise TimeoutError(f"{topic} has no leaders after {TIMEOUT_SECONDS} s")
 
 
 def delete_topics(cluster: KafkaCluster, topics: Iterable[str]) -> None:

@@ -23,6 +23,9 @@ ARCHIVE = CHECKOUT / ".lab" / "kafka" / "broker.jsa"
 
 CONTROLLER_NUMBER = 100
 
+JAVA_OPTIONS_VARIABLE = "SLUICE_LAB_JAVA_OPTIONS"
+"""Environment variable with further options of every broker's JVM, split as a shell would."""
+
 LOG4J = """\
 <Configuration status="ERROR">
   <Appenders>
@@ -55,7 +58,7 @@ class KafkaCluster:
         mechanism: Mechanism = "PLAIN",
         client_certificates: bool = False,
         detached: bool = False,
-        java_options: Sequence[str] = (),
+        java_options: Sequence[str] | None = None,
     ) -> None:
         self.name = name
         self.directory = directory / name
@@ -75,6 +78,8 @@ class KafkaCluster:
         self.processes: dict[int, Process] = {}
         self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._detached = detached
+        if java_options is None:
+            java_options = shlex.split(os.environ.get(JAVA_OPTIONS_VARIABLE, ""))
         self._java_options = tuple(java_options)
 
     def __enter__(self) -> "KafkaCluster":

@@ -21,6 +21,7 @@ from tests.live.kept_history import KeptHistory, in_clickhouse, in_redis
 from tests.live.mirrored import Mirrored
 from tests.live.runs import create_runs_topic
 from tests.live.stage import Stage, make_on_both
+from tests.run_progress import longest_first, stored_durations
 from tui.program import run
 
 HERE = Path(__file__).parent
@@ -32,10 +33,22 @@ their markers (KAFKA-20734)."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks all tests of this directory as `live`; long ones carry a `soak` marker of their own."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.live)
+    """Marks all tests of this directory as `live`, and sorts them.
+
+    Tests marked `stores` come first: they need nothing but a Redis or ClickHouse and take seconds.
+    The others follow by file, longest first.
+    """
+    live = [item for item in items if HERE in item.path.parents]
+    for item in live:
+        item.add_marker(pytest.mark.live)
+    files = longest_first({_file(item) for item in live}, stored_durations())
+    order = {file: number for number, file in enumerate(files)}
+    live.sort(key=lambda item: (item.get_closest_marker("stores") is None, order[_file(item)]))
+    items[:] = [item for item in items if item not in set(live)] + live
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

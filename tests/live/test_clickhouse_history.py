@@ -19,6 +19,8 @@ from replicator.placement.traffic.clickhouse_history import COARSE, DAY_MS, FINE
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, PLACES, coarse, fine, look, written
 
+pytestmark = pytest.mark.stores
+
 
 @pytest.fixture
 def make_history(shared_clickhouse, clickhouse_database):

@@ -21,6 +21,8 @@ from replicator.kafka.tail.tail_position import Portion, Position, Reading, Told
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
+pytestmark = pytest.mark.stores
+
 BEGIN = Position("topic", 0)
 REBUILT = Position("topic of the new cluster", 1)
 FLIGHTS = TopicPartition("flights", 0)

@@ -4,11 +4,15 @@ import asyncio
 import logging
 import time
 
+import pytest
+
 from deploy.lab.redis import RedisServer
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
 from tests.live.runs import KEY, ROUTE, fed, learned, loaded, stretches, told
+
+pytestmark = pytest.mark.stores
 
 
 async def until(condition, seconds: float = 20) -> None:

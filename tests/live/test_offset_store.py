@@ -15,6 +15,8 @@ from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.runs import KEY, ROUTE, fed, keys, learned, stretches, told
 from tests.replicator.mirror.offset_map.told_logs import target_of
 
+pytestmark = pytest.mark.stores
+
 
 async def test_routes_and_partitions_never_mix(redis):
     other = replace(KEY, partition=4, target_topic_id="another")

@@ -18,6 +18,8 @@ from replicator.kafka.tail.tail_position import Portion, Position, Reading
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
+pytestmark = pytest.mark.stores
+
 BEGIN = Position("topic", 0)
 NOW_MS = 1_000_000
 RECORDS = st.builds(

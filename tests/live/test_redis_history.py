@@ -16,6 +16,8 @@ from replicator.placement.traffic.redis_history import RedisHistory
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written
 
+pytestmark = pytest.mark.stores
+
 
 def test_everything_expires_after_its_time(redis, monkeypatch):
     with RedisHistory(redis.url, "west") as store, Redis.from_url(redis.url) as client:

@@ -15,6 +15,8 @@ from balancer.demand.window import Window
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import DAY_LATER, HOUR, MINUTE, NOON, PLACES, coarse, fine, look, written
 
+pytestmark = pytest.mark.stores
+
 READER = """
 import pickle, sys
 from replicator.config.topology import Route
