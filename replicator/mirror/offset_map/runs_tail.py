@@ -14,9 +14,10 @@ import numpy.typing as npt
 from replicator.batches import varints
 from replicator.batches.batch import layout
 from replicator.batches.records import opened
+from replicator.config.names import runs_topic_name
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.offset_map.packed_map import VERSION, BrokenPiece, UnknownVersion, unpack
-from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key
 from replicator.runtime.gather import gather_or_cancel
 
 READ_BYTES = 256 << 10
@@ -47,7 +48,7 @@ class RunsTail:
         self.positions: Positions = ()
         """Ends of the topic as last seen: runs published from now on lie behind them."""
         self._cluster = cluster
-        self._topic = runs_topic(route_key).name
+        self._topic = runs_topic_name(route_key)
         # Topic ids: as first seen, as last seen, and of the topic that `_read_to` counts in.
         self._first_id: UUID | None = None
         self._last_id: UUID | None = None

@@ -8,6 +8,7 @@ import redis
 from pydantic import ValidationError
 
 from replicator.config.mistakes import ConfigMistakes
+from replicator.config.names import runs_topic_name
 from replicator.config.topology import (
     REGION_NAME_CHARACTERS_MAX,
     Appliance,
@@ -17,7 +18,6 @@ from replicator.config.topology import (
     UnknownRegion,
     load,
 )
-from replicator.mirror.offset_map.runs_topic import runs_topic
 
 SOUND = """
 [regions.west]
@@ -237,7 +237,7 @@ def test_the_topic_named_after_two_regions_stays_within_kafkas_249_characters(
 ) -> None:
     longest = "w" * REGION_NAME_CHARACTERS_MAX
     route = loaded(tmp_path, SOUND.replace("west", longest)).route(f"{longest}>{longest}")
-    assert len(runs_topic(route.key).name) <= 249
+    assert len(runs_topic_name(route.key)) <= 249
     found = mistakes(tmp_path, SOUND.replace("west", longest + "w"))
     assert found[f"regions.{longest}w"] == "a region's name has at most 100 characters"
 
