@@ -42,9 +42,8 @@ PARCEL_BYTES = 1 << 20
 # Arrow's offsets into a binary column are 32-bit integers.
 ARROW_BYTES_MAX = (1 << 31) - 1
 _NOTHING = pa.scalar(b"")
-LENGTH_BYTES_MAX = 5
 # Largest sizes of a record's length, attributes, timestamp delta and offset delta.
-_FRONT_BYTES_MAX = LENGTH_BYTES_MAX + 1 + 10 + 5
+_FRONT_BYTES_MAX = varints.LENGTH_BYTES_MAX + 1 + 10 + 5
 
 HEADERS = np.dtype(
     [
@@ -212,10 +211,8 @@ def _record_begins(sections: _Sections) -> Ints:
             elif data[at + 1] < 0x80:
                 at += 2 + ((octet & 0x7F | data[at + 1] << 7) >> 1)
             else:
-                length, behind = next(varints.numbers(data, at))
-                if behind > at + LENGTH_BYTES_MAX:
-                    raise BrokenPayload(f"a record's length of more than {LENGTH_BYTES_MAX} bytes")
-                at = behind + (length >> 1)
+                length, behind = varints.read_length(data, at)
+                at = behind + length
     return np.array(begins, dtype=np.int64)
 
 

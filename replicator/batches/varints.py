@@ -16,6 +16,7 @@ Octets = npt.NDArray[np.uint8]
 Unsigned = npt.NDArray[np.uint64]
 
 BYTES_MAX = 10
+LENGTH_BYTES_MAX = 5
 BYTES_MAX_UNSIGNED = 9
 """Size of 2**63 - 1, the largest number that our own formats hold."""
 # Up to this many numbers or bytes, a plain loop is faster than numpy's dozen calls.
@@ -51,7 +52,7 @@ def packed(values: Sequence[int] | Ints) -> bytes:
 def unpacked(data: bytes | memoryview) -> Ints:
     """Returns the numbers of these bytes; raises BrokenVarints when they are cut or not ours."""
     if len(data) <= LOOP_MAX:
-        return np.array([number for number, _ in numbers(data)], dtype=np.int64)
+        return np.array(list(numbers(data)), dtype=np.int64)
     octets = np.frombuffer(data, dtype=np.uint8)
     ends = np.flatnonzero(octets < 128) + 1
     if not len(ends) or ends[-1] != len(octets):
@@ -62,19 +63,19 @@ def unpacked(data: bytes | memoryview) -> Ints:
     return _read(octets, begins)[0].view(np.int64)
 
 
-def numbers(data: bytes | memoryview, begin: int = 0) -> Iterator[tuple[int, int]]:
-    """Yields each number from a position on, with the position behind it, as far as it is asked.
+def numbers(data: bytes | memoryview) -> Iterator[int]:
+    """Yields one number after the other, as far as it is asked.
 
     Raises:
         BrokenVarints: the bytes end inside a number, or it does not fit in 63 bits.
     """
     value = shift = 0
-    for behind, octet in enumerate(memoryview(data)[begin:], begin + 1):
-        value |= (octet & 127) << shift
+    for octet in data:
         if octet < 128:
-            yield value, behind
+            yield value | octet << shift
             value = shift = 0
         else:
+            value |= (octet & 127) << shift
             shift += 7
             if shift > 56:
                 raise BrokenVarints(TOO_LONG)
@@ -93,7 +94,23 @@ def _packed_at_once(values: Ints) -> bytes:
     return octets.tobytes()
 
 
-# -- columns of Kafka's records
+# -- numbers of Kafka's records, single and in columns
+
+
+def read_length(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Reads a length in zigzag order; returns it and the position behind it.
+
+    Raises:
+        BrokenVarints: it does not end within LENGTH_BYTES_MAX, the size of any 32-bit number.
+        IndexError: the data ends inside it.
+    """
+    value = 0
+    for place in range(LENGTH_BYTES_MAX):
+        octet = data[at + place]
+        value |= (octet & 127) << (7 * place)
+        if octet < 128:
+            return value >> 1, at + place + 1
+    raise BrokenVarints(f"a record's length of more than {LENGTH_BYTES_MAX} bytes")
 
 
 def read_signed(data: Octets, at: Ints) -> tuple[Ints, Ints]:

@@ -129,7 +129,7 @@ class FetchRequest(Request[FetchStruct]):
     ):
         topics: dict[UUID, list[Any]] = {}
         for at in positions:
-            row = (at.partition, at.leader_epoch, at.offset, -1, -1, at.bytes_max, {})
+            row: Any = (at.partition, at.leader_epoch, at.offset, -1, -1, at.bytes_max, {})
             topics.setdefault(at.topic, []).append(row)
         self._topics: list[Any] = [(topic, some, {}) for topic, some in topics.items()]
         self._session = session

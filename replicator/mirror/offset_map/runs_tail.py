@@ -150,7 +150,7 @@ def _covered_to(value: bytes) -> float:
     if value[:1] != FORMAT:
         return inf
     try:
-        spans, begin, length = (number for number, _ in islice(varints.numbers(value, 1), 3))
+        spans, begin, length = islice(varints.numbers(value[1:]), 3)
     except ValueError:
         return inf
     return begin + length if spans == 1 else inf

@@ -1,5 +1,7 @@
 """Numbers survive packing, and are encoded as in Kafka's records; cut bytes are noticed."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from aiokafka.record.util import decode_varint, encode_varint
@@ -60,13 +62,22 @@ def test_a_number_of_more_than_63_bits_is_refused(before):
         varints.unpacked(bytes(before) + b"\xff" * 9 + b"\x01")
 
 
-@given(st.lists(NUMBERS, max_size=20), st.integers(0, 20))
-def test_numbers_are_read_from_any_position_on_with_the_positions_behind_them(values, first):
-    data = varints.packed(values[:first])
-    found = list(varints.numbers(data + varints.packed(values[first:]), len(data)))
-    assert [number for number, _ in found] == values[first:]
-    for upto, (_, behind) in enumerate(found, first + 1):
-        assert behind == len(varints.packed(values[:upto]))
+@given(st.lists(NUMBERS), st.binary(max_size=5))
+def test_the_first_numbers_are_read_whatever_follows(values, rest):
+    data = varints.packed(values) + rest
+    assert list(islice(varints.numbers(data), len(values))) == values
+
+
+@given(st.binary(max_size=3), st.integers(0, 2**31 - 1))
+def test_a_length_is_read_with_the_position_behind_it(before, length):
+    data = bytearray(before)
+    encode_varint(length, data.append)
+    assert varints.read_length(bytes(data) + b"rest", len(before)) == (length, len(data))
+
+
+def test_a_length_of_more_than_five_bytes_is_refused():
+    with pytest.raises(varints.BrokenVarints, match="more than 5 bytes"):
+        varints.read_length(b"\xff" * 6, 0)
 
 
 SIGNED = st.lists(
