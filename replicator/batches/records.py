@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
 
 # Limit of uncompressed record bytes in one new batch; the target's limit may be lower.
-PARCEL_BYTES = 1 << 20
+NEW_BATCH_BYTES = 1 << 20
 # Arrow's offsets into a binary column are 32-bit integers.
 ARROW_BYTES_MAX = (1 << 31) - 1
 _NOTHING = pa.scalar(b"")
@@ -84,13 +84,16 @@ class Records:
 
     def since(self, position: int) -> Records:
         """Returns the records from this source offset on."""
-        first = int(np.searchsorted(self.offset, position))
+        return self.between(int(np.searchsorted(self.offset, position)), len(self))
+
+    def between(self, first: int, last: int) -> Records:
+        """Returns the records with indexes from `first` up to, not including, `last`."""
         return replace(
             self,
-            offset=self.offset[first:],
-            timestamp=self.timestamp[first:],
-            tail=self.tail[first:],
-            end=self.end[first:],
+            offset=self.offset[first:last],
+            timestamp=self.timestamp[first:last],
+            tail=self.tail[first:last],
+            end=self.end[first:last],
         )
 
 
@@ -231,7 +234,7 @@ def rebatch(
     codec = records.codec if codec is None else codec
     if not len(records):
         return [], None
-    limit = min(max_bytes, PARCEL_BYTES) - HEADER_BYTES
+    limit = min(max_bytes, NEW_BATCH_BYTES) - HEADER_BYTES
     bounds = _bounds(records, limit)
     firsts, lasts = bounds[:-1], bounds[1:]
     counts = lasts - firsts
@@ -240,7 +243,7 @@ def rebatch(
     index = np.arange(len(records)) - np.repeat(firsts, counts)
     payload, ends = _written(records, delta, index)
     max_timestamp = np.maximum.reduceat(records.timestamp, firsts)
-    parcels: list[OutgoingBatch] = []
+    batches: list[OutgoingBatch] = []
     begin = 0
     for first, last, base, newest in zip(
         firsts.tolist(),
@@ -255,14 +258,14 @@ def rebatch(
         if len(packed) >= len(plain):
             packed, used = plain, 0
         if HEADER_BYTES + len(packed) > max_bytes:
-            return parcels, RecordTooLarge(
+            return batches, RecordTooLarge(
                 int(records.offset[first]), HEADER_BYTES + len(packed), max_bytes
             )
         data = sealed(
             packed, codec=used, count=last - first, base_timestamp=base, max_timestamp=newest
         )
-        parcels.append(OutgoingBatch(data, last - first, _spans(records.offset[first:last]), True))
-    return parcels, None
+        batches.append(OutgoingBatch(data, last - first, _spans(records.offset[first:last]), True))
+    return batches, None
 
 
 def _bounds(records: Records, limit: int) -> Ints:
