@@ -36,6 +36,7 @@ from deploy.lab.kafka import CHECKOUT, KafkaCluster
 from deploy.lab.lab import Lab
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import load
 from replicator.kafka.client.cluster import Cluster
 from replicator.orders.active_plan import ActivePlan
@@ -154,7 +155,7 @@ class Site:
     @asynccontextmanager
     async def _aggregate(self, region: str) -> AsyncIterator[Cluster]:
         settings = self.appliance.region(region).aggregate
-        cluster = Cluster(f"{region} aggregate", settings)
+        cluster = Cluster(ClusterName.aggregate(region), settings)
         await cluster.open({place.topic for place in rates()})
         try:
             yield cluster

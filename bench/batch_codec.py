@@ -65,8 +65,8 @@ def seconds(work: Callable[[], object], rounds: int = 9) -> float:
 
 
 def packed(data: bytes, rule: PackingRule) -> None:
-    for parcel in pack(data, position=0, aborted=None, rule=rule).parcels:
-        parcel.stamp(producer_id=1, producer_epoch=1, base_sequence=1)
+    for outgoing in pack(data, position=0, aborted=None, rule=rule).batches:
+        outgoing.stamp(producer_id=1, producer_epoch=1, base_sequence=1)
 
 
 def merged_by_aiokafka(data: bytes, codec: int) -> bytes:

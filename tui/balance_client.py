@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
@@ -26,7 +27,7 @@ class BalanceClient:
 
     def __init__(self, appliance: Appliance, region: str, timeout_seconds: float) -> None:
         self.region = region
-        self.name = f"{region} aggregate"
+        self.name = ClusterName.aggregate(region)
         self._settings = appliance.region(region)
         self.cluster = self._settings.aggregate
         self._timeout_seconds = timeout_seconds

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from replicator.config.topology import ROLES, Appliance
+from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
 from tui.exit_codes import ExitCode
@@ -42,19 +42,18 @@ class Connections:
 def connected(appliance: Appliance, timeout_seconds: float) -> Connections:
     """Contacts all clusters at the same time and returns their answers."""
     admins = [
-        Admin(f"{name} {role}", getattr(region, role), timeout_seconds)
-        for name, region in sorted(appliance.regions.items())
-        for role in ROLES
+        Admin(name, appliance.cluster(name), timeout_seconds) for name in appliance.cluster_names
     ]
     with ThreadPoolExecutor(len(admins)) as threads:
         return Connections(judged(list(threads.map(asked, admins))))
 
 
 def asked(admin: Admin) -> Connection:
+    name = str(admin.name)  # YAML takes no subclass of str
     try:
-        return Connection(admin.name, admin.cluster_id(), "")
+        return Connection(name, admin.cluster_id(), "")
     except AdminError as error:
-        return Connection(admin.name, None, str(error))
+        return Connection(name, None, str(error))
 
 
 def judged(connections: Sequence[Connection]) -> tuple[Connection, ...]:

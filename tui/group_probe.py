@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
@@ -106,11 +107,11 @@ class GroupProbe:
 
     def _groups(self, region: str) -> Groups:
         cluster = self._appliance.region(region).aggregate
-        return Groups(f"{region} aggregate", cluster, self._timeout_seconds)
+        return Groups(ClusterName.aggregate(region), cluster, self._timeout_seconds)
 
     def _log(self, region: str) -> PrimaryLog:
         cluster = self._appliance.region(region).aggregate
-        return PrimaryLog(f"{region} aggregate", cluster, self._timeout_seconds)
+        return PrimaryLog(ClusterName.aggregate(region), cluster, self._timeout_seconds)
 
 
 def _is_application(group: str) -> bool:

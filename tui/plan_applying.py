@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from replicator.config.cluster_name import ClusterName
 from tui.exit_codes import ExitCode
 from tui.operator import operator
 from tui.output import config_words, emit, joined, say
@@ -113,7 +114,7 @@ def application(appliance: Appliance, plan: Plan, timeout: float) -> Application
     from replicator.kafka.admin.admin import Admin
 
     region = appliance.region(plan.target)
-    name = f"{plan.target} aggregate"
+    name = ClusterName.aggregate(plan.target)
     return Application(
         plan,
         Target(

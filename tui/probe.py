@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
@@ -32,11 +33,15 @@ class Probe:
         self._timeout_seconds = timeout_seconds
         # A topic's state depends on all sources that feed it, also on other routes.
         self._sources = {
-            name: Admin(f"{name} regional", appliance.region(name).regional, timeout_seconds)
+            name: Admin(
+                ClusterName.regional(name), appliance.region(name).regional, timeout_seconds
+            )
             for name in sorted({route.source for route in self._feeding()})
         }
         self._targets = {
-            name: Admin(f"{name} aggregate", appliance.region(name).aggregate, timeout_seconds)
+            name: Admin(
+                ClusterName.aggregate(name), appliance.region(name).aggregate, timeout_seconds
+            )
             for name in sorted({route.target for route in routes})
         }
         self._troubles: dict[str, str] = {}
@@ -69,10 +74,10 @@ class Probe:
         When the target does not answer, the plan is made from the sources alone.
         """
         sources = {
-            route: described[f"{route.source} regional"]
+            route: described[ClusterName.regional(route.source)]
             for route in self._appliance.routes_into(target)
         }
-        there = described[f"{target} aggregate"]
+        there = described[ClusterName.aggregate(target)]
         return plan(sources, there or (), self._appliance.topics)
 
     def _facts(self, route: Route, described: dict[str, list[Topic] | None]) -> RouteFacts:

@@ -23,6 +23,7 @@ from replicator.audit.target_audit import TargetAudit
 from replicator.audit.verdict import Row
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets, window_offsets
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
@@ -101,21 +102,22 @@ class Audit:
         """
         targets = sorted({route.target for route in self._asked.routes})
         feeding = {target: self._appliance.routes_into(target) for target in targets}
-        clusters = {regional(route.source) for routes in feeding.values() for route in routes}
-        names = sorted(clusters | {aggregate(target) for target in targets})
+        clusters = {
+            ClusterName.regional(route.source) for routes in feeding.values() for route in routes
+        }
+        names = sorted(clusters | {ClusterName.aggregate(target) for target in targets})
         with ThreadPoolExecutor(THREADS) as threads:
             topics = dict(zip(names, threads.map(self._topics, names), strict=True))
         found = []
         for target, routes in feeding.items():
-            there = topics[aggregate(target)]
+            there = topics[ClusterName.aggregate(target)]
             if there is not None:
-                sources = {route: topics[regional(route.source)] for route in routes}
+                sources = {route: topics[ClusterName.regional(route.source)] for route in routes}
                 found.append(subjects(sources, there, self._appliance.topics))
         return found
 
-    def _topics(self, cluster: str) -> list[Topic] | None:
-        region, role = cluster.split(" ")
-        settings = getattr(self._appliance.region(region), role)
+    def _topics(self, cluster: ClusterName) -> list[Topic] | None:
+        settings = self._appliance.cluster(cluster)
         try:
             return Admin(cluster, settings, self._timeout_seconds).topics()
         except AdminError as error:
@@ -126,8 +128,8 @@ class Audit:
 
     async def _audit(self, found: Sequence[Subject], beside: Sequence[Subject]) -> list[Row]:
         topics = {each.topic for each in found}
-        clusters = {regional(each.route.source) for each in found}
-        clusters |= {aggregate(each.route.target) for each in found}
+        clusters = {ClusterName.regional(each.route.source) for each in found}
+        clusters |= {ClusterName.aggregate(each.route.target) for each in found}
         try:
             await gather_or_cancel(*(self._open(name, topics) for name in clusters))
             offsets = await self._window_offsets(found)
@@ -135,7 +137,7 @@ class Audit:
             self._progress(0, self._whole)
             rows = []
             for target in sorted({each.route.target for each in found}):
-                if aggregate(target) in self._logs:
+                if ClusterName.aggregate(target) in self._logs:
                     audit = TargetAudit(
                         self._appliance,
                         target,
@@ -155,9 +157,8 @@ class Audit:
             for log in self._logs.values():
                 await log.close()
 
-    async def _open(self, cluster: str, topics: Collection[str]) -> None:
-        region, role = cluster.split(" ")
-        settings = getattr(self._appliance.region(region), role)
+    async def _open(self, cluster: ClusterName, topics: Collection[str]) -> None:
+        settings = self._appliance.cluster(cluster)
 
         async def opened() -> LogReading:
             log = LogReading(cluster, settings, self._timeout_seconds)
@@ -174,14 +175,14 @@ class Audit:
         turn = asyncio.Semaphore(QUESTIONS_AT_ONCE)
         asked = [(each.route, place) for each in found for place in each.places]
 
-        async def ask(source: str, place: TopicPartition) -> WindowOffsets | None:
+        async def ask(source: ClusterName, place: TopicPartition) -> WindowOffsets | None:
             async with turn:
                 if source not in self._logs:
                     return None
                 return await self._tried(source, lambda: self._offsets(self._logs[source], place))
 
         answers = await gather_or_cancel(
-            *(ask(regional(route.source), place) for route, place in asked)
+            *(ask(ClusterName.regional(route.source), place) for route, place in asked)
         )
         return {each: it for each, it in zip(asked, answers, strict=True) if it is not None}
 
@@ -210,12 +211,3 @@ class Audit:
     def _step(self, offsets: int) -> None:
         self._done += offsets
         self._progress(self._done, self._whole)
-
-
-def regional(region: str) -> str:
-    """Returns the name that people know a regional cluster by."""
-    return f"{region} regional"
-
-
-def aggregate(region: str) -> str:
-    return f"{region} aggregate"

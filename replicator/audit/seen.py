@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from replicator.audit.claims import spans_of
 from replicator.batches.batch import CONTROL, BrokenBatch, Header, OldFormat, header_at, layout
-from replicator.batches.committed import Committed
-from replicator.batches.old_format import modernised
+from replicator.batches.old_format import upconverted
+from replicator.batches.read_committed import ReadCommittedFilter
 from replicator.batches.records import Records, headers_at, opened
 from replicator.mirror.offset_map.spans import Spans
 
@@ -77,7 +77,7 @@ def seen(
     base = headers["base_offset"].astype(np.int64)
     behind = base + headers["last_offset_delta"] + 1
     is_within = (behind > begin) & (base < end)
-    is_data = _data(view, starts, headers["attributes"], Committed(aborted))
+    is_data = _data(view, starts, headers["attributes"], ReadCommittedFilter(aborted))
     left, right = np.maximum(base, begin), np.minimum(behind, end)
     passed = is_within & ~is_data
     held = is_within & is_data & (headers["count"] > 0)
@@ -136,7 +136,7 @@ def _whole_batches(fetched: bytes | memoryview, end: int) -> tuple[memoryview, l
     found = layout(view)
     broken = found.stopped
     if isinstance(broken, OldFormat):
-        modern, broken = modernised(view.tobytes())
+        modern, broken = upconverted(view.tobytes())
         view = memoryview(modern)
         found = layout(view)
         broken = broken or found.stopped
@@ -146,15 +146,18 @@ def _whole_batches(fetched: bytes | memoryview, end: int) -> tuple[memoryview, l
 
 
 def _data(
-    view: memoryview, starts: Sequence[int], attributes: npt.NDArray[np.int16], committed: Committed
+    view: memoryview,
+    starts: Sequence[int],
+    attributes: npt.NDArray[np.int16],
+    committed: ReadCommittedFilter,
 ) -> Flags:
     """Returns, by batch, True if a reader of committed records sees its records."""
     if committed.is_trivial:
         is_data: Flags = attributes & CONTROL == 0
         return is_data
 
-    def carries(start: int) -> bool:
+    def is_accepted(start: int) -> bool:
         header: Header = header_at(view, start)
-        return committed.carries(header, view[start : start + header.size])
+        return committed.accepts(header, view[start : start + header.size])
 
-    return np.fromiter(map(carries, starts), np.bool_, len(starts))
+    return np.fromiter(map(is_accepted, starts), np.bool_, len(starts))

@@ -17,6 +17,7 @@ from replicator.audit.verdict import Row
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.batches.batch import BrokenBatch
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.groups.failover.known_runs import KnownRuns, read_runs
 from replicator.groups.failover.ledger_view import LedgerView, word
@@ -68,7 +69,7 @@ class TargetAudit:
     ) -> None:
         self._appliance = appliance
         self._region = appliance.region(target)
-        self._name = f"{target} aggregate"
+        self._name = ClusterName.aggregate(target)
         self._own = own
         topics = {each.topic for each in own}
         self._all = [*own, *(each for each in beside if each.topic in topics)]
@@ -242,7 +243,7 @@ class TargetAudit:
         if self._appliance.topics.start != "earliest" and runs.trimmed is None and len(claims):
             began = int(claims.sources[0])
         return Feed(
-            source=self._logs[f"{subject.route.source} regional"],
+            source=self._logs[ClusterName.regional(subject.route.source)],
             offsets=offsets,
             passed=each.passed.source_offset if each.passed else 0,
             claims=claims,

@@ -55,13 +55,13 @@ class BrokenBatch(Exception):
 class OldFormat(Exception):
     """A message of format v0 or v1 where a record batch was expected.
 
-    Pass the bytes through `old_format.modernised` first.
+    Pass the bytes through `old_format.upconverted` first.
     """
 
     def __init__(self, offset: int, magic: int) -> None:
         super().__init__(
             f"message format v{magic} at source offset {offset}: pass it through"
-            " old_format.modernised first"
+            " old_format.upconverted first"
         )
 
 

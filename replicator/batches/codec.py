@@ -22,7 +22,7 @@ class Codec(IntEnum):
 
 
 class BrokenPayload(Exception):
-    """A payload that cannot be decompressed although its CRC is right.
+    """A payload that cannot be decompressed or read although its CRC is right.
 
     The producer itself wrote it like this: park the partition.
     """

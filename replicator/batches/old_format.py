@@ -19,7 +19,7 @@ _ATTRIBUTES_AT = 17
 _PREFIX_BYTES = 17
 
 
-def modernised(fetched: bytes) -> tuple[bytes, BrokenBatch | None]:
+def upconverted(fetched: bytes) -> tuple[bytes, BrokenBatch | None]:
     """Returns the fetch with every old message rewritten as a v2 batch at its source offsets.
 
     Batches of format v2 stay as they are. A batch that is cut off at the end is left out. If an old

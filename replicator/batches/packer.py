@@ -21,9 +21,9 @@ from replicator.batches.batch import (
     layout,
 )
 from replicator.batches.codec import DecompressesTooFar
-from replicator.batches.committed import Committed
-from replicator.batches.old_format import modernised
+from replicator.batches.old_format import upconverted
 from replicator.batches.outgoing_batch import OutgoingBatch, Reason, RecordTooLarge
+from replicator.batches.read_committed import ReadCommittedFilter
 from replicator.batches.records import headers_at, opened, rebatch, why_open
 
 
@@ -63,7 +63,7 @@ class Packed:
     If there is a `trouble`, everything before it is packed, and nothing behind it.
     """
 
-    parcels: list[OutgoingBatch]
+    batches: list[OutgoingBatch]
     next_offset: int
     """Source offset to fetch from next; lies behind batches that were left out, too."""
     cut_bytes: int
@@ -93,16 +93,16 @@ def pack(
         aborted: aborted transactions of the answer, as (producer id, first offset).
     """
     view, found, broken = _laid_out(memoryview(fetched))
-    packing = _Packing(view, position, Committed(aborted), rule)
-    for first, last, is_tiny in _stretches(_tiny(view, found.starts, position, rule)):
-        if is_tiny:
+    packing = _Packing(view, position, ReadCommittedFilter(aborted), rule)
+    for first, last, is_small_alone in _segments(_small_alone(view, found.starts, position, rule)):
+        if is_small_alone:
             packing.add_small(found.starts[first:last])
         else:
             for start in found.starts[first:last]:
                 packing.add(start)
     packing.open_waiting()
     return Packed(
-        packing.parcels,
+        packing.batches,
         packing.next_offset,
         found.cut_bytes,
         packing.opened,
@@ -117,7 +117,7 @@ def _laid_out(fetched: memoryview) -> tuple[memoryview, Layout, BrokenBatch | No
     found = layout(fetched)
     broken = None
     if isinstance(found.stopped, OldFormat):
-        modern, broken = modernised(fetched.tobytes())
+        modern, broken = upconverted(fetched.tobytes())
         fetched = memoryview(modern)
         found = layout(fetched)
     if fetched.readonly:
@@ -134,7 +134,7 @@ def is_small(count: Any, length: Any, rule: PackingRule) -> Any:
 _AT_ONCE_MIN = 16
 
 
-def _tiny(
+def _small_alone(
     fetched: memoryview, starts: list[int], position: int, rule: PackingRule
 ) -> npt.NDArray[np.bool_]:
     """Marks the batches that are small and need no further check; `add` examines all others."""
@@ -144,13 +144,13 @@ def _tiny(
     is_plain = headers["attributes"] & ~CODEC_BITS == 0
     is_gapless = headers["count"] == headers["last_offset_delta"] + 1
     is_ahead = headers["base_offset"] >= position
-    tiny: npt.NDArray[np.bool_] = (
+    small: npt.NDArray[np.bool_] = (
         is_small(headers["count"], headers["length"], rule) & is_plain & is_gapless & is_ahead
     )
-    return tiny
+    return small
 
 
-def _stretches(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bool]]:
+def _segments(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bool]]:
     """Yields (first, last + 1, flag) of each segment of equal flags."""
     edges = [0, *(np.flatnonzero(flags[1:] != flags[:-1]) + 1).tolist(), len(flags)]
     for first, last in pairwise(edges):
@@ -168,15 +168,15 @@ class _Packing:
         "_reasons",
         "_rule",
         "_waiting",
+        "batches",
         "leader_epoch",
         "next_offset",
         "opened",
-        "parcels",
         "trouble",
     )
 
     def __init__(
-        self, fetched: memoryview, position: int, committed: Committed, rule: PackingRule
+        self, fetched: memoryview, position: int, committed: ReadCommittedFilter, rule: PackingRule
     ) -> None:
         self._fetched = fetched
         self._position = position
@@ -186,7 +186,7 @@ class _Packing:
         self._reasons: Counter[Reason] = Counter()
         self.next_offset = position
         self.leader_epoch = -1
-        self.parcels: list[OutgoingBatch] = []
+        self.batches: list[OutgoingBatch] = []
         self.opened: Counter[Reason] = Counter()
         self.trouble: BrokenBatch | RecordTooLarge | None = None
 
@@ -203,12 +203,12 @@ class _Packing:
         if self.trouble is not None or header.next_offset <= self._position:
             return
         view = self._fetched[start : start + header.size]
-        if self._committed.carries(header, view) and header.count:
-            self._carry(start, header)
+        if self._committed.accepts(header, view) and header.count:
+            self._add_accepted(start, header)
         if self.trouble is None:
             self.next_offset, self.leader_epoch = header.next_offset, header.leader_epoch
 
-    def _carry(self, start: int, header: Header) -> None:
+    def _add_accepted(self, start: int, header: Header) -> None:
         reason = why_open(header, position=self._position, max_bytes=self._rule.max_bytes)
         if reason is None and is_small(header.count, header.length, self._rule):
             reason = Reason.SMALL
@@ -217,7 +217,7 @@ class _Packing:
         else:
             self.open_waiting()
             if self.trouble is None:
-                self._unopened(start, header)
+                self._forward(start, header)
 
     def _wait(self, starts: list[int], reason: Reason) -> None:
         self._waiting += starts
@@ -231,39 +231,39 @@ class _Packing:
         self._waiting, self._reasons = [], Counter()
         if reasons[Reason.SMALL] == len(waiting) < self._rule.merge_batches_min:
             for start in waiting:
-                self._unopened(start, header_at(self._fetched, start))
+                self._forward(start, header_at(self._fetched, start))
         else:
             self.opened += reasons
-            self._merged(waiting)
+            self._merge(waiting)
 
-    def _unopened(self, start: int, header: Header) -> None:
+    def _forward(self, start: int, header: Header) -> None:
         data = self._fetched[start : start + header.size]
         span = (header.base_offset, header.count)
-        self.parcels.append(OutgoingBatch(data, header.count, (span,), False))
+        self.batches.append(OutgoingBatch(data, header.count, (span,), False))
 
-    def _merged(self, starts: list[int]) -> None:
+    def _merge(self, starts: list[int]) -> None:
         try:
             records = opened(self._fetched, starts).since(self._position)
         except BrokenBatch as broken:
-            self._merged_up_to_the_broken(starts, broken)
+            self._merge_up_to_broken(starts, broken)
             return
-        parcels, too_large = rebatch(records, max_bytes=self._rule.max_bytes)
-        self.parcels += parcels
+        batches, too_large = rebatch(records, max_bytes=self._rule.max_bytes)
+        self.batches += batches
         if too_large is not None:
             self._stop(too_large, too_large.offset)
 
-    def _merged_up_to_the_broken(self, starts: list[int], broken: BrokenBatch) -> None:
+    def _merge_up_to_broken(self, starts: list[int], broken: BrokenBatch) -> None:
         if len(starts) == 1:
             header = header_at(self._fetched, starts[0])
             must_open = why_open(header, position=self._position, max_bytes=self._rule.max_bytes)
             if isinstance(broken.__cause__, DecompressesTooFar) and must_open is None:
-                self._unopened(starts[0], header)
+                self._forward(starts[0], header)
             else:
                 self._stop(broken, max(self._position, broken.first_offset))
             return
         for start in starts:
             if self.trouble is None:
-                self._merged([start])
+                self._merge([start])
 
     def _stop(self, trouble: BrokenBatch | RecordTooLarge, offset: int) -> None:
         self.trouble = trouble

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replicator.batches import zigzag
+from replicator.batches import varints
 from replicator.batches.batch import (
     CODEC_BITS,
     HEADER_BYTES,
@@ -38,12 +38,12 @@ Ints = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
 
 # Limit of uncompressed record bytes in one new batch; the target's limit may be lower.
-PARCEL_BYTES = 1 << 20
+NEW_BATCH_BYTES = 1 << 20
 # Arrow's offsets into a binary column are 32-bit integers.
 ARROW_BYTES_MAX = (1 << 31) - 1
 _NOTHING = pa.scalar(b"")
 # Largest sizes of a record's length, attributes, timestamp delta and offset delta.
-_FRONT_BYTES_MAX = 5 + 1 + 10 + 5
+_FRONT_BYTES_MAX = varints.LENGTH_BYTES_MAX + 1 + 10 + 5
 
 HEADERS = np.dtype(
     [
@@ -84,13 +84,16 @@ class Records:
 
     def since(self, position: int) -> Records:
         """Returns the records from this source offset on."""
-        first = int(np.searchsorted(self.offset, position))
+        return self.between(int(np.searchsorted(self.offset, position)), len(self))
+
+    def between(self, first: int, last: int) -> Records:
+        """Returns the records with indexes from `first` up to, not including, `last`."""
         return replace(
             self,
-            offset=self.offset[first:],
-            timestamp=self.timestamp[first:],
-            tail=self.tail[first:],
-            end=self.end[first:],
+            offset=self.offset[first:last],
+            timestamp=self.timestamp[first:last],
+            tail=self.tail[first:last],
+            end=self.end[first:last],
         )
 
 
@@ -129,7 +132,7 @@ def opened(buffer: bytes | memoryview, starts: Sequence[int]) -> Records:
     headers = headers_at(buffer, starts)
     try:
         return _records(_sections(buffer, starts, headers), headers)
-    except (BrokenPayload, zigzag.BrokenNumber, IndexError) as error:
+    except (BrokenPayload, varints.BrokenVarints, IndexError) as error:
         last = int(headers["base_offset"][-1]) + int(headers["last_offset_delta"][-1])
         what = f"its records cannot be read although its CRC is right ({error})"
         raise BrokenBatch(int(headers["base_offset"][0]), last, what) from error
@@ -174,19 +177,19 @@ def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
         raise BrokenPayload(f"they unfold to {len(sections.data)} bytes")
     octets = np.frombuffer(sections.data, dtype=np.uint8)
     begin = _record_begins(sections)
-    length, body = zigzag.read(octets, begin)
-    timestamp_delta, after = zigzag.read(octets, body + 1)
-    offset_delta, tail = zigzag.read(octets, after)
+    length, body = varints.read_signed(octets, begin)
+    timestamp_delta, after = varints.read_signed(octets, body + 1)
+    offset_delta, tail = varints.read_signed(octets, after)
     end = body + length
     # Memory is sliced by these numbers, so none of them may point outside its record.
     next_begin = np.append(begin[1:], 0)
     next_begin[np.cumsum(sections.count)[sections.count > 0] - 1] = sections.end[sections.count > 0]
     if (end != next_begin).any() or (tail > end).any():
-        raise zigzag.BrokenNumber("lengths of records do not add up")
+        raise BrokenPayload("lengths of records do not add up")
     counts = headers["count"].astype(np.int64)
     offset = np.repeat(headers["base_offset"].astype(np.int64), counts) + offset_delta
     if (offset[1:] <= offset[:-1]).any():
-        raise zigzag.BrokenNumber("offsets do not ascend")
+        raise BrokenPayload("offsets do not ascend")
     timestamp = np.repeat(headers["base_timestamp"].astype(np.int64), counts) + timestamp_delta
     if (headers["attributes"] & LOG_APPEND_TIME).any():
         by_broker = np.repeat(headers["attributes"] & LOG_APPEND_TIME, counts) != 0
@@ -211,19 +214,9 @@ def _record_begins(sections: _Sections) -> Ints:
             elif data[at + 1] < 0x80:
                 at += 2 + ((octet & 0x7F | data[at + 1] << 7) >> 1)
             else:
-                at += _long_record_bytes(data, at)
+                length, behind = varints.read_length(data, at)
+                at = behind + length
     return np.array(begins, dtype=np.int64)
-
-
-def _long_record_bytes(data: bytes | memoryview, at: int) -> int:
-    value = place = 0
-    while place < 5:
-        octet = data[at + place]
-        value |= (octet & 0x7F) << (7 * place)
-        place += 1
-        if octet < 0x80:
-            return place + (value >> 1)
-    raise zigzag.BrokenNumber("a record's length of more than five bytes")
 
 
 def rebatch(
@@ -241,7 +234,7 @@ def rebatch(
     codec = records.codec if codec is None else codec
     if not len(records):
         return [], None
-    limit = min(max_bytes, PARCEL_BYTES) - HEADER_BYTES
+    limit = min(max_bytes, NEW_BATCH_BYTES) - HEADER_BYTES
     bounds = _bounds(records, limit)
     firsts, lasts = bounds[:-1], bounds[1:]
     counts = lasts - firsts
@@ -250,7 +243,7 @@ def rebatch(
     index = np.arange(len(records)) - np.repeat(firsts, counts)
     payload, ends = _written(records, delta, index)
     max_timestamp = np.maximum.reduceat(records.timestamp, firsts)
-    parcels: list[OutgoingBatch] = []
+    batches: list[OutgoingBatch] = []
     begin = 0
     for first, last, base, newest in zip(
         firsts.tolist(),
@@ -265,14 +258,14 @@ def rebatch(
         if len(packed) >= len(plain):
             packed, used = plain, 0
         if HEADER_BYTES + len(packed) > max_bytes:
-            return parcels, RecordTooLarge(
+            return batches, RecordTooLarge(
                 int(records.offset[first]), HEADER_BYTES + len(packed), max_bytes
             )
         data = sealed(
             packed, codec=used, count=last - first, base_timestamp=base, max_timestamp=newest
         )
-        parcels.append(OutgoingBatch(data, last - first, _spans(records.offset[first:last]), True))
-    return parcels, None
+        batches.append(OutgoingBatch(data, last - first, _spans(records.offset[first:last]), True))
+    return batches, None
 
 
 def _bounds(records: Records, limit: int) -> Ints:
@@ -304,21 +297,21 @@ def _written(
     records: Records, timestamp_delta: Ints, offset_delta: Ints
 ) -> tuple[memoryview, Ints]:
     """Returns the encoded records with new deltas, concatenated, and the end of each."""
-    timestamp = zigzag.signed_to_unsigned(timestamp_delta)
-    offset = zigzag.signed_to_unsigned(offset_delta)
-    timestamp_size, offset_size = zigzag.sizes(timestamp), zigzag.sizes(offset)
-    length = zigzag.signed_to_unsigned(
+    timestamp = varints.signed_to_unsigned(timestamp_delta)
+    offset = varints.signed_to_unsigned(offset_delta)
+    timestamp_size, offset_size = varints.sizes(timestamp), varints.sizes(offset)
+    length = varints.signed_to_unsigned(
         1 + timestamp_size + offset_size + records.end - records.tail
     )
-    length_size = zigzag.sizes(length)
+    length_size = varints.sizes(length)
     front_end = np.cumsum(length_size + 1 + timestamp_size + offset_size)
     # The attributes byte stays zero: no version of Kafka has used it.
     front = np.zeros(int(front_end[-1]), dtype=np.uint8)
     offset_at = front_end - offset_size
     timestamp_at = offset_at - timestamp_size
-    zigzag.write(front, offset_at, offset, offset_size)
-    zigzag.write(front, timestamp_at, timestamp, timestamp_size)
-    zigzag.write(front, timestamp_at - 1 - length_size, length, length_size)
+    varints.write(front, offset_at, offset, offset_size)
+    varints.write(front, timestamp_at, timestamp, timestamp_size)
+    varints.write(front, timestamp_at - 1 - length_size, length, length_size)
     return _joined(front, front_end, records)
 
 

@@ -16,7 +16,7 @@ NO_LIMIT_BYTES = 1 << 30
 
 
 def apart(
-    parcel: OutgoingBatch, bounds: Sequence[int], *, codec: int | None = None
+    outgoing: OutgoingBatch, bounds: Sequence[int], *, codec: int | None = None
 ) -> list[OutgoingBatch]:
     """Splits an outgoing batch before the records at these indexes.
 
@@ -26,14 +26,12 @@ def apart(
     Raises:
         BrokenBatch: the records cannot be read.
     """
-    records = _records(parcel)
-    limits = [0, *bounds, parcel.count]
+    records = _records(outgoing)
+    limits = [0, *bounds, outgoing.count]
     return [
         part
         for first, last in pairwise(limits)
-        for part in rebatch(_between(records, first, last), max_bytes=NO_LIMIT_BYTES, codec=codec)[
-            0
-        ]
+        for part in rebatch(records.between(first, last), max_bytes=NO_LIMIT_BYTES, codec=codec)[0]
     ]
 
 
@@ -46,41 +44,31 @@ def joined(first: OutgoingBatch, second: OutgoingBatch) -> OutgoingBatch | None:
         records = _both(_records(first), _records(second))
     except BrokenBatch:
         return None
-    parcels, _ = rebatch(records, max_bytes=NO_LIMIT_BYTES)
-    return parcels[0] if len(parcels) == 1 else None
+    batches, _ = rebatch(records, max_bytes=NO_LIMIT_BYTES)
+    return batches[0] if len(batches) == 1 else None
 
 
-def sizes_alone(parcel: OutgoingBatch) -> Iterator[int]:
+def sizes_alone(outgoing: OutgoingBatch) -> Iterator[int]:
     """Yields the size in bytes that each record takes in a batch of its own.
 
     Raises:
         BrokenBatch: the records cannot be read.
     """
-    if parcel.count == 1:
-        yield len(parcel.data)
+    if outgoing.count == 1:
+        yield len(outgoing.data)
         return
-    records = _records(parcel)
-    for index in range(parcel.count):
-        (part,), _ = rebatch(_between(records, index, index + 1), max_bytes=NO_LIMIT_BYTES)
+    records = _records(outgoing)
+    for index in range(outgoing.count):
+        (part,), _ = rebatch(records.between(index, index + 1), max_bytes=NO_LIMIT_BYTES)
         yield len(part.data)
 
 
-def _records(parcel: OutgoingBatch) -> Records:
+def _records(outgoing: OutgoingBatch) -> Records:
     """Returns the records with their source offsets; stamping may have overwritten the batch's
     own."""
-    records = opened(memoryview(parcel.data), [0])
-    offsets = [np.arange(offset, offset + count) for offset, count in parcel.spans]
+    records = opened(memoryview(outgoing.data), [0])
+    offsets = [np.arange(offset, offset + count) for offset, count in outgoing.spans]
     return replace(records, offset=np.concatenate(offsets))
-
-
-def _between(records: Records, first: int, last: int) -> Records:
-    return replace(
-        records,
-        offset=records.offset[first:last],
-        timestamp=records.timestamp[first:last],
-        tail=records.tail[first:last],
-        end=records.end[first:last],
-    )
 
 
 def _both(one: Records, other: Records) -> Records:

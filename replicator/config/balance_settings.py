@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from replicator.config.clickhouse_address import ClickHouseAddress
+from replicator.config.mistakes import raise_if_any
 from replicator.config.security import ReadableFile, SecretFile
-from replicator.config.settings import Float, Int, OwnedPath, Table, raise_if_any
+from replicator.config.settings import Float, Int, OwnedPath, Table
 
 MEMORY_MIB_MIN = 768
 """Least memory of a carrier in MiB, however few partitions it has (carrier_memory.py)."""

@@ -62,6 +62,13 @@ class Relations(ValueError):
         super().__init__("; ".join(f"{key}: {text}" if key else text for key, text in self.found))
 
 
+def raise_if_any(found: Iterable[tuple[str, str]]) -> None:
+    """Raises Relations with these (key, text) pairs, if there are any."""
+    pairs = tuple(found)
+    if pairs:
+        raise Relations(pairs)
+
+
 def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
     """Translates pydantic's errors into the terms of the file: dotted paths, nearest known keys."""
     mistakes: list[Mistake] = []

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from replicator.config.mistakes import Relations
+from replicator.config.mistakes import raise_if_any
 
 LIBRDKAFKA_PROTOCOLS = {
     "plaintext": "PLAINTEXT",
@@ -140,10 +140,7 @@ class Security(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         found = list(contradictions(self.model_dump(exclude_none=True)))
-        if not found:
-            found = list(self._unusable_files())
-        if found:
-            raise Relations(found)
+        raise_if_any(found or self._unusable_files())
         return self
 
     def _unusable_files(self) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from replicator.config.mistakes import Relations
+from replicator.config.mistakes import raise_if_any
 from replicator.config.security import beside_the_file
 
 Int = Annotated[int, Strict()]
@@ -253,10 +253,3 @@ class OffsetsSettings(Table):
     """Interval at which other regions' copies of this region's runs are joined and trimmed."""
     metrics_port: Int = Field(default=0, ge=0, le=65535)
     """Metrics port of `sluice offsets`, at metrics.address; 0 = off."""
-
-
-def raise_if_any(found: Iterator[tuple[str, str]]) -> None:
-    """Raises Relations with these contradictions, if there are any."""
-    relations = list(found)
-    if relations:
-        raise Relations(relations)

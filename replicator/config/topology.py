@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, ValidationError, model_validator
 
+from replicator.config.addresses import Addresses, RedisAddress
 from replicator.config.balance_settings import BalanceSettings
+from replicator.config.cluster_name import ROLES, ClusterName
 from replicator.config.metrics_ports import PORTS, shared_ports
-from replicator.config.mistakes import ConfigMistakes, Mistake, Relations, dotted, translate
+from replicator.config.mistakes import ConfigMistakes, Mistake, dotted, raise_if_any, translate
 from replicator.config.security import (
     ReadableFile,
     SecretFile,
@@ -40,8 +37,6 @@ from replicator.config.settings import (
 REGION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 REGION_NAME_CHARACTERS_MAX = 100
 """Longest name: the topic sluice.runs.<source>.<target> names two regions, and Kafka allows 249."""
-ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):(?P<port>[0-9]{1,5})")
-ROLES = ("regional", "aggregate")
 
 
 class UnknownRegion(Exception):
@@ -83,55 +78,13 @@ def parse_route(value: Any) -> Any:
     return Route.parse(value if isinstance(value, str) else "")
 
 
-def valid_address(text: str) -> str:
-    """Returns a host:port in lower case; raises ValueError for anything else."""
-    match = ADDRESS.fullmatch(text)
-    if not match or not 1 <= int(match["port"]) <= 65535:
-        raise ValueError("an address is host:port, e.g. kafka-1.west:9092")
-    return text.lower()
-
-
-def some_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the addresses; raises ValueError for none, or one listed twice."""
-    if not addresses:
-        raise ValueError("needs at least one host:port")
-    twice = sorted({address for address in addresses if addresses.count(address) > 1})
-    if twice:
-        raise ValueError(f"listed twice: {', '.join(twice)}")
-    return addresses
-
-
-def valid_redis(url: str) -> str:
-    """Returns a Redis address; raises ValueError if no client takes it, or it has a password."""
-    if not re.match(r"(rediss?|unix)://.", url):
-        raise ValueError("a Redis address starts with redis://, rediss:// (TLS) or unix://")
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    is_socket = parts.scheme == "unix"
-    # A password that contains / ? or # ends the host early, and leaves its @ behind.
-    behind_the_host = f"{'' if is_socket else parts.path}{parts.query}{parts.fragment}"
-    if parts.password is not None or "password" in options or "@" in behind_the_host:
-        raise ValueError("no password in the address: put it into redis_password_file")
-    try:
-        is_port = parts.port != 0
-    except ValueError:
-        is_port = False
-    if not is_port:
-        raise ValueError("the port of a Redis address is a number from 1 to 65535")
-    database = options.get("db", "0" if is_socket else parts.path.removeprefix("/") or "0")
-    if not re.fullmatch("[0-9]+", database):
-        raise ValueError("the database of a Redis address is a number: redis://host:6379/0")
-    return url
-
-
-Address = Annotated[str, AfterValidator(valid_address)]
 RouteName = Annotated[Route, BeforeValidator(parse_route)]
 
 
 class KafkaCluster(Table):
     """Kafka cluster: its addresses, and its security settings."""
 
-    bootstrap: Annotated[tuple[Address, ...], AfterValidator(some_addresses)]
+    bootstrap: Addresses
     security: Security = Security()
 
     @property
@@ -149,7 +102,7 @@ class Region(Table):
     """Cluster to which this region's producers write."""
     aggregate: KafkaCluster
     """Cluster in which every region's records arrive."""
-    redis: Annotated[str, AfterValidator(valid_redis)]
+    redis: RedisAddress
     redis_password_file: SecretFile | None = None
     redis_ca_file: ReadableFile | None = None
     """PEM certificates that sign a rediss:// server's own."""
@@ -197,6 +150,16 @@ class Appliance(Table):
         known = ", ".join(route.name for route in self.routes)
         raise UnknownRegion(f"no route {name!r}; known: {known}")
 
+    @property
+    def cluster_names(self) -> tuple[ClusterName, ...]:
+        """Names of all clusters, by region."""
+        return tuple(ClusterName.of(name, role) for name in sorted(self.regions) for role in ROLES)
+
+    def cluster(self, name: ClusterName) -> KafkaCluster:
+        """Returns a cluster; raises UnknownRegion."""
+        region = self.region(name.region)
+        return region.regional if name.role == "regional" else region.aggregate
+
     def routes_into(self, target: str) -> tuple[Route, ...]:
         self.region(target)
         return tuple(route for route in self.routes if route.target == target)
@@ -217,8 +180,8 @@ class Appliance(Table):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         addresses = {
-            (name, role): getattr(region, role).bootstrap
-            for name, region in self.regions.items()
+            ClusterName.of(key, role): getattr(region, role).bootstrap
+            for key, region in self.regions.items()
             for role in ROLES
         }
         found = list(crossings(self.regions, self.routes, addresses))
@@ -234,8 +197,7 @@ class Appliance(Table):
             if name not in known
         ]
         found += shared_ports(self.model_dump(include=set(PORTS)))
-        if found:
-            raise Relations(found)
+        raise_if_any(found)
         return self
 
 
@@ -294,7 +256,7 @@ def names_within(raw: Mapping[str, Any]) -> Iterator[Mistake]:
 def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yields the contradictions between a file's tables, however broken single values are."""
     regions = dict(tables(raw.get("regions")))
-    addresses: dict[tuple[str, str], tuple[str, ...]] = {}
+    addresses: dict[ClusterName, tuple[str, ...]] = {}
     for name, region in regions.items():
         for role in ROLES:
             cluster = region.get(role)
@@ -302,7 +264,9 @@ def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
                 continue
             listed = cluster.get("bootstrap")
             listed = listed if isinstance(listed, list) else []
-            addresses[name, role] = tuple(a.lower() for a in listed if isinstance(a, str))
+            addresses[ClusterName.of(name, role)] = tuple(
+                a.lower() for a in listed if isinstance(a, str)
+            )
             security = cluster.get("security")
             if isinstance(security, Mapping):
                 where = ("regions", name, role, "security")
@@ -355,7 +319,7 @@ def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def crossings(
     regions: Mapping[str, Any],
     routes: tuple[Route | None, ...],
-    addresses: Mapping[tuple[str, str], tuple[str, ...]],
+    addresses: Mapping[ClusterName, tuple[str, ...]],
 ) -> Iterator[tuple[str, str]]:
     """Yields (path, what is wrong) between regions, routes and clusters; routes may hold None."""
     if not regions:
@@ -380,13 +344,14 @@ def crossings(
         if route in seen:
             yield where, f"route {route.name!r} is listed twice"
         seen.add(route)
-        source = set(addresses.get((route.source, "regional"), ()))
-        shared = source & set(addresses.get((route.target, "aggregate"), ()))
+        source = set(addresses.get(ClusterName.regional(route.source), ()))
+        shared = source & set(addresses.get(ClusterName.aggregate(route.target), ()))
         if shared:
             yield where, f"route {route.name!r} leads onto itself: both ends are {min(shared)}"
     for (one, some), (other, more) in combinations(addresses.items(), 2):
         for address in sorted(set(some) & set(more)):
             yield (
-                f"regions.{'.'.join(other)}.bootstrap",
-                f"{address} also belongs to regions.{'.'.join(one)}; each cluster needs its own",
+                f"regions.{other.region}.{other.role}.bootstrap",
+                f"{address} also belongs to regions.{one.region}.{one.role}; each cluster needs "
+                "its own",
             )

@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as Place
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.ledger.entry import Custody
@@ -37,8 +38,8 @@ def configuration(
     regional")."""
     lines = [f"routes = {json.dumps([route.name for route in carrying.routes.values()])}"]
     for name, region in carrying.appliance.regions.items():
-        regional = moved.get(f"{name} regional", region.regional)
-        aggregate = moved.get(f"{name} aggregate", region.aggregate)
+        regional = moved.get(ClusterName.regional(name), region.regional)
+        aggregate = moved.get(ClusterName.aggregate(name), region.aggregate)
         lines += [
             f"[regions.{name}]",
             f'redis = "{region.redis}"',

@@ -14,6 +14,7 @@ import pytest
 
 from deploy.lab.process import Process
 from deploy.lab.wait import until
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, load
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.balance_log import BalanceLog
@@ -82,7 +83,7 @@ class Balancers:
     @property
     def log(self) -> BalanceLog:
         settings = self.appliance.region(self.region.name)
-        return BalanceLog(f"{self.region.name} aggregate", settings.aggregate)
+        return BalanceLog(ClusterName.aggregate(self.region.name), settings.aggregate)
 
     def book(self) -> OrderLog:
         return self.log.read()

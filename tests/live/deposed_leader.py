@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from aiokafka.protocol.admin import AlterPartitionReassignmentsRequest
 from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import (
-    Array,
-    CompactArray,
-    CompactString,
-    Int8,
-    Int16,
-    Int32,
-    Schema,
-    String,
-    TaggedFields,
-)
+from aiokafka.protocol.types import Array, Int8, Int16, Int32, Schema, String
 from confluent_kafka import KafkaException, Producer
 
 from deploy.lab.kafka import KafkaCluster
@@ -27,71 +18,6 @@ from tests.live.stage import Stage
 LEADER, FOLLOWER = 1, 2
 REPLICATED_BY_TWO = [[LEADER, FOLLOWER]]
 PATIENCE_SECONDS = 60.0
-
-
-class ReassignResponse(Response):
-    API_KEY = 45
-    API_VERSION = 0
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        ("error_code", Int16),
-        ("error_message", CompactString()),
-        (
-            "topics",
-            CompactArray(
-                ("topic", CompactString()),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("error_code", Int16),
-                        ("error_message", CompactString()),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("tags", TaggedFields),
-    )
-
-
-class ReassignStruct(RequestStruct):
-    API_KEY = 45
-    API_VERSION = 0
-    FLEXIBLE_VERSION = True
-    RESPONSE_TYPE = ReassignResponse
-    SCHEMA = Schema(
-        ("timeout_ms", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("topic", CompactString()),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("replicas", CompactArray(Int32)),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("tags", TaggedFields),
-    )
-
-
-class ReassignRequest(Request[ReassignStruct]):
-    """AlterPartitionReassignments: the replica order of partition 0; the first one is preferred."""
-
-    API_KEY = 45
-
-    def __init__(self, topic: str, replicas: list[int]):
-        self._topics = [(topic, [(0, replicas, {})], {})]
-
-    def build(self, request_struct_class: type[ReassignStruct]) -> ReassignStruct:
-        return request_struct_class(10_000, self._topics, {})
 
 
 class ElectResponse(Response):
@@ -162,12 +88,15 @@ class DeposedLeader:
 
     def prefer_the_follower(self) -> None:
         """Makes the follower the preferred leader, without an election."""
-        self._ask(ReassignRequest(self._topic, [FOLLOWER, LEADER]))
+        partitions: Any = [(0, [FOLLOWER, LEADER], {})]
+        request = AlterPartitionReassignmentsRequest(10_000, [(self._topic, partitions, {})], {})
+        response = self._asked(request)
+        assert response.responses[0][1][0][1] == 0, response
 
-    def _ask(self, request: Any) -> None:
+    def _asked(self, request: Any) -> Any:
         response = self._carrying._await(self._carrying._cluster.send(LEADER, request))
         assert response.error_code == 0, response
-        assert response.topics[0][1][0][1] == 0, response
+        return response
 
     def stop_the_follower(self) -> None:
         """Stops the follower, which stays an in-sync replica until its broker session expires."""
@@ -197,7 +126,8 @@ class DeposedLeader:
         self._resume(LEADER)
 
     def by_a_preferred_election(self) -> None:
-        self._ask(ElectRequest(self._topic))
+        response = self._asked(ElectRequest(self._topic))
+        assert response.topics[0][1][0][1] == 0, response
         # Resumed earlier, the follower would still receive the records that it lacks.
         assert until(self._is_deposed, PATIENCE_SECONDS)
         self._resume(FOLLOWER)

@@ -25,6 +25,7 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
+from replicator.config.names import runs_topic_name
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
@@ -34,7 +35,7 @@ from replicator.kafka.tail.consumer_offsets import commit_follower
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
-from replicator.mirror.offset_map.runs_topic import RunsKey, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.copying import PATIENCE_SECONDS, copying, until_fresh
 from tests.live.runs import create_runs_topic, fed, publisher
 from tests.replicator.mirror.ledger.held import held
@@ -130,7 +131,7 @@ class Relocating:
     def _make_runs_topic(self, route: Route) -> None:
         cluster = self.clusters[route.target]
         create_runs_topic(cluster, route.key)
-        admin, name = cluster.admin(), runs_topic(route.key).name
+        admin, name = cluster.admin(), runs_topic_name(route.key)
         # A broker learns of a new topic a moment after the controller has created it.
         assert until(lambda: name in admin.list_topics(timeout=10).topics, PATIENCE_SECONDS)
 

@@ -8,6 +8,7 @@ from typing import Any
 from confluent_kafka.admin import NewTopic
 
 from deploy.lab.kafka import KafkaCluster
+from replicator.config.names import runs_topic_name
 from replicator.config.security import Security
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -15,7 +16,7 @@ from replicator.mirror.offset_map.offset_store import OffsetStore, whole_of
 from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
-from replicator.mirror.offset_map.runs_topic import RunsKey, read, runs_topic
+from replicator.mirror.offset_map.runs_topic import CONFIGS, PARTITIONS, RunsKey, read
 
 ROUTE = "west.east"
 
@@ -78,8 +79,7 @@ async def fed(
 
 
 def create_runs_topic(cluster: KafkaCluster, route_key: str) -> None:
-    topic = runs_topic(route_key)
-    cluster.create_topics(NewTopic(topic.name, topic.partitions, config=dict(topic.configs)))
+    cluster.create_topics(NewTopic(runs_topic_name(route_key), PARTITIONS, config=dict(CONFIGS)))
 
 
 async def publisher(cluster: KafkaCluster, route_key: str, **more: Any) -> RunsPublisher:

@@ -15,7 +15,6 @@ from aiokafka.protocol.types import (
     Int32,
     Int64,
     Schema,
-    TaggedFields,
 )
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as Place
@@ -29,6 +28,7 @@ from deploy.lab.traffic import PLAIN, Shape, records, send
 from deploy.lab.wait import until
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import TRANSACTION
+from replicator.kafka.protocol.fields import TAGS, TOPIC, rows
 from replicator.mirror.ledger.entry import Entry
 from tests.live.carrying import Carrying
 from tests.live.hand import Hand
@@ -54,28 +54,18 @@ class DescribeTransactionsResponse(Response):
     API_VERSION = 0
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
-        (
+        rows(
             "states",
-            CompactArray(
-                ("error_code", Int16),
-                ("transactional_id", CompactString()),
-                ("state", CompactString()),
-                ("timeout_ms", Int32),
-                ("started_ms", Int64),
-                ("producer_id", Int64),
-                ("producer_epoch", Int16),
-                (
-                    "topics",
-                    CompactArray(
-                        ("topic", CompactString()),
-                        ("partitions", CompactArray(Int32)),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
+            ("error_code", Int16),
+            ("transactional_id", CompactString()),
+            ("state", CompactString()),
+            ("timeout_ms", Int32),
+            ("started_ms", Int64),
+            ("producer_id", Int64),
+            ("producer_epoch", Int16),
+            rows("topics", TOPIC, ("partitions", CompactArray(Int32))),
         ),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -84,7 +74,7 @@ class DescribeTransactionsStruct(RequestStruct):
     API_VERSION = 0
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = DescribeTransactionsResponse
-    SCHEMA = Schema(("transactional_ids", CompactArray(CompactString())), ("tags", TaggedFields))
+    SCHEMA = Schema(("transactional_ids", CompactArray(CompactString())), TAGS)
 
 
 class DescribeTransactionsRequest(Request[DescribeTransactionsStruct]):

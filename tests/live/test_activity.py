@@ -16,6 +16,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
+from replicator.config.cluster_name import ClusterName
 from replicator.groups.membership.activity import FRESH_SECONDS, ActivityStore
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_region import decided
@@ -88,7 +89,7 @@ def consuming(cluster: KafkaCluster, group: str, topic: str, protocol: str) -> I
 def passing(region: str, cluster: KafkaCluster, urls: dict[str, str]) -> ActivityPass:
     table = topology.KafkaCluster.model_validate(cluster.topology_table())
     stores = {name: ActivityStore(url) for name, url in urls.items()}
-    groups = Groups(f"{region} aggregate", table)
+    groups = Groups(ClusterName.aggregate(region), table)
     return ActivityPass(region, groups, PrimaryStore(urls[region]), stores, time_ms)
 
 

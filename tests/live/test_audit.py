@@ -19,6 +19,7 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 from deploy.lab.wait import until
 from replicator.audit.tally import COMPACTED, EXPIRED, GONE, UNORDERED, UNTOLD
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import KafkaCluster as Settings
 from tests.live.audited import BY, auditor, configuration
 from tests.live.carrying import Carrying
@@ -284,7 +285,10 @@ def test_a_cluster_that_is_away_is_named_with_its_exit_code(
 ) -> None:
     stage = make_stage()
     nobody = Settings.model_validate({"bootstrap": [f"127.0.0.1:{free_port()}"]})
-    for name in (f"{stage.route.source} regional", f"{stage.route.target} aggregate"):
+    for name in (
+        ClusterName.regional(stage.route.source),
+        ClusterName.aggregate(stage.route.target),
+    ):
         config = configuration(stage.carrying, tmp_path, {name: nobody})
         code, out, err = sluice(
             "audit", "--config", config, "--topic", stage.topic, "--timeout", "3", "-o", "json"

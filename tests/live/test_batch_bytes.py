@@ -70,10 +70,10 @@ async def produced(cluster: KafkaCluster, topic: str, fetches: Iterable[Packed])
 
     async def send(client: AIOKafkaClient, leader: int) -> None:
         sequence = 0
-        for parcel in (parcel for one in fetches for parcel in one.parcels):
-            parcel.stamp(producer_id=987_654, producer_epoch=0, base_sequence=sequence)
-            sequence += parcel.count
-            request = ProduceRequest(None, -1, 15_000, [(topic, [(0, parcel.data)])])
+        for outgoing in (outgoing for one in fetches for outgoing in one.batches):
+            outgoing.stamp(producer_id=987_654, producer_epoch=0, base_sequence=sequence)
+            sequence += outgoing.count
+            request = ProduceRequest(None, -1, 15_000, [(topic, [(0, outgoing.data)])])
             answer = await client.send(leader, request)
             assert answer.topics[0][1][0][1] == 0
 
@@ -142,7 +142,7 @@ async def test_tiny_batches_arrive_as_one(regional, aggregate, make_topic):
     topic = make_topic(regional, aggregate)
     write(regional, topic, "lz4", 60, one_by_one=True)
     fetches = await packed(regional, topic, PackingRule(max_bytes=MIB))
-    assert sum(len(one.parcels) for one in fetches) < 10
+    assert sum(len(one.batches) for one in fetches) < 10
     await produced(aggregate, topic, fetches)
     assert consumed(aggregate, topic) == consumed(regional, topic)
 
@@ -185,7 +185,7 @@ async def test_a_batch_is_cut_at_the_position(regional, aggregate, make_topic):
     topic = make_topic(regional, aggregate)
     write(regional, topic, "snappy", 100, one_by_one=False)
     fetches = await packed(regional, topic, UNOPENED, position=37)
-    assert fetches[0].parcels[0].first_offset == 37
+    assert fetches[0].batches[0].first_offset == 37
     await produced(aggregate, topic, fetches)
     assert consumed(aggregate, topic) == consumed(regional, topic)[37:]
 

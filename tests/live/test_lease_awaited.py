@@ -39,7 +39,7 @@ async def coordinated_region(settings: KafkaCluster) -> str:
         for number in range(1000):
             name = f"east-{number}"
             request = FindCoordinatorRequest(f"sluice.{name}.balancer", TRANSACTION)
-            found = await cluster.send(await cluster.anyone(), request)
+            found = await cluster.send(await cluster.any_node(), request)
             if not found.error_code and found.coordinator_id == COORDINATOR:
                 return name
             await asyncio.sleep(0.05 if found.error_code else 0)

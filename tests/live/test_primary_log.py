@@ -25,6 +25,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config import topology
+from replicator.config.cluster_name import ClusterName
 from replicator.config.names import PRIMARY_REGIONS_TOPIC
 from replicator.groups.copies.copier import Copier
 from replicator.groups.membership.primary_log import PrimaryFollower, PrimaryLog
@@ -70,7 +71,8 @@ def copying(cluster: KafkaCluster, source: str, *urls: str) -> Iterator[None]:
     """Runs the copiers of one region's daemon."""
     stores = [PrimaryCopies(url, source) for url in urls]
     copiers = [
-        Copier(PrimaryFollower(f"{source} aggregate", table_of(cluster)), store) for store in stores
+        Copier(PrimaryFollower(ClusterName.aggregate(source), table_of(cluster)), store)
+        for store in stores
     ]
     threads = [threading.Thread(target=copier.run) for copier in copiers]
     for thread in threads:

@@ -18,7 +18,6 @@ from aiokafka.protocol.types import (
     Int32,
     Int64,
     Schema,
-    TaggedFields,
 )
 from confluent_kafka import Producer
 
@@ -27,6 +26,7 @@ from replicator.batches import records
 from replicator.batches.outgoing_batch import Reason
 from replicator.kafka.client.cluster import Answered, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.protocol.fields import TAGS
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.entry import Custody
@@ -210,7 +210,7 @@ class EndTxnV5Response(Response):
         ("error_code", Int16),
         ("producer_id", Int64),
         ("producer_epoch", Int16),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -224,7 +224,7 @@ class EndTxnV5Struct(RequestStruct):
         ("producer_id", Int64),
         ("producer_epoch", Int16),
         ("committed", Boolean),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 

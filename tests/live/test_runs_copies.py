@@ -14,6 +14,7 @@ from redis import Redis
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
+from replicator.config.names import runs_topic_name
 from replicator.groups.copies.runs_copies import JOINED_FROM, RunsCopies
 from replicator.groups.copies.runs_follower import RunsTold, runs_follower
 from replicator.kafka.tail.stored_positions import StoreBehind
@@ -22,7 +23,7 @@ from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import pack_stretch
-from replicator.mirror.offset_map.runs_topic import RunsKey, read, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey, read
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import PATIENCE_SECONDS, copying, events, opening, until_fresh
 from tests.live.runs import (
@@ -149,7 +150,7 @@ async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
     await tell(aggregate, route_key, {KEY: stretches(0, 10)})
     with caplog.at_level(logging.INFO), copied(aggregate, redis.url, route_key) as store:
         until_fresh(store)
-        name = runs_topic(route_key).name
+        name = runs_topic_name(route_key)
         admin = aggregate.admin()
         admin.delete_topics([name])[name].result(30)
         assert until(lambda: "not-copied" in events(caplog), PATIENCE_SECONDS)
@@ -166,7 +167,7 @@ async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
 async def test_a_message_that_is_not_ours_is_named_by_its_place_and_stops_the_copy(
     aggregate, redis, route_key, caplog
 ):
-    topic = runs_topic(route_key).name
+    topic = runs_topic_name(route_key)
     producer = Producer(aggregate.librdkafka_options())
     producer.produce(topic, key=b"[9]", value=b"", partition=2)
     producer.flush(30)

@@ -4,6 +4,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from replicator.config.names import runs_topic_name
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import UnknownVersion
@@ -12,7 +13,6 @@ from replicator.mirror.offset_map.runs_topic import (
     RunsTopicUnreadable,
     encode_key,
     read,
-    runs_topic,
 )
 from tests.live.runs import KEY, keys, learned, loaded, publisher, stretches
 
@@ -48,7 +48,7 @@ async def test_a_missing_topic_is_named_and_never_made_up(aggregate):
 
 
 async def test_a_message_that_is_not_ours_is_named_by_its_place(aggregate, route_key):
-    topic = runs_topic(route_key).name
+    topic = runs_topic_name(route_key)
     producer = Producer(aggregate.librdkafka_options())
     producer.produce(topic, key=encode_key(KEY), value=b"\x01\x80", partition=2)
     producer.flush(30)
@@ -58,14 +58,14 @@ async def test_a_message_that_is_not_ours_is_named_by_its_place(aggregate, route
 
 async def test_runs_of_a_newer_format_are_refused(aggregate, route_key):
     producer = Producer(aggregate.librdkafka_options())
-    producer.produce(runs_topic(route_key).name, key=encode_key(KEY), value=b"\x02")
+    producer.produce(runs_topic_name(route_key), key=encode_key(KEY), value=b"\x02")
     producer.flush(30)
     with pytest.raises(UnknownVersion):
         list(read(aggregate.librdkafka_options(), route_key))
 
 
 async def test_the_topic_keeps_its_messages_for_ever(aggregate, route_key):
-    resource = ConfigResource(ResourceType.TOPIC, runs_topic(route_key).name)
+    resource = ConfigResource(ResourceType.TOPIC, runs_topic_name(route_key))
     admin = aggregate.admin()
     configs = admin.describe_configs([resource])[resource].result(30)
     assert configs["retention.ms"].value == "-1"

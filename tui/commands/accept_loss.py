@@ -51,6 +51,7 @@ def accept_loss(
     those partitions go on behind the loss; a running `sluice replicate` takes them up by itself.
     Ends with 3 when a cluster does not answer in time: the target, and with --yes the source too.
     """
+    from replicator.config.cluster_name import ClusterName
     from replicator.config.topology import load
     from replicator.kafka.admin.admin import Admin
     from replicator.mirror.repair.accept_loss import Acceptance
@@ -59,7 +60,7 @@ def accept_loss(
     route = appliance.route(route_name)
     names = frozenset(topics)
     if not names:
-        target = Admin(f"{route.target} aggregate", appliance.target_of(route), timeout)
+        target = Admin(ClusterName.aggregate(route.target), appliance.target_of(route), timeout)
         names = frozenset(topic.name for topic in target.topics())
     acceptance = Acceptance(appliance, route)
     return asyncio.run(

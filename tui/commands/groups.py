@@ -130,6 +130,7 @@ def decide(
     Raises Unreachable when earlier records are not known, and AdminError or WriteUnknown when the
     log cannot be written.
     """
+    from replicator.config.cluster_name import ClusterName
     from replicator.groups.membership.decisions import RegionDecisions
     from replicator.groups.membership.primary_log import PrimaryLog
     from replicator.groups.membership.primary_region import decided
@@ -140,7 +141,7 @@ def decide(
     from tui.operator import operator
 
     region = appliance.region(places.region)
-    name = f"{places.region} aggregate"
+    name = ClusterName.aggregate(places.region)
     if places.records is None:
         raise Unreachable(name, "what was decided before is not known")
     at_ms, who = time.time_ns() // 1_000_000, operator()

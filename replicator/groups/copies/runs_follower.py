@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
-from replicator.config.names import runs_group
+from replicator.config.names import runs_group, runs_topic_name
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
-from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key
 
 
 class RunsTold(NamedTuple):
@@ -31,7 +31,7 @@ def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> TopicTail
         cluster: the route's target.
     """
     group = runs_group(route_key)
-    return TopicTailer(name, cluster, runs_topic(route_key).name, group, _read)
+    return TopicTailer(name, cluster, runs_topic_name(route_key), group, _read)
 
 
 def _read(message: Message) -> RunsTold:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator
 from typing import NamedTuple
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.planning.checks import named
@@ -82,7 +83,9 @@ class Arrival:
         ends: dict[Origin, int] = {}
         for route in self._appliance.routes_into(self._request.target):
             admin = Admin(
-                f"{route.source} regional", self._appliance.source_of(route), timeout_seconds
+                ClusterName.regional(route.source),
+                self._appliance.source_of(route),
+                timeout_seconds,
             )
             try:
                 found = admin.offsets(places, "latest")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.groups.failover.survey import Survey
 from replicator.groups.membership.decisions import RegionDecisions
@@ -66,7 +67,7 @@ class FreshPlans:
         # Read before everything else: a group that is moved meanwhile then has a newer record.
         records = self._decided(request.target)
         cluster = self._appliance.region(request.target).aggregate
-        admin = Admin(f"{request.target} aggregate", cluster, self._timeout_seconds)
+        admin = Admin(ClusterName.aggregate(request.target), cluster, self._timeout_seconds)
         cluster_id = admin.cluster_id()
         known = self.knowledge(request, now_ms)
         known = replace(known, primary_regions={**regions(records), **known.primary_regions})
@@ -82,7 +83,7 @@ class FreshPlans:
 
     def _decided(self, target: str) -> dict[str, PrimaryRegion]:
         region = self._appliance.region(target)
-        log = PrimaryLog(f"{target} aggregate", region.aggregate, self._timeout_seconds)
+        log = PrimaryLog(ClusterName.aggregate(target), region.aggregate, self._timeout_seconds)
         with PrimaryStore(region.redis_url(), timeout_seconds=self._timeout_seconds) as store:
             return RegionDecisions(store, log).all()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region
 from replicator.groups.membership.groups import Groups
 from replicator.kafka.admin.admin import Admin
@@ -63,9 +64,11 @@ class SourceQuestions:
     """Questions to the source region's clusters."""
 
     def __init__(self, region: Region, timeout_seconds: float) -> None:
-        self._groups = Groups(f"{region.name} aggregate", region.aggregate, timeout_seconds)
-        self._aggregate = Admin(f"{region.name} aggregate", region.aggregate, timeout_seconds)
-        self._regional = Admin(f"{region.name} regional", region.regional, timeout_seconds)
+        self._groups = Groups(ClusterName.aggregate(region.name), region.aggregate, timeout_seconds)
+        self._aggregate = Admin(
+            ClusterName.aggregate(region.name), region.aggregate, timeout_seconds
+        )
+        self._regional = Admin(ClusterName.regional(region.name), region.regional, timeout_seconds)
 
     def ask(self, groups: Collection[str], places: Collection[TopicPartition]) -> SourceAnswers:
         """Asks, and returns at once."""

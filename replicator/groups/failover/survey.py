@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX, runs_topic_name, witness_group
 from replicator.config.topology import Appliance, Route
 from replicator.groups.copies.commit_store import CommitStore
@@ -77,8 +78,8 @@ class Survey:
         self._timeout_seconds = timeout_seconds
         region = appliance.region(target)
         self._url = region.redis_url()
-        self._admin = Admin(f"{target} aggregate", region.aggregate, timeout_seconds)
-        self._groups = Groups(f"{target} aggregate", region.aggregate, timeout_seconds)
+        self._admin = Admin(ClusterName.aggregate(target), region.aggregate, timeout_seconds)
+        self._groups = Groups(ClusterName.aggregate(target), region.aggregate, timeout_seconds)
         self._questions = (
             SourceQuestions(appliance.region(source), timeout_seconds) if asks_source else None
         )

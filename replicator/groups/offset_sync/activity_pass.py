@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX
 from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
@@ -134,7 +135,7 @@ def activity_pass(appliance: Appliance, region: str) -> ActivityPass:
     here = appliance.region(region)
     return ActivityPass(
         region,
-        Groups(f"{region} aggregate", here.aggregate, timeout_seconds=ASK_SECONDS_MAX),
+        Groups(ClusterName.aggregate(region), here.aggregate, timeout_seconds=ASK_SECONDS_MAX),
         PrimaryStore(here.redis_url(), timeout_seconds=ASK_SECONDS_MAX),
         {name: ActivityStore(it.redis_url()) for name, it in appliance.regions.items()},
         lambda: time.time_ns() // 1_000_000,

@@ -37,7 +37,7 @@ from replicator.groups.offset_sync.own_copies import own_copies
 from replicator.groups.offset_sync.passes import Pass, PassLoop
 from replicator.groups.offset_sync.peer_tending import PeerTending
 from replicator.groups.offset_sync.sync import OffsetSync
-from replicator.kafka.client.cluster_ids import LOOK_SECONDS, ClusterIds, SameCluster
+from replicator.kafka.client.cluster_ids import RETRY_SECONDS, ClusterIds, SameCluster
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
 from replicator.runtime.metrics_server import PortTaken, serve
@@ -85,11 +85,11 @@ class Identities:
 
         Returns True if no two of them are one.
         """
-        return self._compared(self._ids.look_at_routes_into(region))
+        return self._compared(self._ids.compare_routes_into(region))
 
     def once(self) -> None:
         """Compares the clusters that were not known yet; ends the process where two are one."""
-        if not self.clash and not self._compared(self._ids.look()):
+        if not self.clash and not self._compared(self._ids.compare()):
             os.kill(os.getpid(), signal.SIGTERM)
 
     def _compared(self, looking: Coroutine[Any, Any, None]) -> bool:
@@ -150,7 +150,7 @@ class Daemon:
         loops = [PassLoop(each) for each in passes(appliance, region, self._registry)]
         self._registry.register(CopiesCollector(copies, ages, loops))
         looks = [PassLoop(Pass("ages", AGES_SECONDS, each.look)) for each in ages]
-        looks.append(PassLoop(Pass("cluster ids", LOOK_SECONDS, identities.once)))
+        looks.append(PassLoop(Pass("cluster ids", RETRY_SECONDS, identities.once)))
         self._parts: list[Part] = [*(copy.copier for copy in copies), *loops, *looks]
         self._threads: list[threading.Thread] = []
         self._stop_metrics: Callable[[], None] = lambda: None

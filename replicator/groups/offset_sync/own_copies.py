@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.copier import Copier, Store
@@ -43,7 +44,7 @@ def own_copies(appliance: Appliance, region: str) -> list[Copy]:
 
     Each copy has connections of its own, so a Redis that is away holds up no other.
     """
-    cluster, name = appliance.region(region).aggregate, f"{region} aggregate"
+    cluster, name = appliance.region(region).aggregate, ClusterName.aggregate(region)
     found: list[Copy] = []
     for peer in appliance.regions:
         url = appliance.region(peer).redis_url()

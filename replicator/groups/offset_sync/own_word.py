@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.groups import Groups
 from replicator.groups.planning.knowledge import Progress
@@ -30,7 +31,7 @@ class OwnWord:
 
     def __init__(self, region: str, aggregate: KafkaCluster) -> None:
         self._region = region
-        self._groups = Groups(f"{region} aggregate", aggregate, ANSWER_SECONDS_MAX)
+        self._groups = Groups(ClusterName.aggregate(region), aggregate, ANSWER_SECONDS_MAX)
         self._quiet_until = 0.0
         self._is_silent = False
 

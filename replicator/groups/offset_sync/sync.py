@@ -13,6 +13,7 @@ from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
@@ -115,8 +116,8 @@ class OffsetSync:
         self._timeout_seconds = timeout_seconds
         here = appliance.region(region)
         self._url = here.redis_url()
-        self._admin = Admin(f"{region} aggregate", here.aggregate, timeout_seconds)
-        self._groups = Groups(f"{region} aggregate", here.aggregate, timeout_seconds)
+        self._admin = Admin(ClusterName.aggregate(region), here.aggregate, timeout_seconds)
+        self._groups = Groups(ClusterName.aggregate(region), here.aggregate, timeout_seconds)
         self._primaries = PrimaryCopies(self._url, region, timeout_seconds=timeout_seconds)
         self._activity = ActivityStore(self._url, timeout_seconds=timeout_seconds)
         self._regions: dict[str, _Region] = {}

@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region, Route
 from replicator.groups.resume.runs_memory import Source, Told
 from replicator.kafka.admin.admin import uuid_of
@@ -125,7 +126,7 @@ class AggregateLogs(AdminConnection):
     """Client of the aggregate cluster that needs no more than a consumer's rights."""
 
     def __init__(self, region: Region) -> None:
-        super().__init__(f"{region.name} aggregate", region.aggregate)
+        super().__init__(ClusterName.aggregate(region.name), region.aggregate)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         names = sorted(topics)

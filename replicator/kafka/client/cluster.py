@@ -18,7 +18,8 @@ from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.client.brokers import Brokers, Unreachable
+from replicator.kafka.client.brokers import Brokers, OpenConnection, Unreachable
+from replicator.kafka.client.connection import connect
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
@@ -33,7 +34,7 @@ MISSING_SECONDS_MAX = 10.0
 not show it either."""
 BACKOFF_SECONDS_MAX = 0.5
 READ_WAIT_MS = 100
-_IN_THE_RIGHT_PLACE = frozenset({Code.CONCURRENT_TRANSACTIONS, Code.THROTTLING_QUOTA_EXCEEDED})
+_FROM_THE_RIGHT_BROKER = frozenset({Code.CONCURRENT_TRANSACTIONS, Code.THROTTLING_QUOTA_EXCEEDED})
 """Codes that only the right broker answers with."""
 
 
@@ -79,6 +80,8 @@ class ProducerState:
 
     epoch: int
     last_sequence: int
+    transaction_start: int = -1
+    """First offset of its open transaction in the partition; -1 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ class Cluster(Brokers):
         idle_seconds: time after which an idle connection is closed. It must be far below the
             brokers' producer.id.expiration.ms. A writer that comes back late then has to connect
             anew, and to commit entries before it sends.
+        open_connection: opens a connection to a host and port.
     """
 
     def __init__(
@@ -119,6 +123,7 @@ class Cluster(Brokers):
         client_id: str = "sluice",
         request_timeout_ms: int = 15_000,
         idle_seconds: float = 540.0,
+        open_connection: OpenConnection = connect,
     ):
         super().__init__(
             name,
@@ -128,6 +133,7 @@ class Cluster(Brokers):
                 "request_timeout_ms": request_timeout_ms,
                 "max_idle_ms": int(idle_seconds * 1000),
             },
+            open_connection,
         )
         self._coordinators: dict[tuple[int, str], int] = {}
 
@@ -180,7 +186,7 @@ class Cluster(Brokers):
                     if answer is not Verdict.AGAIN or code in never:
                         raise _RAISED.get(answer, Answered)(f"{self.name}: {question}", bad)
                 self.trouble = f"{self.name}: {question}: {named(bad[0])}"
-                if not _IN_THE_RIGHT_PLACE.issuperset(bad):
+                if not _FROM_THE_RIGHT_BROKER.issuperset(bad):
                     forget()
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 1.6, BACKOFF_SECONDS_MAX)
@@ -231,7 +237,7 @@ class Cluster(Brokers):
         async def find() -> int | None:
             node = self._coordinators.get((kind, key))
             if node is None:
-                found = await self.send(await self.anyone(), FindCoordinatorRequest(key, kind))
+                found = await self.send(await self.any_node(), FindCoordinatorRequest(key, kind))
                 if found.error_code:
                     answer = verdict(found.error_code)
                     if answer is Verdict.FORBIDDEN:
@@ -262,7 +268,7 @@ class Cluster(Brokers):
 
     async def _list_offset(self, topic: str, partition: int, timestamp: int) -> int:
         request = OffsetRequest(-1, 0, [(topic, [(partition, timestamp)])])
-        response = await self.ask_leader(topic, partition, request, _second_of_each)
+        response = await self.ask_leader(topic, partition, request, _partition_codes)
         return int(response.topics[0][1][0][3])
 
     async def epoch_end(self, topic: str, partition: int, leader_epoch: int) -> int:
@@ -281,8 +287,8 @@ class Cluster(Brokers):
             DescribeProducersRequest(topic, [partition]),
             lambda r: [row[1] for _, rows, *_ in r.topics for row in rows],
         )
-        rows = response.topics[0][1][0][3]
-        return {row[0]: ProducerState(row[1], row[2]) for row in rows}
+        producers = response.topics[0][1][0][3]
+        return {row[0]: ProducerState(row[1], row[2], row[5]) for row in producers}
 
     async def read(self, topic: str, partition: int, offset: int, bytes_max: int) -> bytes:
         """Returns raw batches from an offset on, uncommitted ones too; empty at the log's end.
@@ -349,7 +355,7 @@ class Cluster(Brokers):
         }
 
 
-def _second_of_each(response: Any) -> list[int]:
+def _partition_codes(response: Any) -> list[int]:
     return [row[1] for _, rows in response.topics for row in rows]
 
 

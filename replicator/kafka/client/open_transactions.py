@@ -9,7 +9,6 @@ from aiokafka.errors import KafkaError
 
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
-from replicator.kafka.protocol.producers import DescribeProducersRequest
 from replicator.kafka.protocol.transactions import ListTransactionsRequest
 
 SILENT = (OSError, KafkaError, TimeoutError, KeyError, NotImplementedError, Unreachable)
@@ -45,18 +44,16 @@ async def open_transaction(cluster: Cluster, topic: str, partition: int) -> Open
     Raises:
         Answered: the leader refuses, for instance as Forbidden.
     """
-    response = await cluster.ask_leader(
-        topic,
-        partition,
-        DescribeProducersRequest(topic, [partition]),
-        lambda r: [row[1] for _, rows, *_ in r.topics for row in rows],
-    )
-    producers = [row for row in response.topics[0][1][0][3] if row[5] >= 0]
-    if not producers:
+    states = await cluster.producer_states(topic, partition)
+    writing = [number for number, state in states.items() if state.transaction_start >= 0]
+    if not writing:
         return None
-    producer_id, epoch, _, _, _, first_offset, *_ = min(producers, key=lambda row: int(row[5]))
+    producer_id = min(writing, key=lambda number: states[number].transaction_start)
+    found = states[producer_id]
     transactional_id, state = await _named(cluster, producer_id)
-    return OpenTransaction(producer_id, epoch, first_offset, transactional_id, state)
+    return OpenTransaction(
+        producer_id, found.epoch, found.transaction_start, transactional_id, state
+    )
 
 
 async def _named(cluster: Cluster, producer_id: int) -> tuple[str | None, str | None]:

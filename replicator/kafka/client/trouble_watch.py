@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from replicator.kafka.client.brokers import Brokers
 
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 
 
-async def watch(cluster: Brokers, say: Callable[[str], None]) -> None:
-    """Reports a problem once it has lasted from one look to the next. Runs until cancelled."""
-    before = said = ""
+async def watch(cluster: Brokers, report: Callable[[str], None]) -> None:
+    """Reports a problem once it has lasted from one check to the next. Runs until cancelled."""
+    before = reported = ""
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)
         trouble = cluster.trouble
-        if trouble and trouble == before != said:
-            say(trouble)
-            said = trouble
+        if trouble and trouble == before != reported:
+            report(trouble)
+            reported = trouble
         before = trouble

@@ -8,7 +8,27 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import NamedTuple
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from aiokafka.protocol.types import CompactString, Int16, Int32, Int64, Schema, String
+
+_VERSION = Schema(("version", Int16))
+_KEY = Schema(("group", String()), ("topic", String()), ("partition", Int32))
+
+_OFFSET, _LEADER_EPOCH, _COMMITTED_AT = (
+    ("offset", Int64),
+    ("leader_epoch", Int32),
+    ("commit_timestamp", Int64),
+)
+_UP_TO_2 = Schema(_OFFSET, ("metadata", String()), _COMMITTED_AT)
+_VALUES = {
+    0: _UP_TO_2,
+    1: _UP_TO_2,  # an expire timestamp follows
+    2: _UP_TO_2,
+    3: Schema(_OFFSET, _LEADER_EPOCH, ("metadata", String()), _COMMITTED_AT),
+    4: Schema(_OFFSET, _LEADER_EPOCH, ("metadata", CompactString()), _COMMITTED_AT),  # then tags
+}
 
 
 class UnknownCommit(Exception):
@@ -38,54 +58,32 @@ def key_of(key: bytes) -> Committed | None:
 
     Raises UnknownCommit.
     """
-    at = _Cursor(key)
-    if at.number(">h") > 1:
+    data = BytesIO(key)
+    (version,) = _decoded(_VERSION, data)
+    if version > 1:
         return None
-    return Committed(at.text(), at.text(), at.number(">i"))
+    return Committed(*_decoded(_KEY, data))
 
 
 def commit_of(value: bytes) -> Commit:
     """Returns the value of a commit; raises UnknownCommit."""
-    at = _Cursor(value)
-    version = at.number(">h")
-    if not 0 <= version <= 4:
+    data = BytesIO(value)
+    (version,) = _decoded(_VERSION, data)
+    if version not in _VALUES:
         raise UnknownCommit(f"a commit of format {version}: this version of Sluice reads 0 to 4")
-    offset = at.number(">q")
-    leader_epoch = at.number(">i") if version >= 3 else -1
-    metadata = at.compact_text() if version >= 4 else at.text()
-    return Commit(offset, metadata, at.number(">q"), leader_epoch)
+    offset, *leader_epoch, metadata, at_ms = _decoded(_VALUES[version], data)
+    return Commit(offset, metadata, at_ms, *leader_epoch)
 
 
-class _Cursor:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def number(self, form: str) -> int:
-        try:
-            (value,) = struct.unpack_from(form, self._data, self._at)
-        except struct.error as error:
-            raise UnknownCommit(f"a commit's record ends after {len(self._data)} bytes") from error
-        self._at += struct.calcsize(form)
-        return int(value)
-
-    def text(self) -> str:
-        return self._take(self.number(">h"))
-
-    def compact_text(self) -> str:
-        size = place = 0
-        while True:
-            octet = self.number(">B")
-            size |= (octet & 0x7F) << place
-            place += 7
-            if octet < 0x80:
-                return self._take(size - 1)
-
-    def _take(self, size: int) -> str:
-        begin, self._at = self._at, self._at + size
-        if size < 0 or self._at > len(self._data):
-            raise UnknownCommit(f"a text of {size} bytes in a record of {len(self._data)}")
-        try:
-            return self._data[begin : self._at].decode()
-        except UnicodeDecodeError as error:
-            raise UnknownCommit(f"a text of {size} bytes that is not UTF-8") from error
+def _decoded(schema: Schema, data: BytesIO) -> tuple[Any, ...]:
+    """Returns the next fields. Errors name no content: the same reason is logged only once."""
+    try:
+        fields: tuple[Any, ...] = schema.decode(data)
+    except UnicodeDecodeError as error:
+        raise UnknownCommit("a text in a commit's record is not UTF-8") from error
+    except (ValueError, struct.error) as error:
+        size = len(data.getbuffer())
+        raise UnknownCommit(f"a commit's record of {size} bytes is cut or malformed") from error
+    if None in fields:
+        raise UnknownCommit("a text in a commit's record is null")
+    return fields

@@ -17,12 +17,12 @@ from aiokafka.protocol.types import (
     Int32,
     Int64,
     Schema,
-    TaggedFields,
     UnsignedVarInt32,
 )
 
+from replicator.kafka.protocol.fields import TAGS, by_topic, rows
 from replicator.kafka.protocol.frame import Frame
-from replicator.kafka.protocol.topic_id import TopicId
+from replicator.kafka.protocol.topic_id import TOPIC_ID
 
 
 class Records(AbstractType[memoryview | None]):
@@ -47,35 +47,19 @@ class FetchResponse(Response):
         ("throttle_time_ms", Int32),
         ("error_code", Int16),
         ("session_id", Int32),
-        (
+        by_topic(
             "topics",
-            CompactArray(
-                ("topic_id", TopicId),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("error_code", Int16),
-                        ("high_watermark", Int64),
-                        ("last_stable_offset", Int64),
-                        ("log_start_offset", Int64),
-                        (
-                            "aborted_transactions",
-                            CompactArray(
-                                ("producer_id", Int64),
-                                ("first_offset", Int64),
-                                ("tags", TaggedFields),
-                            ),
-                        ),
-                        ("preferred_read_replica", Int32),
-                        ("records", Records),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
+            ("partition", Int32),
+            ("error_code", Int16),
+            ("high_watermark", Int64),
+            ("last_stable_offset", Int64),
+            ("log_start_offset", Int64),
+            rows("aborted_transactions", ("producer_id", Int64), ("first_offset", Int64)),
+            ("preferred_read_replica", Int32),
+            ("records", Records),
+            topic=TOPIC_ID,
         ),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -92,33 +76,19 @@ class FetchStruct(RequestStruct):
         ("isolation_level", Int8),
         ("session_id", Int32),
         ("session_epoch", Int32),
-        (
+        by_topic(
             "topics",
-            CompactArray(
-                ("topic_id", TopicId),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("current_leader_epoch", Int32),
-                        ("fetch_offset", Int64),
-                        ("last_fetched_epoch", Int32),
-                        ("log_start_offset", Int64),
-                        ("partition_max_bytes", Int32),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
+            ("partition", Int32),
+            ("current_leader_epoch", Int32),
+            ("fetch_offset", Int64),
+            ("last_fetched_epoch", Int32),
+            ("log_start_offset", Int64),
+            ("partition_max_bytes", Int32),
+            topic=TOPIC_ID,
         ),
-        (
-            "forgotten_topics_data",
-            CompactArray(
-                ("topic_id", TopicId), ("partitions", CompactArray(Int32)), ("tags", TaggedFields)
-            ),
-        ),
+        rows("forgotten_topics_data", TOPIC_ID, ("partitions", CompactArray(Int32))),
         ("rack_id", CompactString()),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -157,19 +127,11 @@ class FetchRequest(Request[FetchStruct]):
         bytes_max: int,
         read_committed: bool,
     ):
-        topics: dict[UUID, list[tuple[Any, ...]]] = {}
+        topics: dict[UUID, list[Any]] = {}
         for at in positions:
-            row: tuple[Any, ...] = (
-                at.partition,
-                at.leader_epoch,
-                at.offset,
-                -1,
-                -1,
-                at.bytes_max,
-                {},
-            )
+            row: Any = (at.partition, at.leader_epoch, at.offset, -1, -1, at.bytes_max, {})
             topics.setdefault(at.topic, []).append(row)
-        self._topics: list[Any] = [(topic, rows, {}) for topic, rows in topics.items()]
+        self._topics: list[Any] = [(topic, some, {}) for topic, some in topics.items()]
         self._session = session
         self._forgotten: list[Any] = [(topic, [number], {}) for topic, number in forgotten]
         self._wait_ms = wait_ms

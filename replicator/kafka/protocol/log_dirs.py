@@ -16,12 +16,11 @@ from aiokafka.protocol.types import (
     Int64,
     Schema,
     String,
-    TaggedFields,
 )
 
 from balancer.plan import TopicPartition
+from replicator.kafka.protocol.fields import TAGS, TOPIC, Field, by_topic, rows
 
-_TAGS = ("tags", TaggedFields)
 _PARTITION = (
     ("partition", Int32),
     ("size_bytes", Int64),
@@ -30,12 +29,10 @@ _PARTITION = (
 )
 
 
-def _described(*volume: tuple[str, Any]) -> tuple[str, Any]:
+def _described(*volume: Field) -> Field:
     """Returns the flexible answer's directories, with fields about each directory's volume."""
-    partitions = CompactArray(*_PARTITION, _TAGS)
-    topics = CompactArray(("topic", CompactString()), ("partitions", partitions), _TAGS)
-    directory = (("error_code", Int16), ("log_dir", CompactString()), ("topics", topics))
-    return ("log_dirs", CompactArray(*directory, *volume, _TAGS))
+    topics = by_topic("topics", *_PARTITION)
+    return rows("log_dirs", ("error_code", Int16), ("log_dir", CompactString()), topics, *volume)
 
 
 class LogDirsResponse_v1(Response):  # noqa: N801
@@ -57,13 +54,13 @@ class LogDirsResponse_v1(Response):  # noqa: N801
 class LogDirsResponse_v2(Response):  # noqa: N801
     API_KEY = 35
     API_VERSION = 2
-    SCHEMA = Schema(("throttle_time_ms", Int32), _described(), _TAGS)
+    SCHEMA = Schema(("throttle_time_ms", Int32), _described(), TAGS)
 
 
 class LogDirsResponse_v3(Response):  # noqa: N801
     API_KEY = 35
     API_VERSION = 3
-    SCHEMA = Schema(("throttle_time_ms", Int32), ("error_code", Int16), _described(), _TAGS)
+    SCHEMA = Schema(("throttle_time_ms", Int32), ("error_code", Int16), _described(), TAGS)
 
 
 class LogDirsResponse_v4(Response):  # noqa: N801
@@ -73,7 +70,7 @@ class LogDirsResponse_v4(Response):  # noqa: N801
         ("throttle_time_ms", Int32),
         ("error_code", Int16),
         _described(("total_bytes", Int64), ("usable_bytes", Int64)),
-        _TAGS,
+        TAGS,
     )
 
 
@@ -89,13 +86,7 @@ class LogDirsStruct_v2(RequestStruct):  # noqa: N801
     API_VERSION = 2
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = LogDirsResponse_v2
-    SCHEMA = Schema(
-        (
-            "topics",
-            CompactArray(("topic", CompactString()), ("partitions", CompactArray(Int32)), _TAGS),
-        ),
-        _TAGS,
-    )
+    SCHEMA = Schema(rows("topics", TOPIC, ("partitions", CompactArray(Int32))), TAGS)
 
 
 class LogDirsStruct_v3(RequestStruct):  # noqa: N801

@@ -13,10 +13,10 @@ from aiokafka.protocol.types import (
     Int16,
     Int32,
     Schema,
-    TaggedFields,
 )
 
-from replicator.kafka.protocol.topic_id import NO_TOPIC_ID, TopicId
+from replicator.kafka.protocol.fields import TAGS, TOPIC, rows
+from replicator.kafka.protocol.topic_id import NO_TOPIC_ID, TOPIC_ID
 
 
 class MetadataResponse(Response):
@@ -26,43 +26,34 @@ class MetadataResponse(Response):
     API_VERSION = 12
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
-        (
+        rows(
             "brokers",
-            CompactArray(
-                ("node_id", Int32),
-                ("host", CompactString()),
-                ("port", Int32),
-                ("rack", CompactString()),
-                ("tags", TaggedFields),
-            ),
+            ("node_id", Int32),
+            ("host", CompactString()),
+            ("port", Int32),
+            ("rack", CompactString()),
         ),
         ("cluster_id", CompactString()),
         ("controller_id", Int32),
-        (
+        rows(
             "topics",
-            CompactArray(
+            ("error_code", Int16),
+            TOPIC,
+            TOPIC_ID,
+            ("is_internal", Boolean),
+            rows(
+                "partitions",
                 ("error_code", Int16),
-                ("name", CompactString()),
-                ("topic_id", TopicId),
-                ("is_internal", Boolean),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("error_code", Int16),
-                        ("partition", Int32),
-                        ("leader", Int32),
-                        ("leader_epoch", Int32),
-                        ("replicas", CompactArray(Int32)),
-                        ("isr", CompactArray(Int32)),
-                        ("offline_replicas", CompactArray(Int32)),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("authorized_operations", Int32),
-                ("tags", TaggedFields),
+                ("partition", Int32),
+                ("leader", Int32),
+                ("leader_epoch", Int32),
+                ("replicas", CompactArray(Int32)),
+                ("isr", CompactArray(Int32)),
+                ("offline_replicas", CompactArray(Int32)),
             ),
+            ("authorized_operations", Int32),
         ),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -72,13 +63,10 @@ class MetadataStruct(RequestStruct):
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = MetadataResponse
     SCHEMA = Schema(
-        (
-            "topics",
-            CompactArray(("topic_id", TopicId), ("name", CompactString()), ("tags", TaggedFields)),
-        ),
+        rows("topics", TOPIC_ID, TOPIC),
         ("allow_auto_topic_creation", Boolean),
         ("include_topic_authorized_operations", Boolean),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 

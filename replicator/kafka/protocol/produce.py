@@ -16,44 +16,28 @@ from aiokafka.protocol.types import (
     Int32,
     Int64,
     Schema,
-    TaggedFields,
     UnsignedVarInt32,
 )
 
-from replicator.kafka.protocol.topic_id import TopicId
+from replicator.kafka.protocol.fields import TAGS, TOPIC, Field, by_topic, rows
+from replicator.kafka.protocol.topic_id import TOPIC_ID
 
 
-def _produced(topic: tuple[str, Any]) -> Schema:
+def _produced(topic: Field) -> Schema:
     return Schema(
-        (
+        by_topic(
             "responses",
-            CompactArray(
-                topic,
-                (
-                    "partition_responses",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("error_code", Int16),
-                        ("base_offset", Int64),
-                        ("log_append_time_ms", Int64),
-                        ("log_start_offset", Int64),
-                        (
-                            "record_errors",
-                            CompactArray(
-                                ("batch_index", Int32),
-                                ("message", CompactString()),
-                                ("tags", TaggedFields),
-                            ),
-                        ),
-                        ("error_message", CompactString()),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
-            ),
+            ("partition", Int32),
+            ("error_code", Int16),
+            ("base_offset", Int64),
+            ("log_append_time_ms", Int64),
+            ("log_start_offset", Int64),
+            rows("record_errors", ("batch_index", Int32), ("message", CompactString())),
+            ("error_message", CompactString()),
+            topic=topic,
         ),
         ("throttle_time_ms", Int32),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -80,24 +64,24 @@ class Outcome:
 def outcomes(response: Any) -> dict[tuple[str | UUID, int], Outcome]:
     """Returns the outcomes by topic, or topic id, and partition."""
     found = {}
-    for topic, rows, _ in response.responses:
-        for number, code, base_offset, append_time_ms, _, errors, message, _ in rows:
+    for topic, partitions, _ in response.responses:
+        for number, code, base_offset, append_time_ms, _, errors, message, _ in partitions:
             records = tuple(index for index, _, _ in errors or ())
-            words = next((text for _, text, _ in errors or () if text), message) or ""
-            found[topic, number] = Outcome(code, base_offset, append_time_ms, records, words)
+            text = next((text for _, text, _ in errors or () if text), message) or ""
+            found[topic, number] = Outcome(code, base_offset, append_time_ms, records, text)
     return found
 
 
 class ProduceByNameResponse(Response):
     API_KEY = 0
     API_VERSION = 9
-    SCHEMA = _produced(("topic", CompactString()))
+    SCHEMA = _produced(TOPIC)
 
 
 class ProduceByIdResponse(Response):
     API_KEY = 0
     API_VERSION = 13
-    SCHEMA = _produced(("topic_id", TopicId))
+    SCHEMA = _produced(TOPIC_ID)
 
 
 class _ProduceStruct(RequestStruct):
@@ -131,7 +115,9 @@ class _ProduceStruct(RequestStruct):
         return parts
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({sum(len(rows) for _, rows in self.topics)} partitions)"
+        return (
+            f"{type(self).__name__}({sum(len(batches) for _, batches in self.topics)} partitions)"
+        )
 
 
 class ProduceByNameStruct(_ProduceStruct):
@@ -171,7 +157,7 @@ class ProduceRequest(Request[ProduceByNameStruct | ProduceByIdStruct]):
     ) -> ProduceByNameStruct | ProduceByIdStruct:
         by_id = request_struct_class is ProduceByIdStruct
         topics = [
-            (topic_id.bytes if by_id else CompactString().encode(name), rows)
-            for (name, topic_id), rows in self._batches.items()
+            (topic_id.bytes if by_id else CompactString().encode(name), batches)
+            for (name, topic_id), batches in self._batches.items()
         ]
         return request_struct_class(topics, self._timeout_ms)

@@ -13,8 +13,9 @@ from aiokafka.protocol.types import (
     Int32,
     Int64,
     Schema,
-    TaggedFields,
 )
+
+from replicator.kafka.protocol.fields import TAGS, TOPIC, by_topic, rows
 
 
 class DescribeProducersResponse(Response):
@@ -22,35 +23,22 @@ class DescribeProducersResponse(Response):
     API_VERSION = 0
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
-        (
+        by_topic(
             "topics",
-            CompactArray(
-                ("name", CompactString()),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("partition", Int32),
-                        ("error_code", Int16),
-                        ("error_message", CompactString()),
-                        (
-                            "active_producers",
-                            CompactArray(
-                                ("producer_id", Int64),
-                                ("producer_epoch", Int32),
-                                ("last_sequence", Int32),
-                                ("last_timestamp", Int64),
-                                ("coordinator_epoch", Int32),
-                                ("current_txn_start_offset", Int64),
-                                ("tags", TaggedFields),
-                            ),
-                        ),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("tags", TaggedFields),
+            ("partition", Int32),
+            ("error_code", Int16),
+            ("error_message", CompactString()),
+            rows(
+                "active_producers",
+                ("producer_id", Int64),
+                ("producer_epoch", Int32),
+                ("last_sequence", Int32),
+                ("last_timestamp", Int64),
+                ("coordinator_epoch", Int32),
+                ("current_txn_start_offset", Int64),
             ),
         ),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -59,17 +47,7 @@ class DescribeProducersStruct(RequestStruct):
     API_VERSION = 0
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = DescribeProducersResponse
-    SCHEMA = Schema(
-        (
-            "topics",
-            CompactArray(
-                ("name", CompactString()),
-                ("partitions", CompactArray(Int32)),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("tags", TaggedFields),
-    )
+    SCHEMA = Schema(rows("topics", TOPIC, ("partitions", CompactArray(Int32))), TAGS)
 
 
 class DescribeProducersRequest(Request[DescribeProducersStruct]):

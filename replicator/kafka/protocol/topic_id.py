@@ -7,6 +7,8 @@ from uuid import UUID
 
 from aiokafka.protocol.abstract import AbstractType
 
+from replicator.kafka.protocol.fields import Field
+
 NO_TOPIC_ID = UUID(int=0)
 
 
@@ -20,3 +22,6 @@ class TopicId(AbstractType[UUID]):
     @classmethod
     def decode(cls, data: BytesIO) -> UUID:
         return UUID(bytes=data.read(16))
+
+
+TOPIC_ID: Field = ("topic_id", TopicId)

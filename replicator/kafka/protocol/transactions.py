@@ -12,8 +12,9 @@ from aiokafka.protocol.types import (
     Int32,
     Int64,
     Schema,
-    TaggedFields,
 )
+
+from replicator.kafka.protocol.fields import TAGS, rows
 
 
 class ListTransactionsResponse(Response):
@@ -23,16 +24,13 @@ class ListTransactionsResponse(Response):
         ("throttle_time_ms", Int32),
         ("error_code", Int16),
         ("unknown_state_filters", CompactArray(CompactString())),
-        (
+        rows(
             "transaction_states",
-            CompactArray(
-                ("transactional_id", CompactString()),
-                ("producer_id", Int64),
-                ("transaction_state", CompactString()),
-                ("tags", TaggedFields),
-            ),
+            ("transactional_id", CompactString()),
+            ("producer_id", Int64),
+            ("transaction_state", CompactString()),
         ),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 
@@ -44,7 +42,7 @@ class ListTransactionsStruct(RequestStruct):
     SCHEMA = Schema(
         ("state_filters", CompactArray(CompactString())),
         ("producer_id_filters", CompactArray(Int64)),
-        ("tags", TaggedFields),
+        TAGS,
     )
 
 

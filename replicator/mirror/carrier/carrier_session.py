@@ -18,6 +18,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 
 from replicator.batches.packer import PackingRule
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
@@ -84,8 +85,8 @@ class CarrierSession:
                 idle_seconds=settings.connections_idle_seconds,
             )
             for name, cluster in (
-                (f"{route.source} regional", appliance.source_of(route)),
-                (f"{route.target} aggregate", appliance.target_of(route)),
+                (ClusterName.regional(route.source), appliance.source_of(route)),
+                (ClusterName.aggregate(route.target), appliance.target_of(route)),
             )
         )
         self._writer = FencedCommitter(

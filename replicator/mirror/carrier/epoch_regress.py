@@ -16,8 +16,8 @@ from enum import Enum
 from math import inf
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.brokers import Leader
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.cluster_metadata import Leader
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import went_back
 
@@ -60,7 +60,7 @@ class EpochRegress:
         topic = self._source.topic(pipeline.partition.topic)
         if topic and topic.id != pipeline.entry.source_topic:
             return False  # recreated: its epochs begin again, and the check of its log reports it
-        told = self._source.told_leader(*pipeline.partition)
+        told = self._source.reported_leader(*pipeline.partition)
         if told is None or told.epoch >= self._newest(pipeline):
             self._forget(pipeline.partition)
             return False
@@ -68,7 +68,7 @@ class EpochRegress:
         if time.monotonic() - asked_at < BETWEEN_SECONDS:
             return True
         self._asked_at[pipeline.partition] = time.monotonic()
-        answers = await self._source.told_by_each(*pipeline.partition)
+        answers = await self._source.leader_by_each(*pipeline.partition)
         match told_together(answers, self._newest(pipeline)):
             case Told.NEWER:
                 self._forget(pipeline.partition)
@@ -85,7 +85,7 @@ class EpochRegress:
 
     async def _believe(self, pipeline: PartitionPipeline, leader: Leader) -> None:
         newest = self._newest(pipeline)
-        self._source.believe(*pipeline.partition, leader)
+        self._source.accept_leader(*pipeline.partition, leader)
         if leader.epoch < pipeline.checkable.source_epoch:
             end = await self._source.log_end(*pipeline.partition)
             pipeline.stopping = pipeline.stopping or went_back(

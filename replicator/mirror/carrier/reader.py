@@ -267,7 +267,7 @@ class Reader:
             pipeline.fetch_bytes = packed.cut_bytes
             return
         pipeline.fetch_bytes = 0
-        pipeline.add(packed.parcels, packed.next_offset, packed.leader_epoch, told_at)
+        pipeline.add(packed.batches, packed.next_offset, packed.leader_epoch, told_at)
         if packed.trouble:
             self._found_trouble(pipeline, packed.trouble)
 

@@ -173,12 +173,12 @@ class Daemon:
     async def _work(self, master: str, conf: Mapping[str, str]) -> None:
         names = ",".join(map(str, self._appliance.routes_into(self._region)))
         log.info("event=starting region=%s routes=%s master=%s", self._region, names, master)
-        await self._cluster_ids.look_at_routes_into(self._region)
+        await self._cluster_ids.compare_routes_into(self._region)
         starting = run_in_thread(Session, master, self._folder, conf)
         await self._office.prepare()
         self._session = await starting
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._cluster_ids.keep_looking())
+            tasks.create_task(self._cluster_ids.compare_until_all_answer())
             tasks.create_task(self._keep_streaming(self._session))
             tasks.create_task(self._office.complain())
             await self._warm.wait()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from balancer.plan import CarrierId, Plan
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client import trouble_watch
@@ -56,7 +57,7 @@ class DriverLeadership:
         self._routes = appliance.routes_into(region)
         self._topics = TopicSync(appliance, region)
         self._target = Cluster(
-            f"{region} aggregate",
+            ClusterName.aggregate(region),
             appliance.region(region).aggregate,
             client_id=f"sluice-driver-{region}",
             request_timeout_ms=settings.request_timeout_ms,
@@ -183,7 +184,7 @@ class DriverLeadership:
                 loop.call_soon_threadsafe(hear, book)
 
         aggregate = self._appliance.region(self._region).aggregate
-        self._following = OrderFollower(f"{self._region} aggregate", aggregate, heard)
+        self._following = OrderFollower(ClusterName.aggregate(self._region), aggregate, heard)
         self._following.start()
 
     async def _keep_planning(self) -> None:

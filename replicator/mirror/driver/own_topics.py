@@ -10,7 +10,7 @@ from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import UnknownTopic
 from replicator.kafka.admin.topic_changes import Create
-from replicator.mirror.offset_map.runs_topic import runs_topic
+from replicator.mirror.offset_map import runs_topic
 
 VISIBLE_SECONDS = 15.0
 
@@ -20,7 +20,7 @@ def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: 
 
     Raises AdminError.
     """
-    wanted = {PLAN_TOPIC, *(runs_topic(route.key).name for route in routes)}
+    wanted = {PLAN_TOPIC, *(runs_topic_name(route.key) for route in routes)}
     missing = wanted - {topic.name for topic in target.topics(wanted)}
     for outcome in target.apply([_create(name, replication_factor) for name in sorted(missing)]):
         if outcome.error:
@@ -35,5 +35,6 @@ def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: 
 def _create(name: str, replication_factor: int) -> Create:
     if name == PLAN_TOPIC:
         return Create(name, 1, (), replication_factor)
-    topic = runs_topic(name.removeprefix(runs_topic_name("")))
-    return Create(name, topic.partitions, tuple(topic.configs.items()), replication_factor)
+    return Create(
+        name, runs_topic.PARTITIONS, tuple(runs_topic.CONFIGS.items()), replication_factor
+    )

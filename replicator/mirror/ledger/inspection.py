@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.brokers import Topic
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.cluster_metadata import Topic
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.loss import LogView, Loss, LossKind, source_loss, target_loss
 from replicator.mirror.ledger.tail import mark_holds

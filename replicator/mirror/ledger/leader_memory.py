@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client.brokers import Leader
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.cluster_metadata import Leader
 from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
 from replicator.mirror.ledger.landed import Memory
 

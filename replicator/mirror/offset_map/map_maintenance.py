@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from uuid import UUID
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -30,7 +31,7 @@ class Tending:
     """Maintains the maps of one target region. Blocking."""
 
     def __init__(self, region: Region) -> None:
-        self._admin = Admin(f"{region.name} aggregate", region.aggregate)
+        self._admin = Admin(ClusterName.aggregate(region.name), region.aggregate)
 
     def tend(self, store: OffsetStore) -> list[Tended]:
         """Maintains every map of a route into the region, in the Redis of this store.

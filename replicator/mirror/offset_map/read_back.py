@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from replicator.config.cluster_name import ClusterName
+from replicator.config.names import runs_topic_name
 from replicator.config.topology import Region, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.offset_map import runs_topic
@@ -53,8 +55,8 @@ def read_back(
         "log_level": 0,
     }
     # Raises AdminError for an unreachable cluster, before the topic is called unreadable.
-    Admin(f"{region.name} aggregate", region.aggregate, timeout_seconds).topics(
-        [runs_topic.runs_topic(route.key).name]
+    Admin(ClusterName.aggregate(region.name), region.aggregate, timeout_seconds).topics(
+        [runs_topic_name(route.key)]
     )
     with OffsetStore(region.redis_url(), route.key) as store:
         for _ in range(ATTEMPTS_MAX):

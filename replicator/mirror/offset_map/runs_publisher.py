@@ -7,8 +7,9 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from replicator.config.names import runs_topic_name
 from replicator.mirror.offset_map.run_segment import RunSegment
-from replicator.mirror.offset_map.runs_topic import RunsKey, RunsTopicMissing, encode, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey, RunsTopicMissing, encode
 
 # A message's key and value.
 Message = tuple[bytes, bytes]
@@ -34,7 +35,7 @@ class RunsPublisher:
         request_timeout_ms: int = 15_000,
     ) -> None:
         """Takes bootstrap servers as "host:port", and aiokafka's options for security."""
-        self.topic = runs_topic(route_key).name
+        self.topic = runs_topic_name(route_key)
         self._options = {
             **options,
             "bootstrap_servers": list(bootstrap),

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
-from replicator.batches import zigzag
+from replicator.batches import varints
 from replicator.batches.batch import layout
 from replicator.batches.records import opened
+from replicator.config.names import runs_topic_name
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.offset_map.packed_map import VERSION, BrokenPiece, UnknownVersion, unpack
-from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key, runs_topic
+from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key
 from replicator.runtime.gather import gather_or_cancel
 
 READ_BYTES = 256 << 10
 """Bytes per read, some 2400 messages: decoding blocks the loop for a few hundredths of a second."""
 
 FORMAT = bytes([VERSION])
-FRONT_BYTES = 24
-"""Leading bytes of a packed piece that hold its version and its first three numbers.
-
-Each number takes up to nine bytes, and the first of the three must be 1, which takes one.
-"""
 
 Positions = tuple[int, ...]
 """Offset of each partition of the runs topic; empty: not known."""
@@ -51,7 +48,7 @@ class RunsTail:
         self.positions: Positions = ()
         """Ends of the topic as last seen: runs published from now on lie behind them."""
         self._cluster = cluster
-        self._topic = runs_topic(route_key).name
+        self._topic = runs_topic_name(route_key)
         # Topic ids: as first seen, as last seen, and of the topic that `_read_to` counts in.
         self._first_id: UUID | None = None
         self._last_id: UUID | None = None
@@ -150,24 +147,20 @@ def _covered_to(value: bytes) -> float:
 
     Returns infinity for a piece that does not cover exactly one span: it may end anywhere.
     """
-    numbers, number, shift = [], 0, 0
-    for octet in value[1:FRONT_BYTES]:
-        number |= (octet & 0x7F) << shift
-        shift += 7
-        if octet < 0x80:
-            numbers.append(number)
-            number = shift = 0
-            if len(numbers) == 3:
-                break
-    is_one_span = value[:1] == FORMAT and len(numbers) == 3 and numbers[0] == 1
-    return numbers[1] + numbers[2] if is_one_span else inf
+    if value[:1] != FORMAT:
+        return inf
+    try:
+        spans, begin, length = islice(varints.numbers(value[1:]), 3)
+    except ValueError:
+        return inf
+    return begin + length if spans == 1 else inf
 
 
 def _pairs(data: bytes | memoryview, tails: npt.NDArray[np.int64]) -> Iterator[tuple[bytes, bytes]]:
     """Yields the keys and values of the records whose tails begin at these bytes."""
     octets = np.frombuffer(data, dtype=np.uint8)
-    key_bytes, key_at = zigzag.read(octets, tails)
-    value_bytes, value_at = zigzag.read(octets, key_at + key_bytes)
+    key_bytes, key_at = varints.read_signed(octets, tails)
+    value_bytes, value_at = varints.read_signed(octets, key_at + key_bytes)
     view = memoryview(data)
     rows = zip(key_at, key_bytes, value_at, value_bytes, strict=True)
     for at, size, behind, length in rows:

@@ -9,7 +9,7 @@ of it.
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -29,6 +29,17 @@ from replicator.mirror.offset_map.run_segment import RunSegment
 KEY_VERSION = 1
 # Pieces joined at once: few enough to hold in memory, enough to make joining cheap.
 PIECES_PER_JOIN = 4096
+
+PARTITIONS = 4
+# Kept for ever: mirrored records may have any retention, and their runs must outlive them.
+CONFIGS: Mapping[str, str] = MappingProxyType(
+    {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "compression.type": "producer",
+    }
+)
 
 
 class RunsTopicMissing(Exception):
@@ -58,30 +69,6 @@ class RunsKey:
     def without_losses(self) -> "RunsKey":
         """Key of all runs of the partition, before and after accepted losses."""
         return replace(self, losses=0)
-
-
-@dataclass(frozen=True, slots=True)
-class RunsTopic:
-    """Settings with which the runs topic of a route is created on the target."""
-
-    name: str
-    partitions: int = 4
-    # Kept for ever: mirrored records may have any retention, and their runs must outlive them.
-    configs: Mapping[str, str] = field(
-        default_factory=lambda: MappingProxyType(
-            {
-                "cleanup.policy": "delete",
-                "retention.ms": "-1",
-                "retention.bytes": "-1",
-                "compression.type": "producer",
-            }
-        )
-    )
-
-
-def runs_topic(route_key: str) -> RunsTopic:
-    """Returns the runs topic of a route key, such as "west.east"."""
-    return RunsTopic(runs_topic_name(route_key))
 
 
 def encode(key: RunsKey, stretch: RunSegment) -> tuple[bytes, bytes]:
@@ -141,7 +128,7 @@ def read(
 
     Raises RunsTopicMissing, RunsTopicUnreadable or UnknownVersion.
     """
-    topic = runs_topic(route_key).name
+    topic = runs_topic_name(route_key)
     consumer = _consumer(options, route_key)
     try:
         ends = _assigned(consumer, topic, timeout_seconds)
@@ -175,7 +162,7 @@ def messages(options: Mapping[str, object], route_key: str, timeout_seconds: flo
 
     Raises RunsTopicMissing or RunsTopicUnreadable.
     """
-    topic = runs_topic(route_key).name
+    topic = runs_topic_name(route_key)
     consumer = _consumer(options, route_key)
     try:
         return sum(end - begin for begin, end in _spans(consumer, topic, timeout_seconds).values())

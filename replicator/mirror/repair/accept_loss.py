@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.names import operator_id, unheld_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Answered, Cluster
@@ -79,8 +80,8 @@ class Acceptance:
         self._route = route
         self._timeout_ms = settings.transaction_timeout_ms
         self._start = appliance.topics.start
-        self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
-        self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
+        self._source = Cluster(ClusterName.regional(route.source), appliance.source_of(route))
+        self._target = Cluster(ClusterName.aggregate(route.target), appliance.target_of(route))
         self._asked = self._target
         self._runs = RunsTail(self._target, route.key)
         self._ledger = Ledger(self._target, route, self._runs)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
@@ -48,8 +49,8 @@ class Rewind:
 
     def __init__(self, appliance: Appliance, route: Route):
         self._timeout_ms = appliance.replicator.transaction_timeout_ms
-        self._source = Cluster(f"{route.source} regional", appliance.source_of(route))
-        self._target = Cluster(f"{route.target} aggregate", appliance.target_of(route))
+        self._source = Cluster(ClusterName.regional(route.source), appliance.source_of(route))
+        self._target = Cluster(ClusterName.aggregate(route.target), appliance.target_of(route))
         self._ledger = Ledger(self._target, route)
 
     async def open(self, topic: str) -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin import Admin, describe
 from replicator.kafka.admin.admin_error import AdminError
@@ -35,9 +36,9 @@ class Ends:
     def of(appliance: Appliance, region: str) -> Ends:
         routes = appliance.routes_into(region)
         return Ends(
-            Admin(f"{region} aggregate", appliance.region(region).aggregate),
+            Admin(ClusterName.aggregate(region), appliance.region(region).aggregate),
             {
-                route.source: Admin(f"{route.source} regional", appliance.source_of(route))
+                route.source: Admin(ClusterName.regional(route.source), appliance.source_of(route))
                 for route in routes
             },
             routes,

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from replicator.config.cluster_name import ClusterName
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, UnknownRegion, load
 from replicator.kafka.admin.admin_error import AdminError, Unreachable
@@ -61,7 +62,7 @@ class Daemon:
     def __init__(self, appliance: Appliance, region: str) -> None:
         self._appliance, self._region = appliance, region
         self._cluster = appliance.region(region).aggregate
-        self._name = f"{region} aggregate"
+        self._name = ClusterName.aggregate(region)
         who = f"{socket.gethostname()} pid {os.getpid()} since {time.time():.3f}"
         self._tenure = BalancerLeadership(self._name, self._cluster, region, who)
         self._rounds = Rounds(appliance, region, who)
@@ -97,12 +98,12 @@ class Daemon:
 
     async def _work(self) -> None:
         self._serve_metrics()
-        await self._cluster_ids.look_at_routes_into(self._region)
+        await self._cluster_ids.compare_routes_into(self._region)
         await self._tenure.take()
         following = self._follow()
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._cluster_ids.keep_looking())
+                tasks.create_task(self._cluster_ids.compare_until_all_answer())
                 tasks.create_task(self._tenure.keep())
                 tasks.create_task(self._rounds.keep_looking())
                 tasks.create_task(self._keep_rounds())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from balancer.decision.placing import Scope
 from balancer.demand.load_model import Factors
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.orders.active_plan import ActivePlan
@@ -58,7 +59,7 @@ async def previews(appliance: Appliance, region: str, scope: Scope) -> list[Prev
         NoDriver: no driver shows an active plan.
     """
     settings = appliance.region(region)
-    book = BalanceLog(f"{region} aggregate", settings.aggregate).read()
+    book = BalanceLog(ClusterName.aggregate(region), settings.aggregate).read()
     with closing(StatusBoard(settings.redis_url(), region)) as board:
         in_force, rounds = board.plan(), board.rounds()
     if in_force is None:

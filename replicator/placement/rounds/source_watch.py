@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError
 from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
@@ -47,7 +48,7 @@ class SourceWatch:
     ) -> None:
         settings = appliance.balance
         self._settings = settings
-        self._name = f"{route.source} regional"
+        self._name = ClusterName.regional(route.source)
         self._cluster = Cluster(
             self._name,
             appliance.source_of(route),

@@ -46,11 +46,11 @@ def test_fingerprints_survive_being_packed_anew_and_tell_every_record_apart(made
     anew = PackingRule(max_bytes=1 << 20, merge_below_records=1000, merge_batches_min=1)
     packed = pack(whole, position=0, aborted=None, rule=anew)
     at, after = 0, []
-    for parcel in packed.parcels:
-        parcel.stamp(producer_id=1, producer_epoch=0, base_sequence=0)
-        prints = look(bytes(parcel.data), prints=True).prints
+    for outgoing in packed.batches:
+        outgoing.stamp(producer_id=1, producer_epoch=0, base_sequence=0)
+        prints = look(bytes(outgoing.data), prints=True).prints
         after += list(zip(prints.print.tolist(), prints.bytes.tolist(), strict=True))
-        at += parcel.count
+        at += outgoing.count
     assert at == len(records)
     assert after == list(zip(before.print.tolist(), before.bytes.tolist(), strict=True))
     contents = {(r.timestamp, r.key, r.value, r.headers) for r in records}

@@ -29,10 +29,10 @@ MERGE_NONE = PackingRule(max_bytes=MIB, merge_below_records=0)
 
 def landed(packed):
     found = []
-    for parcel in packed.parcels:
-        offsets = [offset + index for offset, count in parcel.spans for index in range(count)]
-        parcel.stamp(producer_id=1, producer_epoch=2, base_sequence=3)
-        found += at_offsets(decoded(parcel.data), offsets)
+    for outgoing in packed.batches:
+        offsets = [offset + index for offset, count in outgoing.spans for index in range(count)]
+        outgoing.stamp(producer_id=1, producer_epoch=2, base_sequence=3)
+        found += at_offsets(decoded(outgoing.data), offsets)
     return found
 
 
@@ -67,40 +67,40 @@ def test_the_same_records_land_whether_batches_are_judged_singly_or_at_once(size
     packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
     assert landed(packed) == [one_record(index) for index in range(offset)]
     assert packed.next_offset == offset
-    unopened = sum(not parcel.opened for parcel in packed.parcels)
+    unopened = sum(not outgoing.opened for outgoing in packed.batches)
     assert packed.opened.total() + unopened == len(sizes)
 
 
 def test_ordinary_batches_ride_unopened():
     data = [encoded([one_record(first + index) for index in range(50)]) for first in (0, 50)]
     packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
-    assert [parcel.opened for parcel in packed.parcels] == [False, False]
-    assert [parcel.spans for parcel in packed.parcels] == [((0, 50),), ((50, 50),)]
+    assert [outgoing.opened for outgoing in packed.batches] == [False, False]
+    assert [outgoing.spans for outgoing in packed.batches] == [((0, 50),), ((50, 50),)]
 
 
 def test_tiny_batches_side_by_side_are_merged():
     packed = pack(b"".join(tiny(0, 500)), position=0, aborted=None, rule=RULE)
-    assert [parcel.count for parcel in packed.parcels] == [500]
+    assert [outgoing.count for outgoing in packed.batches] == [500]
     assert packed.opened == {Reason.SMALL: 500}
 
 
 def test_a_few_tiny_batches_are_not_worth_opening():
     packed = pack(b"".join(tiny(0, 2)), position=0, aborted=None, rule=RULE)
-    assert [parcel.opened for parcel in packed.parcels] == [False, False]
+    assert [outgoing.opened for outgoing in packed.batches] == [False, False]
 
 
 def test_merged_batches_keep_the_codec_that_most_of_them_had():
     value = b"long enough to be worth compressing " * 3
     data = [encoded([one_record(index, value)], codec=3 if index else 4) for index in range(20)]
     packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
-    assert batch.header_at(packed.parcels[0].data).attributes & batch.CODEC_BITS == 3
+    assert batch.header_at(packed.batches[0].data).attributes & batch.CODEC_BITS == 3
 
 
 def test_nothing_overtakes_what_waits_to_be_merged():
     large = encoded([one_record(10 + index) for index in range(50)])
     data = [*tiny(0, 10), large, *tiny(60, 10)]
     packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
-    assert [parcel.count for parcel in packed.parcels] == [10, 50, 10]
+    assert [outgoing.count for outgoing in packed.batches] == [10, 50, 10]
     assert landed(packed) == [one_record(index) for index in range(70)]
 
 
@@ -119,13 +119,13 @@ def test_aborted_data_and_markers_leave_gaps_only():
 
 def test_a_fetch_of_nothing_but_markers_moves_the_position_all_the_same():
     packed = pack(control(7, 1, 1), position=7, aborted=None, rule=RULE)
-    assert (packed.parcels, packed.next_offset) == ([], 8)
+    assert (packed.batches, packed.next_offset) == ([], 8)
 
 
 def test_the_position_passes_offsets_that_compaction_removed():
     data = encoded([one_record(5)], base_offset=3, next_offset=20)
     packed = pack(data, position=3, aborted=None, rule=RULE)
-    assert packed.parcels[0].spans == ((5, 1),)
+    assert packed.batches[0].spans == ((5, 1),)
     assert packed.next_offset == 20
     assert packed.opened == {Reason.THINNED: 1}
 
@@ -172,7 +172,7 @@ def test_a_cut_last_batch_is_left_for_the_next_fetch():
 
 def test_an_empty_fetch_is_no_trouble():
     packed = pack(b"", position=12, aborted=None, rule=RULE)
-    assert (packed.parcels, packed.next_offset, packed.trouble) == ([], 12, None)
+    assert (packed.batches, packed.next_offset, packed.trouble) == ([], 12, None)
 
 
 def bomb(offset: int, attributes: int = 0) -> bytes:
@@ -188,8 +188,8 @@ def test_a_small_batch_that_unfolds_too_far_rides_unopened_beside_merged_ones():
     rule = replace(RULE, merge_below_bytes=len(data[8]) + 1)
     packed = pack(b"".join(data), position=0, aborted=None, rule=rule)
     assert (packed.trouble, packed.next_offset) == (None, 17)
-    assert [bytes(one.data)[12:] for one in packed.parcels].count(data[8][12:]) == 1
-    assert sum(one.count for one in packed.parcels) == 17
+    assert [bytes(one.data)[12:] for one in packed.batches].count(data[8][12:]) == 1
+    assert sum(one.count for one in packed.batches) == 17
 
 
 def test_a_batch_that_unfolds_too_far_and_must_be_opened_stops_the_fetch_right_before_it():

@@ -33,21 +33,21 @@ def starts_of(data):
 def through(data, *, codec=0, max_bytes=MIB, position=0):
     """Returns the records opened, repacked and stamped."""
     records = opened(b"".join(data), starts_of(data)).since(position)
-    parcels, too_large = rebatch(records, codec=codec, max_bytes=max_bytes)
-    for parcel in parcels:
-        parcel.stamp(producer_id=1, producer_epoch=2, base_sequence=3)
-    return parcels, too_large
+    batches, too_large = rebatch(records, codec=codec, max_bytes=max_bytes)
+    for outgoing in batches:
+        outgoing.stamp(producer_id=1, producer_epoch=2, base_sequence=3)
+    return batches, too_large
 
 
-def landed(parcels):
+def landed(batches):
     """Returns the records as aiokafka decodes them, at the source offsets of the spans."""
     found = []
-    for parcel in parcels:
-        offsets = [offset + index for offset, count in parcel.spans for index in range(count)]
-        assert parcel.count == len(offsets) == header_at(parcel.data).count
-        ours = decoded(parcel.data)
-        assert [one.offset for one in ours] == list(range(parcel.count))
-        assert header_at(parcel.data).max_timestamp == max(one.timestamp for one in ours)
+    for outgoing in batches:
+        offsets = [offset + index for offset, count in outgoing.spans for index in range(count)]
+        assert outgoing.count == len(offsets) == header_at(outgoing.data).count
+        ours = decoded(outgoing.data)
+        assert [one.offset for one in ours] == list(range(outgoing.count))
+        assert header_at(outgoing.data).max_timestamp == max(one.timestamp for one in ours)
         found += at_offsets(ours, offsets)
     return found
 
@@ -55,26 +55,26 @@ def landed(parcels):
 @given(batches(), st.sampled_from(CODECS))
 def test_records_of_any_batches_come_out_as_they_went_in(made, codec):
     data, records = made
-    parcels, too_large = through(data, codec=codec)
+    batches, too_large = through(data, codec=codec)
     assert too_large is None
-    assert landed(parcels) == records
+    assert landed(batches) == records
 
 
 @given(batches(), st.data())
 def test_records_before_the_position_are_left_out_and_no_others(made, drawn):
     data, records = made
     position = drawn.draw(st.integers(records[0].offset - 1, records[-1].offset + 1))
-    parcels, _ = through(data, position=position)
-    assert landed(parcels) == [one for one in records if one.offset >= position]
+    batches, _ = through(data, position=position)
+    assert landed(batches) == [one for one in records if one.offset >= position]
 
 
 @given(batches(), st.integers(min_value=400, max_value=2000))
-def test_no_parcel_exceeds_what_the_target_takes(made, max_bytes):
+def test_no_batch_exceeds_what_the_target_takes(made, max_bytes):
     data, records = made
-    parcels, too_large = through(data, max_bytes=max_bytes)
-    assert all(len(parcel.data) <= max_bytes for parcel in parcels)
+    batches, too_large = through(data, max_bytes=max_bytes)
+    assert all(len(outgoing.data) <= max_bytes for outgoing in batches)
     expected = [one for one in records if too_large is None or one.offset < too_large.offset]
-    assert landed(parcels) == expected
+    assert landed(batches) == expected
     assert too_large is None or too_large.size_bytes > max_bytes
 
 
@@ -84,17 +84,17 @@ def test_spans_never_number_more_than_a_ledger_entry_can_list(steps):
     for step in steps:
         offsets.append(offsets[-1] + step)
     records = [one_record(offset) for offset in offsets]
-    parcels, _ = through([encoded(records)])
-    assert landed(parcels) == records
-    assert all(len(parcel.spans) <= SPANS_MAX for parcel in parcels)
+    batches, _ = through([encoded(records)])
+    assert landed(batches) == records
+    assert all(len(outgoing.spans) <= SPANS_MAX for outgoing in batches)
     gaps = steps.count(2)
-    assert len(parcels) <= gaps // SPANS_MAX + 1
+    assert len(batches) <= gaps // SPANS_MAX + 1
 
 
 def test_a_record_too_large_is_named_and_what_is_before_it_is_packed():
     records = [one_record(7), one_record(8, b"x" * 5000), one_record(9)]
-    parcels, too_large = through([encoded(records)], max_bytes=2000)
-    assert landed(parcels) == records[:1]
+    batches, too_large = through([encoded(records)], max_bytes=2000)
+    assert landed(batches) == records[:1]
     assert (too_large.offset, too_large.max_bytes) == (8, 2000)
     assert too_large.size_bytes > 5000
     assert "source offset 8" in str(too_large)
@@ -102,22 +102,22 @@ def test_a_record_too_large_is_named_and_what_is_before_it_is_packed():
 
 def test_a_large_record_that_compresses_is_taken():
     records = [one_record(8, b"x" * 50_000)]
-    parcels, too_large = through([encoded(records, codec=3)], codec=3, max_bytes=2000)
+    batches, too_large = through([encoded(records, codec=3)], codec=3, max_bytes=2000)
     assert too_large is None
-    assert landed(parcels) == records
+    assert landed(batches) == records
 
 
 def test_compression_that_does_not_help_is_left_away():
-    parcels, _ = through([encoded([one_record(0)])], codec=4)
-    assert not header_at(parcels[0].data).attributes & batch.CODEC_BITS
+    batches, _ = through([encoded([one_record(0)])], codec=4)
+    assert not header_at(batches[0].data).attributes & batch.CODEC_BITS
 
 
 def test_of_log_append_time_every_record_gets_the_batchs_time():
     records = [one_record(0), one_record(1)]
     data = encoded(records, attributes=batch.LOG_APPEND_TIME, max_timestamp=1_750_000_000_000)
-    parcels, _ = through([data])
-    assert not header_at(parcels[0].data).attributes & batch.LOG_APPEND_TIME
-    assert [one.timestamp for one in landed(parcels)] == [1_750_000_000_000] * 2
+    batches, _ = through([data])
+    assert not header_at(batches[0].data).attributes & batch.LOG_APPEND_TIME
+    assert [one.timestamp for one in landed(batches)] == [1_750_000_000_000] * 2
 
 
 def test_a_batch_emptied_by_compaction_gives_nothing():
@@ -125,15 +125,15 @@ def test_a_batch_emptied_by_compaction_gives_nothing():
     header = header_at(data)._replace(length=49, count=0, attributes=3)
     batch.HEADER.pack_into(data, 0, *header)
     records = [one_record(4)]
-    parcels, _ = through([bytes(with_crc(data)), encoded(records, codec=3)])
-    assert landed(parcels) == records
+    batches, _ = through([bytes(with_crc(data)), encoded(records, codec=3)])
+    assert landed(batches) == records
 
 
 def test_header_names_that_are_no_text_survive():
     odd = encoded([Record(0, 0, b"k", b"v", (("name", b"x"),))])
     raw = odd.replace(b"name", b"\xff\xfe\x00\x80")
-    parcels, _ = through([raw])
-    assert b"\xff\xfe\x00\x80" in parcels[0].data
+    batches, _ = through([raw])
+    assert b"\xff\xfe\x00\x80" in batches[0].data
 
 
 @given(st.binary(max_size=80), st.integers(min_value=1, max_value=30))

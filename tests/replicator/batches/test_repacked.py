@@ -42,6 +42,6 @@ def test_a_records_size_alone_is_that_of_the_batch_it_travels_in(made):
         )
 
 
-def stamped(parcels):
-    for parcel in parcels:
-        parcel.stamp(producer_id=1, producer_epoch=2, base_sequence=3)
+def stamped(batches):
+    for outgoing in batches:
+        outgoing.stamp(producer_id=1, producer_epoch=2, base_sequence=3)

@@ -8,6 +8,7 @@ import redis
 from pydantic import ValidationError
 
 from replicator.config.mistakes import ConfigMistakes
+from replicator.config.names import runs_topic_name
 from replicator.config.topology import (
     REGION_NAME_CHARACTERS_MAX,
     Appliance,
@@ -17,7 +18,6 @@ from replicator.config.topology import (
     UnknownRegion,
     load,
 )
-from replicator.mirror.offset_map.runs_topic import runs_topic
 
 SOUND = """
 [regions.west]
@@ -146,6 +146,12 @@ def test_a_configuration_without_regions_is_a_mistake(tmp_path: Path) -> None:
     assert "regions" in mistakes(tmp_path, "regions = {}")
 
 
+@pytest.mark.parametrize("name", ["", "a b", "West"])
+def test_a_region_whose_name_no_topic_can_bear_is_a_mistake(tmp_path: Path, name: str) -> None:
+    found = mistakes(tmp_path, SOUND.replace("[regions.west]", f'[regions."{name}"]'))
+    assert found[f"regions.{name}"] == "a region's name is lower-case letters, digits and -"
+
+
 def test_no_routes_at_all_is_a_mistake(tmp_path: Path) -> None:
     assert set(mistakes(tmp_path, "routes = []" + SOUND)) == {"routes"}
 
@@ -158,16 +164,6 @@ def test_a_file_that_cannot_be_read_or_parsed_says_so(tmp_path: Path) -> None:
 
 def test_files_are_relative_to_the_configuration(tmp_path: Path) -> None:
     assert loaded(tmp_path, SOUND).replicator.state_dir == tmp_path / "state"
-
-
-@pytest.mark.parametrize("address", ["h", "h:", ":1", "h:0", "h:65536", "h:1/x", "a b:1", "h,i:1"])
-def test_an_address_is_host_and_port(address: str) -> None:
-    with pytest.raises(ValidationError, match="host:port"):
-        KafkaCluster(bootstrap=(address,))
-
-
-def test_an_ipv6_address_is_an_address() -> None:
-    assert KafkaCluster(bootstrap=("[::1]:9092",)).bootstrap == ("[::1]:9092",)
 
 
 def test_the_same_rules_hold_for_an_appliance_built_in_code() -> None:
@@ -241,7 +237,7 @@ def test_the_topic_named_after_two_regions_stays_within_kafkas_249_characters(
 ) -> None:
     longest = "w" * REGION_NAME_CHARACTERS_MAX
     route = loaded(tmp_path, SOUND.replace("west", longest)).route(f"{longest}>{longest}")
-    assert len(runs_topic(route.key).name) <= 249
+    assert len(runs_topic_name(route.key)) <= 249
     found = mistakes(tmp_path, SOUND.replace("west", longest + "w"))
     assert found[f"regions.{longest}w"] == "a region's name has at most 100 characters"
 

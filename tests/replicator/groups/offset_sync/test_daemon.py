@@ -33,10 +33,10 @@ async def none(self, *_):
 
 
 def test_clusters_that_show_as_one_later_end_the_daemon_once(identities, killed, monkeypatch):
-    monkeypatch.setattr(ClusterIds, "look", none)
+    monkeypatch.setattr(ClusterIds, "compare", none)
     identities.once()
     assert killed == []
-    monkeypatch.setattr(ClusterIds, "look", one)
+    monkeypatch.setattr(ClusterIds, "compare", one)
     identities.once()
     identities.once()
     assert killed == [signal.SIGTERM]
@@ -44,8 +44,8 @@ def test_clusters_that_show_as_one_later_end_the_daemon_once(identities, killed,
 
 
 def test_clusters_that_are_one_at_the_start_keep_the_daemon_from_starting(identities, monkeypatch):
-    monkeypatch.setattr(ClusterIds, "look_at_routes_into", none)
+    monkeypatch.setattr(ClusterIds, "compare_routes_into", none)
     assert identities.are_distinct("east")
-    monkeypatch.setattr(ClusterIds, "look_at_routes_into", one)
+    monkeypatch.setattr(ClusterIds, "compare_routes_into", one)
     assert not identities.are_distinct("east")
     assert identities.clash

@@ -129,7 +129,8 @@ async def test_an_answer_that_nobody_waits_for_any_more_fails_without_a_line_in_
         # A task that is cancelled before it begins leaves this behind.
         connection.send(ApiVersionRequest()).close()
         async with asyncio.timeout(5):
-            await connection._closed_fut
+            while connection.connected():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
     gc.collect()
     await asyncio.sleep(0)
     assert complaints == []

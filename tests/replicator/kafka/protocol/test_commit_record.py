@@ -76,3 +76,20 @@ def test_a_value_cut_short_is_named_and_not_guessed(version, data):
 def test_a_text_that_is_none_is_named():
     with pytest.raises(UnknownCommit, match="not UTF-8"):
         key_of(struct.pack(">hh", 1, 2) + b"\xff\xff" + text("topic") + struct.pack(">i", 0))
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_text_that_is_null_is_named(version):
+    metadata = b"\xff\xff" if version == 3 else b"\0"
+    value = struct.pack(">hqi", version, 7, 2) + metadata + struct.pack(">q", 1)
+    with pytest.raises(UnknownCommit, match="null"):
+        commit_of(value)
+
+
+def test_a_reason_names_no_content_so_that_it_is_logged_once_for_many_records():
+    reasons = set()
+    for offset in (1, 2):
+        with pytest.raises(UnknownCommit) as caught:
+            commit_of(struct.pack(">hqi", 3, offset, 2))
+        reasons.add(str(caught.value))
+    assert len(reasons) == 1

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from replicator.kafka.client.brokers import Leader, Topic
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.mirror.carrier import epoch_regress
 from replicator.mirror.carrier.epoch_regress import (
     LASTING_SECONDS,
@@ -39,13 +39,13 @@ class Source:
     def leader(self, *_):
         return self.known
 
-    def told_leader(self, *_):
+    def reported_leader(self, *_):
         return self.told
 
-    async def told_by_each(self, *_):
+    async def leader_by_each(self, *_):
         return self.each
 
-    def believe(self, topic, partition, leader):
+    def accept_leader(self, topic, partition, leader):
         self.known = leader
 
     async def log_end(self, *_):

@@ -10,7 +10,7 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.batches.packer import PackingRule
-from replicator.kafka.client.brokers import Leader, Topic
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.fetch_session import FetchSession
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.fetch import FetchRequest, FetchStruct
@@ -57,7 +57,7 @@ class Source:
     def leader(self, topic, partition):
         return self.known
 
-    def told_leader(self, topic, partition):
+    def reported_leader(self, topic, partition):
         return self.known
 
     async def try_refresh(self):

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
-from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.cluster import ProducerState
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.mirror.ledger import takeover
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.takeover import Takeover

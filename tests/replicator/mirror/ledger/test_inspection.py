@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from replicator.kafka.client.brokers import Leader, Topic
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.mirror.ledger.inspection import inspect_source
 from replicator.mirror.ledger.loss import LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE

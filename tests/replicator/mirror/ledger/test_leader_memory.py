@@ -5,8 +5,8 @@ from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.cluster import Cluster, ProducerState
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.leader_memory import ask_memory
 

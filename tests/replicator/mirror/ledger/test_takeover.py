@@ -10,8 +10,8 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
-from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.cluster import GROUP, Cluster, Fenced, ProducerState, ProducerStateLost
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger import takeover

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.offset_map.packed_map import pack, pack_stretch
 from replicator.mirror.offset_map.run_segment import Run, RunSegment

@@ -6,12 +6,12 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import (
+    CONFIGS,
     RunsKey,
     batched,
     decode,
     decode_key,
     encode,
-    runs_topic,
 )
 from tests.replicator.mirror.offset_map.told_logs import learned
 
@@ -48,10 +48,8 @@ def test_a_message_without_value_is_refused():
 
 
 def test_the_topic_keeps_runs_for_ever():
-    topic = runs_topic("west.east")
-    assert topic.name == "sluice.runs.west.east"
-    assert topic.configs["retention.ms"] == "-1"
-    assert topic.configs["cleanup.policy"] == "delete"
+    assert CONFIGS["retention.ms"] == CONFIGS["retention.bytes"] == "-1"
+    assert CONFIGS["cleanup.policy"] == "delete"
 
 
 def test_portions_hold_every_piece_once(monkeypatch):

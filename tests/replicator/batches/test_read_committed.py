@@ -2,7 +2,7 @@
 
 from replicator.batches import batch
 from replicator.batches.batch import scan
-from replicator.batches.committed import Committed
+from replicator.batches.read_committed import ReadCommittedFilter
 from tests.replicator.batches.source_batches import control, encoded, one_record
 
 ABORT, COMMIT = 0, 1
@@ -13,8 +13,8 @@ def transactional(offset, producer_id):
 
 
 def carried(fetched, aborted):
-    committed = Committed(aborted)
-    return [header.base_offset for view, header in scan(fetched) if committed.carries(header, view)]
+    committed = ReadCommittedFilter(aborted)
+    return [header.base_offset for view, header in scan(fetched) if committed.accepts(header, view)]
 
 
 def test_markers_are_never_carried():

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from replicator.batches.batch import ControlKind, Header, control_kind
 
 
-class Committed:
-    """Selects the batches of one fetch that are to be carried; must be called in batch order."""
+class ReadCommittedFilter:
+    """Accepts the batches of one fetch that hold committed records; is asked in batch order."""
 
     __slots__ = ("_aborted", "_ahead")
 
@@ -29,8 +29,8 @@ class Committed:
         """True if no aborted transaction touches the rest of the fetch; it may hold markers."""
         return not self._ahead and not self._aborted
 
-    def carries(self, header: Header, view: memoryview | bytes) -> bool:
-        """Returns True when the batch holds records that a read_committed consumer would see."""
+    def accepts(self, header: Header, view: memoryview | bytes) -> bool:
+        """Returns True if the batch holds records that a read_committed consumer would see."""
         while self._ahead and self._ahead[0][1] < header.next_offset:
             self._aborted.add(self._ahead.popleft()[0])
         if header.is_control:
