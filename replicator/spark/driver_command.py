@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.config.names import PLAN_TOPIC, driver_id
-from replicator.kafka.client.cluster import Cluster, Commit
+from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.spark.reassignment_delta import ReassignmentDelta
 
 
@@ -105,7 +106,7 @@ class Driver:
         await self._writer.commit(groups, _is_no_entry)
 
 
-def _is_no_entry(_: TopicPartition, shown: Commit | None) -> bool:
+def _is_no_entry(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
     """Returns True when the commit is hidden: nothing is shown, or a witness of fewer partitions.
 
     Another entry that is shown belongs to a carrier: an adopted entry may be acquired at once.

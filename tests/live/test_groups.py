@@ -16,9 +16,10 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.groups.membership.groups import GroupActive, GroupOffset, Groups
+from replicator.groups.membership.groups import GroupActive, Groups
 from replicator.groups.progress.vector_metadata import decode, encode
 from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 PATIENCE_SECONDS = 60.0
@@ -90,13 +91,13 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     assert groups.active([name, "nobody"]) == {name}
     with pytest.raises(GroupActive, match=name):
         groups.write(name, {place: (5, "")})
-    assert groups.commits([name], [place]) == {name: {place: GroupOffset(3)}}
+    assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(3)}}
 
     consumer.close()
     assert until(lambda: not groups.active([name]), PATIENCE_SECONDS)
     assert not groups.members()[name]
     assert groups.write(name, {place: (5, "")}) == {}
-    assert groups.commits([name], [place]) == {name: {place: GroupOffset(5)}}
+    assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(5)}}
     # The group's next consumer begins at the offset that was set.
     consumer = join(name, topic, protocol)
     assert {row.offset for row in consumer.committed([Place(topic, 0)], timeout=30)} == {5}
@@ -110,7 +111,7 @@ def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
     offsets = {TopicPartition(topic, n): (n + 1, encode(vector)) for n, vector in vectors.items()}
     assert groups.write(name, offsets) == {}
     found = groups.commits([name], offsets)[name]
-    assert found == {place: GroupOffset(*it) for place, it in offsets.items()}
+    assert found == {place: OffsetAndMetadata(*it) for place, it in offsets.items()}
     assert {place.partition: decode(it.metadata) for place, it in found.items()} == vectors
 
 
@@ -123,7 +124,7 @@ def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(
     assert groups.commits([name], [place]) == {name: {}}
     assert groups.write(name, {place: (7, "text")}) == {}
     assert not groups.members()[name]
-    assert groups.commits([name], [place]) == {name: {place: GroupOffset(7, "text")}}
+    assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(7, "text")}}
 
 
 def test_nothing_to_read_or_to_write_needs_no_broker(name):
@@ -152,7 +153,7 @@ def test_partitions_that_are_refused_are_named_and_the_others_are_set(
         long: "OFFSET_METADATA_TOO_LARGE",
     }
     found = groups.commits([name], [kept, absent, nowhere, long])
-    assert found == {name: {kept: GroupOffset(4, "beside")}}
+    assert found == {name: {kept: OffsetAndMetadata(4, "beside")}}
 
 
 def test_a_cluster_that_is_away_is_named(name):

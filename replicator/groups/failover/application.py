@@ -14,7 +14,6 @@ from balancer.plan import TopicPartition
 from replicator.groups.failover.outcome import (
     Commits,
     GroupOutcome,
-    Held,
     MoveState,
     Outcome,
     is_of,
@@ -32,6 +31,7 @@ from replicator.groups.planning.plan import GroupPlan, Plan
 from replicator.groups.planning.recheck import PlanStale, Refused, recheck, request_of
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.tail.compacted_topic import WriteUnknown
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -175,7 +175,7 @@ class Application:
                 self._note([name], MoveState.OPEN, f"{why}; make a new plan for it")
                 return {}
             if log.start > resume:
-                held[place] = Held(log.start, metadata)
+                held[place] = OffsetAndMetadata(log.start, metadata)
                 text = f"retention in {target} took up to {log.start - resume} unread offsets"
                 self._remarks[name] = f"{text} since it was planned: {where} goes on at {log.start}"
         return held
@@ -183,10 +183,7 @@ class Application:
     def _commits(self) -> dict[str, Commits]:
         places = dict.fromkeys(place for each in self._plan.groups for place in planned(each))
         found = self._target.groups.commits(self._groups, places)
-        return {
-            name: {place: Held(*held) for place, held in found.get(name, {}).items()}
-            for name in self._groups
-        }
+        return {name: found.get(name, {}) for name in self._groups}
 
     def _is_ours(self, name: str) -> bool:
         return is_of(self._records.get(name), self._plan)

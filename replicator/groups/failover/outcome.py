@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import GroupPlan, Move, Plan
 from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 SCHEMA_VERSION = 1
 
@@ -40,14 +41,7 @@ class MoveState(StrEnum):
         return self in (MoveState.WRITTEN, MoveState.AS_PLANNED, MoveState.MOVED_ON)
 
 
-class Held(NamedTuple):
-    """Offset that a group has committed in the target, and its metadata."""
-
-    offset: int
-    metadata: str
-
-
-Commits = Mapping[TopicPartition, Held]
+Commits = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +120,16 @@ def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
     return record is not None and record.plan_id == plan.id
 
 
-def planned(group: GroupPlan) -> dict[TopicPartition, Held]:
+def planned(group: GroupPlan) -> dict[TopicPartition, OffsetAndMetadata]:
     """Returns what to commit for a group; a vector too large for a broker is left out."""
     return {
-        TopicPartition(move.topic, move.partition): Held(move.resume, _metadata(move))
+        TopicPartition(move.topic, move.partition): OffsetAndMetadata(move.resume, _metadata(move))
         for move in group.moves
         if move.resume is not None
     }
 
 
-def standing_of(move: Move, found: Held | None) -> MoveState:
+def standing_of(move: Move, found: OffsetAndMetadata | None) -> MoveState:
     """Returns the state of one position of a group that this plan has begun to move."""
     if move.resume is None:
         return MoveState.AS_PLANNED

@@ -36,7 +36,7 @@ from replicator.groups.planning.knowledge import (
 from replicator.groups.progress.aggregate import Aggregate, Known
 from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.client.cluster import Commit
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entries import Entries, entries_of, told
 from replicator.mirror.ledger.ledger import groups_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -198,7 +198,7 @@ class Survey:
         words = {}
         for route in self._into_source:
             rows = {
-                place: Commit(row.offset, row.metadata)
+                place: OffsetAndMetadata(row.offset, row.metadata)
                 for of_one in ledgers[route].values()
                 for place, row in of_one.items()
                 if place in most

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka import TopicPartition as Place
@@ -27,8 +27,9 @@ from replicator.kafka.admin.admin_error import (
     kafka_error,
 )
 from replicator.kafka.client import brokers
-from replicator.kafka.client.cluster import Answered, Cluster, Commit, Forbidden
+from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
 
 UNKNOWN_MEMBER_ID = 25
@@ -45,13 +46,6 @@ no such partition. After that, the answer counts.
 
 class GroupActive(AdminError):
     """The group has members, so only they may commit its offsets. Stop them first."""
-
-
-class GroupOffset(NamedTuple):
-    """Next offset to read, and the metadata of the commit."""
-
-    offset: int
-    metadata: str = ""
 
 
 class Groups(AdminConnection):
@@ -80,7 +74,7 @@ class Groups(AdminConnection):
 
     def commits(
         self, groups: Iterable[str], places: Iterable[TopicPartition]
-    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         """Returns each group's commits on these partitions; those without one are left out."""
         topics: dict[str, list[int]] = {}
         for topic, partition in dict.fromkeys(places):
@@ -93,9 +87,9 @@ class Groups(AdminConnection):
 
     async def _commits(
         self, groups: Sequence[str], topics: list[tuple[str, list[int]]]
-    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
-        found: dict[str, dict[TopicPartition, GroupOffset]] = {}
+        found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         async with asyncio.timeout(self.timeout_seconds):
             await cluster.open()
             try:
@@ -183,9 +177,11 @@ def admin_errors(name: str, doing: str) -> Iterator[None]:
         raise Refused(name, f"{doing}: {error}") from None
 
 
-def _held(commits: Mapping[tuple[str, int], Commit]) -> dict[TopicPartition, GroupOffset]:
+def _held(
+    commits: Mapping[tuple[str, int], OffsetAndMetadata],
+) -> dict[TopicPartition, OffsetAndMetadata]:
     return {
         # librdkafka's clients also send the zero byte that ends a C string.
-        TopicPartition(*place): GroupOffset(commit.offset, commit.metadata.removesuffix("\0"))
+        TopicPartition(*place): OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
         for place, commit in commits.items()
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from confluent_kafka import Message
 
@@ -15,6 +14,7 @@ from replicator.groups.resume.partition import Partition, Step
 from replicator.groups.resume.patience import Patience
 from replicator.groups.resume.runs_memory import RunsMemory
 from replicator.groups.resume.runs_reader import Answer, Question
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.offset_map.run_columns import RunsContradict
 
 logger = logging.getLogger(__name__)
@@ -28,13 +28,6 @@ TRIM_OFFSETS = 1_000_000
 """Offsets behind the position at which runs are forgotten even if nothing is ever committed. The
 vector after an older message is then no longer known.
 """
-
-
-class Commit(NamedTuple):
-    """Committed offset and its metadata."""
-
-    offset: int
-    metadata: str
 
 
 class Assigned:
@@ -54,7 +47,7 @@ class Assigned:
         self,
         place: TopicPartition,
         regions: Iterable[str],
-        committed: Commit | None,
+        committed: OffsetAndMetadata | None,
         read: Vector,
         *,
         is_tracking: bool,
@@ -142,11 +135,11 @@ class Assigned:
         if not self.partition.held:
             self._held_bytes = 0
 
-    def commit_at(self, offset: int) -> Commit:
+    def commit_at(self, offset: int) -> OffsetAndMetadata:
         """Returns the commit to make once everything before an offset was handled."""
         vector = self.partition.vector(offset)
         try:
-            return Commit(offset, encode(vector) if vector else "")
+            return OffsetAndMetadata(offset, encode(vector) if vector else "")
         except ValueError as too_long:
             if not self._is_too_long:
                 self._is_too_long = True
@@ -156,10 +149,10 @@ class Assigned:
                     *self.place,
                     too_long,
                 )
-            return Commit(offset, "")
+            return OffsetAndMetadata(offset, "")
 
     @property
-    def uncommitted(self) -> Commit | None:
+    def uncommitted(self) -> OffsetAndMetadata | None:
         """Commit for what was handed out and is not committed; None: there is nothing to commit."""
         if self.position is None:
             return None

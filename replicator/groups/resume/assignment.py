@@ -10,8 +10,9 @@ from confluent_kafka import TopicPartition as Position
 from balancer.plan import TopicPartition
 from replicator.groups.progress.aggregate import Vector
 from replicator.groups.progress.vector_metadata import decode
-from replicator.groups.resume.assigned import Assigned, Commit
+from replicator.groups.resume.assigned import Assigned
 from replicator.groups.resume.commits import committed_of
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vector]]
 
@@ -133,7 +134,7 @@ class Assignment:
         return taken
 
     def _begun(
-        self, place: TopicPartition, committed: Commit | None, stored: Vector | None
+        self, place: TopicPartition, committed: OffsetAndMetadata | None, stored: Vector | None
     ) -> Assigned:
         return Assigned(
             place,

@@ -11,7 +11,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from balancer.plan import TopicPartition
-from replicator.groups.resume.assigned import Assigned, Commit
+from replicator.groups.resume.assigned import Assigned
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 logger = logging.getLogger(__name__)
 
@@ -91,12 +92,12 @@ class Commits:
         for each in positions:
             assigned = self._assigned.get(TopicPartition(each.topic, each.partition))
             if assigned is not None and not each.error:
-                assigned.committed = Commit(each.offset, each.metadata or "")
+                assigned.committed = OffsetAndMetadata(each.offset, each.metadata or "")
 
 
 def committed_of(
     consumer: Consumer, places: Sequence[TopicPartition], patience_seconds: float
-) -> dict[TopicPartition, Commit]:
+) -> dict[TopicPartition, OffsetAndMetadata]:
     """Returns the group's commits; a partition without one is left out.
 
     Waits for the coordinator, because nothing may be handed out without the commits' metadata.
@@ -115,12 +116,14 @@ def committed_of(
             time.sleep(RETRY_SECONDS)
         else:
             return {
-                TopicPartition(each.topic, each.partition): Commit(each.offset, each.metadata or "")
+                TopicPartition(each.topic, each.partition): OffsetAndMetadata(
+                    each.offset, each.metadata or ""
+                )
                 for each in found
                 if each.offset >= 0
             }
     return {}
 
 
-def _position(place: TopicPartition, commit: Commit) -> Position:
+def _position(place: TopicPartition, commit: OffsetAndMetadata) -> Position:
     return Position(*place, commit.offset, commit.metadata)

@@ -22,6 +22,7 @@ from replicator.kafka.client.brokers import Brokers, Unreachable
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.protocol.producers import DescribeProducersRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
 
@@ -63,14 +64,6 @@ _RAISED: dict[Verdict, type[Answered]] = {
     Verdict.START_OVER: ProducerStateLost,
     Verdict.FORBIDDEN: Forbidden,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A committed offset of a group, with its metadata."""
-
-    offset: int
-    metadata: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +326,7 @@ class Cluster(Brokers):
 
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
-    ) -> dict[tuple[str, int], Commit]:
+    ) -> dict[tuple[str, int], OffsetAndMetadata]:
         """Returns a group's committed offsets by topic and partition, as far as there are any."""
         response = await self.ask_coordinator(
             GROUP,
@@ -342,7 +335,7 @@ class Cluster(Brokers):
             lambda r: [r.error_code] + [row[3] for _, rows in r.topics for row in rows],
         )
         return {
-            (topic, partition): Commit(offset, metadata)
+            (topic, partition): OffsetAndMetadata(offset, metadata)
             for topic, rows in response.topics
             for partition, offset, metadata, _ in rows
             if offset >= 0

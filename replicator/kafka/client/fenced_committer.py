@@ -29,9 +29,9 @@ from replicator.kafka.client.cluster import (
     UNKNOWN_TOPIC,
     Answered,
     Cluster,
-    Commit,
     ProducerStateLost,
 )
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
 
 REQUEST_BYTES_MAX = 512 * 1024
@@ -39,10 +39,10 @@ REQUEST_BYTES_MAX = 512 * 1024
 Row = tuple[str, int, int, str]
 """topic, partition, offset, metadata"""
 Offsets = Sequence[Row]
-Shown = Mapping[tuple[str, int], Commit]
+Shown = Mapping[tuple[str, int], OffsetAndMetadata]
 """Committed offsets as read, by topic and partition."""
 
-WasThere = Callable[[TopicPartition, Commit | None], bool]
+WasThere = Callable[[TopicPartition, OffsetAndMetadata | None], bool]
 
 SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
@@ -265,7 +265,7 @@ def _differing(
         left = [
             (topic, number, offset, metadata)
             for topic, number, offset, metadata in rows
-            if (found := shown[group].get((topic, number))) != Commit(offset, metadata)
+            if (found := shown[group].get((topic, number))) != OffsetAndMetadata(offset, metadata)
             and counts(TopicPartition(topic, number), found)
         ]
         if left:

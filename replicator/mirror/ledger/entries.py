@@ -10,7 +10,8 @@ from balancer.plan import TopicPartition
 from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Cluster, Commit
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.runtime.gather import gather_or_cancel
@@ -54,7 +55,9 @@ def entries_of(
         raise Unreachable(text) from None
 
 
-def told(commits: Mapping[TopicPartition, Commit], adopted: Mapping[str, int]) -> Entries:
+def told(
+    commits: Mapping[TopicPartition, OffsetAndMetadata], adopted: Mapping[str, int]
+) -> Entries:
     """Decodes commits of a ledger's groups into entries, wherever the commits were read."""
     read: dict[TopicPartition, Entry] = {}
     unreadable: dict[TopicPartition, str] = {}

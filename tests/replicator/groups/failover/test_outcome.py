@@ -6,7 +6,6 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.groups.failover.outcome import (
-    Held,
     MoveState,
     Outcome,
     Position,
@@ -18,6 +17,7 @@ from replicator.groups.failover.outcome import (
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import Case, GroupPlan, Move
 from replicator.groups.progress.vector_metadata import encode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY
 
 PLACE = TopicPartition("trades", 3)
@@ -41,13 +41,13 @@ METADATA = '{"sluice":1,"vector":{"west":9}}'
 
 
 def test_offsets_are_written_with_the_vector_beside_them():
-    assert planned(GROUP) == {PLACE: Held(1200, METADATA)}
+    assert planned(GROUP) == {PLACE: OffsetAndMetadata(1200, METADATA)}
 
 
 def test_a_vector_that_no_broker_takes_is_left_out():
     regions = {f"region-{number}": number for number in range(1000)}
     group = replace(GROUP, moves=(replace(MOVE, vector=regions),))
-    assert planned(group) == {PLACE: Held(1200, "")}
+    assert planned(group) == {PLACE: OffsetAndMetadata(1200, "")}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_vector_that_no_broker_takes_is_left_out():
     ],
 )
 def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
-    held = None if found is None else Held(found, "")
+    held = None if found is None else OffsetAndMetadata(found, "")
     assert standing_of(MOVE, held) is standing
     after = {} if held is None else {PLACE: held}
     assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
@@ -80,21 +80,21 @@ def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
 def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, standing):
     # The offset sync left an older vector here just before it stopped.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
-    assert standing_of(move, Held(1200, encode(vector) if vector else "")) is standing
+    assert standing_of(move, OffsetAndMetadata(1200, encode(vector) if vector else "")) is standing
 
 
 def test_a_vector_that_claims_more_than_was_planned_is_open_as_long_as_it_stood_there_before():
     # The vector is from before the group was rewound: a helper that trusted it would skip records.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 99})
-    assert standing_of(move, Held(1200, encode({"west": 99}))) is MoveState.OPEN
+    assert standing_of(move, OffsetAndMetadata(1200, encode({"west": 99}))) is MoveState.OPEN
     plain = replace(MOVE, target_committed=1200)
-    assert standing_of(plain, Held(1200, "")) is MoveState.OPEN
+    assert standing_of(plain, OffsetAndMetadata(1200, "")) is MoveState.OPEN
 
 
 def test_a_named_group_that_goes_back_is_open_as_long_as_it_has_not_moved():
     back = replace(MOVE, target_committed=1300)
-    assert standing_of(back, Held(1300, "")) is MoveState.OPEN
-    assert standing_of(back, Held(1301, "")) is MoveState.MOVED_ON
+    assert standing_of(back, OffsetAndMetadata(1300, "")) is MoveState.OPEN
+    assert standing_of(back, OffsetAndMetadata(1301, "")) is MoveState.MOVED_ON
 
 
 def test_a_group_that_never_committed_is_done_with_its_record():
@@ -102,7 +102,7 @@ def test_a_group_that_never_committed_is_done_with_its_record():
 
 
 def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
-    held = {PLACE: Held(1200, METADATA)}
+    held = {PLACE: OffsetAndMetadata(1200, METADATA)}
     assert outcome_of(PLAN, GROUP, None, None, held).standing is MoveState.OPEN
     before = replace(OURS, generation=4, plan_id="p0")
     assert outcome_of(PLAN, GROUP, before, None, held).standing is MoveState.OPEN
@@ -114,13 +114,13 @@ def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
 
 
 def test_what_the_target_does_not_say_is_unknown():
-    found = outcome_of(PLAN, GROUP, OURS, {PLACE: Held(1100, "")}, None)
+    found = outcome_of(PLAN, GROUP, OURS, {PLACE: OffsetAndMetadata(1100, "")}, None)
     assert found.standing is MoveState.UNKNOWN
     assert found.positions == (Position("trades", 3, 1100, 1200, None),)
 
 
 def test_an_outcome_lists_who_is_done_and_who_is_not():
-    done = outcome_of(PLAN, GROUP, OURS, {}, {PLACE: Held(1200, METADATA)})
+    done = outcome_of(PLAN, GROUP, OURS, {}, {PLACE: OffsetAndMetadata(1200, METADATA)})
     open_one = replace(outcome_of(PLAN, GROUP, None, {}, {}), group="billing")
     outcome = Outcome("p1", "west", "east", (done, open_one))
     assert (outcome.done, outcome.not_done, outcome.is_known) == (("orders",), ("billing",), True)

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.client.cluster import Cluster, Commit
+from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Row
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 Offsets = dict[str, list[Row]]
 
@@ -24,7 +25,9 @@ class Coordinator(Cluster):
     def __init__(self, shown: Offsets, left_out: list[set[str]], put_behind: Offsets | None = None):
         super().__init__("pretend", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
         self.shown = {
-            (group, *row[:2]): Commit(*row[2:]) for group, rows in shown.items() for row in rows
+            (group, *row[:2]): OffsetAndMetadata(*row[2:])
+            for group, rows in shown.items()
+            for row in rows
         }
         self.ended: list[tuple[bool, Offsets]] = []
         self._left_out = left_out
@@ -53,9 +56,11 @@ class Coordinator(Cluster):
     def _show(self, groups: Offsets) -> None:
         for group, rows in groups.items():
             for row in rows:
-                self.shown[group, *row[:2]] = Commit(*row[2:])
+                self.shown[group, *row[:2]] = OffsetAndMetadata(*row[2:])
 
-    async def commits(self, group: str, partitions: Any) -> dict[tuple[str, int], Commit]:
+    async def commits(
+        self, group: str, partitions: Any
+    ) -> dict[tuple[str, int], OffsetAndMetadata]:
         return {
             (topic, number): self.shown[group, topic, number]
             for topic, numbers in partitions
