@@ -30,7 +30,7 @@ RUNS_TRIES = 4
 RUNS_PAUSE_SECONDS = 0.5
 """Pause between readings: runs may reach Redis a moment after the ledger has passed them."""
 
-Offsets = Mapping[tuple[Route, TopicPartition], WindowOffsets]
+RouteWindows = Mapping[tuple[Route, TopicPartition], WindowOffsets]
 
 
 class Tried(Protocol):
@@ -57,7 +57,7 @@ class TargetAudit:
         target: str,
         own: Sequence[Subject],
         beside: Sequence[Subject],
-        offsets: Offsets,
+        offsets: RouteWindows,
         logs: Mapping[str, LogReading],
         *,
         window: Window,

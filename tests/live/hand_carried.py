@@ -28,8 +28,8 @@ from replicator.groups.progress.vector_metadata import encode as vector_metadata
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import GROUP, Cluster
 from replicator.kafka.protocol.commit_record import Commit, Committed
-from replicator.kafka.tail.consumer_offsets import CommitTold
-from replicator.kafka.tail.tail_position import Portion, Position, Told, Version
+from replicator.kafka.tail.consumer_offsets import CommitRecord
+from replicator.kafka.tail.tail_position import Portion, TailPosition, Version, VersionedRecord
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -198,7 +198,10 @@ class HandCarried:
         self.copied(
             peer,
             where,
-            [CommitTold(Committed(g, *place), Commit(it, text, 1)) for g, place, it, text in rows],
+            [
+                CommitRecord(Committed(g, *place), Commit(it, text, 1))
+                for g, place, it, text in rows
+            ],
         )
 
     def witness(self, origin: str, where: str, topic: str, partitions: int = 1000) -> None:
@@ -210,14 +213,14 @@ class HandCarried:
             self._witnessed.add(route)
         self.commit_rows(where, [(witness_group(route.key, topic), witnessed, partitions, "")])
 
-    def copied(self, peer: str, where: str, told: Sequence[CommitTold] = ()) -> None:
+    def copied(self, peer: str, where: str, told: Sequence[CommitRecord] = ()) -> None:
         """Adds commits to a copy and marks the copies as caught up now."""
         now_ms = time.time_ns() // 1_000_000
         begin = self._positions[peer, where]
         end = self._positions[peer, where] = begin + len(told)
-        rows = tuple(Told(Version(0, at), each) for at, each in enumerate(told, begin))
-        portion = Portion(Position("log", 0, begin), Position("log", 0, end), rows, now_ms)
-        start = Position("log", 0)
+        rows = tuple(VersionedRecord(Version(0, at), each) for at, each in enumerate(told, begin))
+        portion = Portion(TailPosition("log", 0, begin), TailPosition("log", 0, end), rows, now_ms)
+        start = TailPosition("log", 0)
         if self._copies_commits:
             with CommitStore(self.url(peer), self.name[where]) as store:
                 store.put(opening(0, begin=start))

@@ -15,14 +15,20 @@ from balancer.plan import TopicPartition
 from deploy.lab.redis import RedisServer
 from replicator.groups.copies.commit_store import CommitStore, newest
 from replicator.kafka.protocol.commit_record import Commit, Committed
-from replicator.kafka.tail.consumer_offsets import CommitTold
+from replicator.kafka.tail.consumer_offsets import CommitRecord
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Reading, Told, Version
+from replicator.kafka.tail.tail_position import (
+    Portion,
+    Reading,
+    TailPosition,
+    Version,
+    VersionedRecord,
+)
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
-BEGIN = Position("topic", 0)
-REBUILT = Position("topic of the new cluster", 1)
+BEGIN = TailPosition("topic", 0)
+REBUILT = TailPosition("topic of the new cluster", 1)
 FLIGHTS = TopicPartition("flights", 0)
 BESIDE = TopicPartition("flights", 1)
 NOW_MS = 1_000_000
@@ -47,12 +53,12 @@ Record = tuple[Committed, Commit | None]
 
 
 def portion(
-    records: Iterable[Record], begin: Position = BEGIN, caught_up_ms: int | None = None
+    records: Iterable[Record], begin: TailPosition = BEGIN, caught_up_ms: int | None = None
 ) -> Portion:
     """Returns a portion of these records with consecutive offsets from `begin` on."""
     reading = Reading(begin)
     for offset, (committed, commit) in enumerate(records, begin.offset):
-        reading.read(offset, 0, CommitTold(committed, commit))
+        reading.read(offset, 0, CommitRecord(committed, commit))
     if caught_up_ms is not None:
         reading.reach(reading.position.offset)
         reading.expect(reading.position.offset, caught_up_ms)
@@ -100,7 +106,7 @@ def live_in(store: CommitStore) -> dict[Committed, Commit]:
     return {of(group, place): it for group in found for place, it in found[group].items()}
 
 
-def live_up_to(positions: dict[int, Position], told: list[Telling]) -> dict[Committed, Commit]:
+def live_up_to(positions: dict[int, TailPosition], told: list[Telling]) -> dict[Committed, Commit]:
     """Returns the last commit of each group and partition before these positions."""
     last = {
         record.committed: record.commit
@@ -137,7 +143,7 @@ def test_repeated_shuffled_lost_and_flushed_it_holds_all_up_to_its_positions_and
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 9))), st.data())
 def test_the_newest_of_each_is_found_in_any_order_and_however_often_it_is_told(log, data):
     told = [
-        Told(Version(0, offset), CommitTold(of(group), None if it is None else at(it)))
+        VersionedRecord(Version(0, offset), CommitRecord(of(group), None if it is None else at(it)))
         for offset, (group, it) in enumerate(log)
     ]
     again = data.draw(st.permutations(told * 2))
@@ -159,7 +165,7 @@ def test_a_group_that_was_rewound_shows_the_lower_offset(store):
 
 
 def test_a_portion_that_leaves_something_out_is_refused_and_the_others_are_taken(store):
-    gap = Position("topic", 0, 10)
+    gap = TailPosition("topic", 0, 10)
     with pytest.raises(StoreBehind, match=r"partitions \[1\]"):
         store.put({0: portion([(of("g"), at(1))]), 1: portion([(of("h"), at(1))], gap)})
     assert store.groups() == ["g"]

@@ -14,11 +14,11 @@ from deploy.lab.redis import RedisServer
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, joined
 from replicator.groups.membership.primary_store import KEY, PrimaryCopies, PrimaryStore
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 NOW_MS = 1_000_000
 RECORDS = st.builds(
     PrimaryRegion,
@@ -40,7 +40,7 @@ def store(redis):
 
 
 def portion(
-    *records: PrimaryRegion | None, begin: Position = BEGIN, caught_up_ms: int | None = None
+    *records: PrimaryRegion | None, begin: TailPosition = BEGIN, caught_up_ms: int | None = None
 ) -> Portion:
     """Returns a portion of these records with consecutive offsets from `begin` on."""
     reading = Reading(begin)

@@ -15,9 +15,9 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.groups.copies.runs_copies import JOINED_FROM, RunsCopies
-from replicator.groups.copies.runs_follower import RunsTold, runs_follower
+from replicator.groups.copies.runs_follower import RunsRecord, runs_follower
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -36,10 +36,10 @@ from tests.live.runs import (
     stretches,
 )
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 
 
-def follower_of(cluster, route_key: str) -> TopicTailer[RunsTold]:
+def follower_of(cluster, route_key: str) -> TopicTailer[RunsRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
     return runs_follower("east aggregate", settings, route_key)
 
@@ -185,15 +185,15 @@ def store(redis):
         yield store
 
 
-def portion(begin: Position, told: list[RunsTold]) -> Portion[RunsTold]:
-    reading: Reading[RunsTold] = Reading(begin)
+def portion(begin: TailPosition, told: list[RunsRecord]) -> Portion[RunsRecord]:
+    reading: Reading[RunsRecord] = Reading(begin)
     for offset, each in enumerate(told, begin.offset):
         reading.read(offset, 0, each)
     return reading.take() or Portion(begin, begin)
 
 
-def runs(begin: int, end: int, key: RunsKey = KEY) -> list[RunsTold]:
-    return [RunsTold(key, pack_stretch(part)) for part in stretches(begin, end)]
+def runs(begin: int, end: int, key: RunsKey = KEY) -> list[RunsRecord]:
+    return [RunsRecord(key, pack_stretch(part)) for part in stretches(begin, end)]
 
 
 def test_repeated_and_late_portions_do_no_harm(store, redis):
@@ -211,7 +211,7 @@ def test_a_portion_that_leaves_something_out_is_refused_and_the_others_are_taken
         store.put(
             {
                 0: portion(BEGIN, runs(0, 1)),
-                1: portion(Position("topic", 0, 7), runs(0, 1, other)),
+                1: portion(TailPosition("topic", 0, 7), runs(0, 1, other)),
             }
         )
     assert content(redis.url, ROUTE) == {KEY: learned(stretches(0, 1))}
@@ -226,7 +226,7 @@ def test_many_pieces_at_once_are_joined_on_the_way(store, redis):
 
 
 def test_pieces_that_cannot_be_read_are_copied_as_they_are(store, redis):
-    told = [RunsTold(KEY, b"\2" + bytes([number])) for number in range(2 * JOINED_FROM)]
+    told = [RunsRecord(KEY, b"\2" + bytes([number])) for number in range(2 * JOINED_FROM)]
     store.put({0: portion(BEGIN, told)})
     with Redis.from_url(redis.url) as client:
         (name,) = client.keys("sluice:runs:*")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, Position
+from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
 from replicator.groups.planning.plan import (
     Case,
     Check,
@@ -98,7 +98,7 @@ def test_counts_are_added_up_with_their_bounds():
 
 
 def outcome(*standings: MoveState) -> Outcome:
-    at = Position("trades", 0, None, 1200, 1200)
+    at = PositionOutcome("trades", 0, None, 1200, 1200)
     groups = (
         GroupOutcome(f"group-{number}", each, "" if each.is_done else "it has members", (at,))
         for number, each in enumerate(standings)

@@ -23,9 +23,9 @@ import redis
 
 from balancer.plan import TopicPartition
 from replicator.kafka.protocol.commit_record import Commit, Committed
-from replicator.kafka.tail.consumer_offsets import CommitTold
+from replicator.kafka.tail.consumer_offsets import CommitRecord
 from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, Position, Told, first_era
+from replicator.kafka.tail.tail_position import Portion, TailPosition, VersionedRecord, first_era
 from replicator.runtime.store_errors import reached, redis_name
 
 GROUPS_PER_READ = 1000
@@ -120,7 +120,7 @@ class CommitStore:
             }
         return found
 
-    def position(self) -> dict[int, Position]:
+    def position(self) -> dict[int, TailPosition]:
         """Returns the position up to which each partition of `__consumer_offsets` is here."""
         return self._positions.get()
 
@@ -130,7 +130,7 @@ class CommitStore:
 
     # Copying
 
-    def put(self, portions: Mapping[int, Portion[CommitTold]]) -> None:
+    def put(self, portions: Mapping[int, Portion[CommitRecord]]) -> None:
         """Joins portions, by partition of `__consumer_offsets`, in one step.
 
         Put a poll's worth at a time: Redis does nothing else meanwhile. Raises StoreBehind, after
@@ -144,9 +144,11 @@ class CommitStore:
         self._positions.raise_if(behind)
 
 
-def newest(told: Iterable[Told[CommitTold]]) -> dict[Committed, Told[CommitTold]]:
+def newest(
+    told: Iterable[VersionedRecord[CommitRecord]],
+) -> dict[Committed, VersionedRecord[CommitRecord]]:
     """Returns the newest record of each commit key, in any order and with any repetition."""
-    found: dict[Committed, Told[CommitTold]] = {}
+    found: dict[Committed, VersionedRecord[CommitRecord]] = {}
     for each in told:
         committed = each.record.committed
         if committed not in found or found[committed].version < each.version:
@@ -154,7 +156,7 @@ def newest(told: Iterable[Told[CommitTold]]) -> dict[Committed, Told[CommitTold]
     return found
 
 
-def _told(number: int, portion: Portion[CommitTold], hashes: dict[str, int]) -> dict[str, object]:
+def _told(number: int, portion: Portion[CommitRecord], hashes: dict[str, int]) -> dict[str, object]:
     """Returns a portion in the script's form; groups get their numbers in `hashes`."""
     commits = [
         (
@@ -168,7 +170,7 @@ def _told(number: int, portion: Portion[CommitTold], hashes: dict[str, int]) -> 
     return {**header(number, portion), "commits": commits}
 
 
-def _value(told: Told[CommitTold]) -> str:
+def _value(told: VersionedRecord[CommitRecord]) -> str:
     """Returns the stored text, which begins with the version that the script compares.
 
     A deletion is nothing but its version.

@@ -16,7 +16,7 @@ from typing import Generic, Protocol
 
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Record
+from replicator.kafka.tail.tail_position import Portion, Record, TailPosition
 from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
 from replicator.runtime.report_once import Troubles
 from replicator.runtime.store_errors import StoreUnreachable
@@ -34,7 +34,7 @@ class Store(Protocol[Record]):
     @property
     def name(self) -> str: ...
 
-    def position(self) -> Mapping[int, Position]:
+    def position(self) -> Mapping[int, TailPosition]:
         """Returns the position up to which each partition of the log is there."""
 
     def put(self, portions: Mapping[int, Portion[Record]]) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import redis
 
-from replicator.groups.copies.runs_follower import RunsTold
+from replicator.groups.copies.runs_follower import RunsRecord
 from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.mirror.offset_map.offset_store import packed_together, runs_name
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion, unpack
 from replicator.mirror.offset_map.runs_topic import RunsKey
@@ -62,7 +62,7 @@ class RunsCopies:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def position(self) -> dict[int, Position]:
+    def position(self) -> dict[int, TailPosition]:
         """Returns the position up to which each partition of the runs topic is here."""
         return self._positions.get()
 
@@ -70,7 +70,7 @@ class RunsCopies:
         """Returns an age in ms: all runs published that long ago are here; None: not known."""
         return self._positions.age(now_ms)
 
-    def put(self, portions: Mapping[int, Portion[RunsTold]]) -> None:
+    def put(self, portions: Mapping[int, Portion[RunsRecord]]) -> None:
         """Joins portions, by partition of the runs topic, in one step.
 
         Raises StoreBehind, after all portions are put that continue from what is here.
@@ -94,12 +94,12 @@ class RunsCopies:
         self._positions.raise_if(behind)
 
 
-def _few(told: Iterable[RunsTold]) -> list[RunsTold]:
+def _few(told: Iterable[RunsRecord]) -> list[RunsRecord]:
     """Returns the same pieces, joined per partition where they are many."""
     pieces: dict[RunsKey, list[bytes]] = {}
     for key, piece in told:
         pieces.setdefault(key, []).append(piece)
-    return [RunsTold(key, piece) for key, some in pieces.items() for piece in _joined(some)]
+    return [RunsRecord(key, piece) for key, some in pieces.items() for piece in _joined(some)]
 
 
 def _joined(pieces: list[bytes]) -> list[bytes]:

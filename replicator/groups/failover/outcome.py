@@ -45,7 +45,7 @@ Commits = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PositionOutcome:
     """Position of a group in one partition of the target.
 
     None: nothing is committed or, for `after`, not known.
@@ -65,7 +65,7 @@ class GroupOutcome:
     group: str
     standing: MoveState
     why: str = ""
-    positions: tuple[Position, ...] = ()
+    positions: tuple[PositionOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def outcome_of(
     """
     before = after if before is None else before
     positions = tuple(
-        Position(
+        PositionOutcome(
             move.topic,
             move.partition,
             _offset(before, move),

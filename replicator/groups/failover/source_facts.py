@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -12,11 +12,10 @@ from typing import TypeVar
 from balancer.plan import TopicPartition
 from replicator.config.topology import Region
 from replicator.groups.membership.groups import Groups
-from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.admin.admin_error import AdminError
 
 T = TypeVar("T")
-Offsets = Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +29,9 @@ class SourceFacts:
     """
 
     active: frozenset[str] | None = None
-    starts: Offsets = field(default_factory=dict)
-    ends: Offsets = field(default_factory=dict)
-    regional_ends: Offsets = field(default_factory=dict)
+    starts: PartitionOffsets = field(default_factory=dict)
+    ends: PartitionOffsets = field(default_factory=dict)
+    regional_ends: PartitionOffsets = field(default_factory=dict)
 
 
 class SourceAnswers:
@@ -41,8 +40,8 @@ class SourceAnswers:
     def __init__(
         self,
         active: Future[frozenset[str] | None],
-        ranges: Future[tuple[Offsets, Offsets] | None],
-        regional_ends: Future[Offsets | None],
+        ranges: Future[tuple[PartitionOffsets, PartitionOffsets] | None],
+        regional_ends: Future[PartitionOffsets | None],
     ) -> None:
         self._active = active
         self._ranges = ranges

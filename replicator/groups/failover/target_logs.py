@@ -8,10 +8,8 @@ from typing import Literal
 
 from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import LogRange
-from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.admin.admin_error import Unreachable
-
-Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class TargetLogs:
     """
 
     topic_ids: Mapping[str, str]
-    ends: Offsets
+    ends: PartitionOffsets
 
 
 def first_look(admin: Admin, topics: Collection[str]) -> TargetLogs:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_connection import AdminConnection
@@ -147,7 +147,7 @@ class Groups(AdminConnection):
     ) -> dict[TopicPartition, int]:
         """Returns the broker's error code by partition; 0 where the offset is written."""
         rows = [
-            Place(*place, offset, metadata=metadata)
+            KafkaTopicPartition(*place, offset, metadata=metadata)
             for place, (offset, metadata) in offsets.items()
         ]
         client = self.client()
@@ -178,10 +178,10 @@ def admin_errors(name: str, doing: str) -> Iterator[None]:
 
 
 def _held(
-    commits: Mapping[tuple[str, int], OffsetAndMetadata],
+    commits: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     return {
         # librdkafka's clients also send the zero byte that ends a C string.
-        TopicPartition(*place): OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
+        place: OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
         for place, commit in commits.items()
     }

@@ -14,7 +14,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, encode_key, joined
 from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, CompactedTopic
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
 
 
@@ -65,7 +65,7 @@ class PrimaryFollower(TopicTailer[PrimaryRegion]):
         self._reader = PrimaryReader(name)
 
     def follow(
-        self, positions: Mapping[int, Position]
+        self, positions: Mapping[int, TailPosition]
     ) -> Generator[dict[int, Portion[PrimaryRegion]], None, None]:
         """Yields what each poll brings, as TopicTailer.follow() does."""
         self._log.make_topic()

@@ -16,7 +16,7 @@ import redis
 from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, joined
 from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.runtime.store_errors import reached, redis_name
 
 KEY = "sluice:primary"
@@ -131,7 +131,7 @@ class PrimaryCopies(PrimaryStore):
         self._positions = Positions(self._redis, self.name, f"primary:{source}")
         self._put = self._redis.register_script(PUT)
 
-    def position(self) -> dict[int, Position]:
+    def position(self) -> dict[int, TailPosition]:
         """Returns the position up to which each partition of the topic is copied."""
         return self._positions.get()
 

@@ -34,7 +34,7 @@ class Asked(Protocol):
     def members(self) -> Mapping[str, bool]: ...
 
 
-class Told(Protocol):
+class PublishedMembers(Protocol):
     """Groups with members in one Redis: groups.activity.ActivityStore."""
 
     def say(self, region: str, groups: frozenset[str], now_ms: int) -> None: ...
@@ -56,7 +56,7 @@ class ActivityPass:
         region: str,
         groups: Asked,
         primaries: Recorded,
-        stores: Mapping[str, Told],
+        stores: Mapping[str, PublishedMembers],
         now_ms: Callable[[], int],
     ) -> None:
         """Takes the clients of the pass.
@@ -104,7 +104,7 @@ class ActivityPass:
             raise PassFailed("; ".join(dict.fromkeys(map(str, troubles))))
 
     def _say_everywhere(self, groups: frozenset[str]) -> list[Exception]:
-        def say(store: Told) -> Exception | None:
+        def say(store: PublishedMembers) -> Exception | None:
             try:
                 store.say(self._region, groups, self._now_ms())
             except StoreUnreachable as trouble:

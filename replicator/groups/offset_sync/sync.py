@@ -39,7 +39,7 @@ from replicator.groups.planning.planner import plan
 from replicator.groups.progress.vector_metadata import encode
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.tail.tail_position import Position, of_today
+from replicator.kafka.tail.tail_position import TailPosition, of_today
 from replicator.runtime.store_errors import StoreUnreachable
 
 logger = logging.getLogger(__name__)
@@ -348,7 +348,7 @@ def _contradicted(
     return found
 
 
-def _commits_sign(group: str, positions: Mapping[int, Position]) -> Hashable:
+def _commits_sign(group: str, positions: Mapping[int, TailPosition]) -> Hashable:
     """Returns the position of the copies of a group's commits; None: not known."""
     if not positions:
         return None

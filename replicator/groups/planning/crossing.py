@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from replicator.groups.planning.plan import Count
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Vector, basis_of, vector_of
-from replicator.mirror.offset_map.offset_map import OffsetMap, Place
+from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 
-Places = Mapping[str, Place | None]
+Places = Mapping[str, MappedOffset | None]
 """Source region -> the first source offset not read; None: not known."""
 
 
@@ -32,9 +32,11 @@ class Crossing:
             vector: what the group had read before, wherever that was.
         """
         # The group has read no records here of a region without a route to here.
-        places: dict[str, Place | None] = dict.fromkeys(self._there.known, Place(0, "exact"))
+        places: dict[str, MappedOffset | None] = dict.fromkeys(
+            self._there.known, MappedOffset(0, "exact")
+        )
         said = {region: offset for region, offset in vector.items() if self._is_one_log(region)}
-        places |= {region: Place(offset, "exact") for region, offset in said.items()}
+        places |= {region: MappedOffset(offset, "exact") for region, offset in said.items()}
         return places | {
             region: self._as_there(
                 region, self._here.first_unread(region, committed, said.get(region)), committed
@@ -42,7 +44,7 @@ class Crossing:
             for region in self._here.known
         }
 
-    def resume(self, places: Places) -> Place | None:
+    def resume(self, places: Places) -> MappedOffset | None:
         """Returns where a group with this progress continues; None: too little is known.
 
         No unread record is skipped. The offset is exact only if the progress is. It is then the
@@ -52,7 +54,11 @@ class Crossing:
         if len(read) < len(self._there.known):
             return None
         found = self._there.resume(vector_of(read))
-        return found if found is None or basis_of(read) == "exact" else Place(found.offset, "floor")
+        return (
+            found
+            if found is None or basis_of(read) == "exact"
+            else MappedOffset(found.offset, "floor")
+        )
 
     def vector(self, places: Places) -> dict[str, int]:
         """Returns the vector to commit, without regions whose offsets may mean other records."""
@@ -80,7 +86,7 @@ class Crossing:
             exact = exact and unread.basis == "exact"
             if region not in self._there.known:
                 continue
-            first = self._there.unread(region, resume) or Place(0, "floor")
+            first = self._there.unread(region, resume) or MappedOffset(0, "floor")
             again, is_exact = self._records(region, first.offset, unread.offset)
             records += again
             exact = exact and is_exact and (first.basis == "exact" or not again)
@@ -128,16 +134,18 @@ class Crossing:
             return None
         return here.numbering.agrees_below(there.numbering)
 
-    def _as_there(self, region: str, read: Place | None, committed: int) -> Place | None:
+    def _as_there(
+        self, region: str, read: MappedOffset | None, committed: int
+    ) -> MappedOffset | None:
         """Converts a source offset from the numbering of `here` to the numbering of `there`."""
         if read is None:
             return None
         limit = self._limit(region)
         if limit is not None and read.offset >= limit:
-            return Place(limit, "floor")
+            return MappedOffset(limit, "floor")
         older = self._here.known[region].numbering.begin(read.offset)
         # The group may have read some of the records that the source no longer has.
-        return read if older is None or committed <= older else Place(read.offset, "floor")
+        return read if older is None or committed <= older else MappedOffset(read.offset, "floor")
 
     def _read_beyond(self, places: Places, committed: int) -> int | None:
         """Returns at most how many records were read at or beyond `places`; None: unknown."""
@@ -181,7 +189,7 @@ class Crossing:
         return self._tallies[key]
 
 
-def told(places: Places) -> dict[str, Place]:
+def told(places: Places) -> dict[str, MappedOffset]:
     """Returns the regions of which something is known."""
     return {region: place for region, place in places.items() if place is not None}
 

@@ -22,7 +22,7 @@ from replicator.groups.planning.knowledge import (
 )
 from replicator.groups.planning.plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
 from replicator.groups.progress.aggregate import Vector, vector_of
-from replicator.mirror.offset_map.offset_map import Place
+from replicator.mirror.offset_map.offset_map import MappedOffset
 
 Asked = Mapping[TopicPartition, Mapping[str, Progress | None]]
 """Partition -> group -> its commit; None: the group reads the topic, and committed nothing here."""
@@ -146,7 +146,7 @@ class _Partition:
             return [f"has read all that {source} held"]
         return []
 
-    def _mapped(self, stay: Move, unread: Vector, found: Place, log: LogRange) -> Move:
+    def _mapped(self, stay: Move, unread: Vector, found: MappedOffset, log: LogRange) -> Move:
         assert self._crossing
         target = self._request.target
         resume = min(max(found.offset, log.start), log.end)

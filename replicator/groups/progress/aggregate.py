@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from replicator.groups.progress.numbering import PLAIN, Numbering
-from replicator.mirror.offset_map.offset_map import Basis, OffsetMap, Place
+from replicator.mirror.offset_map.offset_map import Basis, MappedOffset, OffsetMap
 from replicator.mirror.offset_map.spans import Spans
 
 Vector = Mapping[str, int]
@@ -79,7 +79,7 @@ class Aggregate:
     log_end: int | None = None
     _tails: dict[str, Spans] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def unread(self, region: str, committed: int) -> Place | None:
+    def unread(self, region: str, committed: int) -> MappedOffset | None:
         """Returns the first source offset of a region that a group at `committed` has not read.
 
         None when nothing is known of the group's reading.
@@ -89,22 +89,24 @@ class Aggregate:
         if found and found.basis == "exact":
             return found
         if found is None and self.known[region].is_untouched:
-            found = Place(0, "floor")
+            found = MappedOffset(0, "floor")
         untold = runs.target_end
         if passed and passed.target_offset <= committed:
             untold = max(untold, passed.target_offset)
             if found is None or found.offset < passed.source_offset:
-                found = Place(passed.source_offset, "floor")
+                found = MappedOffset(passed.source_offset, "floor")
         if found is None or committed < runs.target_end:
             return found
         is_told = passed and (
             passed.target_offset >= committed and runs.knows(found.offset, passed.source_offset)
         )
         if is_told or self._first_untold(region, untold) >= committed:
-            return Place(found.offset, "exact")
+            return MappedOffset(found.offset, "exact")
         return found
 
-    def first_unread(self, region: str, committed: int, read_before: int | None) -> Place | None:
+    def first_unread(
+        self, region: str, committed: int, read_before: int | None
+    ) -> MappedOffset | None:
         """Returns the first unread source offset of a group that has read all before read_before.
 
         The group may have read these anywhere. It reads each region's records in their order, here
@@ -116,10 +118,10 @@ class Aggregate:
         beyond = self.place(region, read_before)
         if (found and found.basis == "exact") or (beyond and beyond.offset >= committed):
             # The group has read nothing here beyond read_before.
-            return Place(read_before, "exact")
-        return Place(max(read_before, found.offset if found else 0), "floor")
+            return MappedOffset(read_before, "exact")
+        return MappedOffset(max(read_before, found.offset if found else 0), "floor")
 
-    def place(self, region: str, source_offset: int) -> Place | None:
+    def place(self, region: str, source_offset: int) -> MappedOffset | None:
         """Returns the offset to read from to meet all records of a region from source_offset on.
 
         None when nothing is known.
@@ -129,9 +131,9 @@ class Aggregate:
         if found is None or older is None or found.offset <= older:
             return found
         # Records that the source no longer has stand before those that have their offsets now.
-        return Place(older, "floor")
+        return MappedOffset(older, "floor")
 
-    def resume(self, vector: Vector) -> Place | None:
+    def resume(self, vector: Vector) -> MappedOffset | None:
         """Returns the offset from which a group with this progress skips nothing.
 
         None when too little is known.
@@ -142,7 +144,7 @@ class Aggregate:
         # The lowest decides: where it is exact, higher answers and floors change nothing.
         return min(filter(None, places), key=lambda place: (place.offset, place.basis == "floor"))
 
-    def _place(self, region: str, source_offset: int) -> Place | None:
+    def _place(self, region: str, source_offset: int) -> MappedOffset | None:
         runs, passed = self.known[region].runs, self.known[region].passed
         found = runs.target_floor(source_offset)
         if found and found.basis == "exact":
@@ -162,7 +164,7 @@ class Aggregate:
             # region's does.
             place = self._first_untold(region, place)
         is_end = is_beyond and self.log_end is not None and place >= self.log_end
-        return Place(place, "exact" if is_end else "floor")
+        return MappedOffset(place, "exact" if is_end else "floor")
 
     def _first_untold(self, region: str, at: int) -> int:
         """Returns the first offset from `at` on where no other region's record is known to stand.
@@ -188,11 +190,11 @@ class Aggregate:
         return tail
 
 
-def vector_of(places: Mapping[str, Place]) -> dict[str, int]:
+def vector_of(places: Mapping[str, MappedOffset]) -> dict[str, int]:
     """Returns the offsets of the answers, by source region."""
     return {region: place.offset for region, place in places.items()}
 
 
-def basis_of(places: Mapping[str, Place]) -> Basis:
+def basis_of(places: Mapping[str, MappedOffset]) -> Basis:
     """Returns "exact" only when every answer is exact."""
     return "exact" if all(place.basis == "exact" for place in places.values()) else "floor"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.groups.progress.aggregate import Vector
@@ -54,7 +54,7 @@ class Assignment:
         self.unsettled: dict[TopicPartition, Assigned] = {}
         """Assigned partitions that may still need runs."""
 
-    def take(self, partitions: Iterable[Position]) -> list[Position]:
+    def take(self, partitions: Iterable[KafkaTopicPartition]) -> list[KafkaTopicPartition]:
         """Assigns partitions, in the group's callback; returns those that are fetched from now on.
 
         Raises KafkaException, and whatever stored_vectors raises. The caller then calls retry()
@@ -70,14 +70,14 @@ class Assignment:
             self._assign([])
             raise
 
-    def retry(self) -> list[Position]:
+    def retry(self) -> list[KafkaTopicPartition]:
         """Assigns what take() could not; returns the partitions that are fetched from now on.
 
         Raises the same errors as take().
         """
         return self._begin_unknown(0.0) if self._unknown else []
 
-    def drop(self, partitions: Iterable[Position]) -> list[Assigned]:
+    def drop(self, partitions: Iterable[KafkaTopicPartition]) -> list[Assigned]:
         """Drops partitions that the group revoked, in its callback; returns the state of those that
         were fetched.
         """
@@ -88,13 +88,13 @@ class Assignment:
         if self._is_incremental and set(places) & set(self._unknown):
             # Otherwise confluent_kafka unassigns all of them by itself, which fails for those that
             # it was never given.
-            self._consumer.incremental_unassign([Position(*each.place) for each in gone])
+            self._consumer.incremental_unassign([KafkaTopicPartition(*each.place) for each in gone])
         self._unknown = [place for place in self._unknown if place not in places]
         return gone
 
     def pause(self, assigned: Assigned) -> None:
         """Pauses a partition that is full, and resumes it once it holds nothing."""
-        position = Position(*assigned.place)
+        position = KafkaTopicPartition(*assigned.place)
         if assigned.is_full and not assigned.is_paused:
             assigned.is_paused = True
             self._consumer.pause([position])
@@ -107,8 +107,8 @@ class Assignment:
         if assigned.start is None or assigned.is_placed:
             return
         try:
-            self._consumer.resume([Position(*assigned.place)])
-            self._consumer.seek(Position(*assigned.place, assigned.start))
+            self._consumer.resume([KafkaTopicPartition(*assigned.place)])
+            self._consumer.seek(KafkaTopicPartition(*assigned.place, assigned.start))
         except KafkaException as error:
             reason = error.args[0]
             if not isinstance(reason, KafkaError) or reason.code() != KafkaError._STATE:
@@ -117,7 +117,7 @@ class Assignment:
             return
         assigned.begin()
 
-    def _begin_unknown(self, patience_seconds: float) -> list[Position]:
+    def _begin_unknown(self, patience_seconds: float) -> list[KafkaTopicPartition]:
         places = self._unknown
         committed = committed_of(self._consumer, places, patience_seconds)
         stored = self._stored_vectors(places) if self._stored_vectors and places else {}
@@ -126,10 +126,10 @@ class Assignment:
         self._unknown = []
         self._assigned |= {each.place: each for each in found}
         self.unsettled |= {each.place: each for each in found}
-        taken = [Position(*each.place) for each in found]
+        taken = [KafkaTopicPartition(*each.place) for each in found]
         # librdkafka keeps a partition paused across its revocation.
         self._consumer.resume(taken)
-        if unplaced := [Position(*each.place) for each in found if not each.is_placed]:
+        if unplaced := [KafkaTopicPartition(*each.place) for each in found if not each.is_placed]:
             self._consumer.pause(unplaced)
         return taken
 
@@ -146,19 +146,19 @@ class Assignment:
             patience_seconds=self._patience_seconds,
         )
 
-    def _assign(self, positions: list[Position]) -> None:
+    def _assign(self, positions: list[KafkaTopicPartition]) -> None:
         if self._is_incremental:
             self._consumer.incremental_assign(positions)
         else:
             self._consumer.assign(positions)
 
 
-def place_of(position: Position) -> TopicPartition:
+def place_of(position: KafkaTopicPartition) -> TopicPartition:
     """Returns the partition of a position, without its offset."""
     return TopicPartition(position.topic, position.partition)
 
 
-def _begin_of(assigned: Assigned) -> Position:
+def _begin_of(assigned: Assigned) -> KafkaTopicPartition:
     if assigned.committed is None:
-        return Position(*assigned.place)
-    return Position(*assigned.place, assigned.committed.offset)
+        return KafkaTopicPartition(*assigned.place)
+    return KafkaTopicPartition(*assigned.place, assigned.committed.offset)

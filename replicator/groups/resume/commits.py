@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.groups.resume.assigned import Assigned
@@ -31,7 +31,7 @@ class Commits:
     def __init__(
         self,
         assigned: Mapping[TopicPartition, Assigned],
-        told: Callable[[KafkaError | None, list[Position]], None] | None,
+        told: Callable[[KafkaError | None, list[KafkaTopicPartition]], None] | None,
     ) -> None:
         self._assigned = assigned
         self._told = told
@@ -51,23 +51,25 @@ class Commits:
             raise KafkaException(KafkaError(KafkaError._STATE, text))
         return assigned, offset + 1
 
-    def due(self, assigned: Iterable[Assigned]) -> list[Position]:
+    def due(self, assigned: Iterable[Assigned]) -> list[KafkaTopicPartition]:
         """Returns the commits for what was handed out of some partitions and is not committed."""
         found = ((each.place, each.uncommitted) for each in assigned)
         return [_position(place, commit) for place, commit in found if commit]
 
-    def behind(self, message: Message) -> Position:
+    def behind(self, message: Message) -> KafkaTopicPartition:
         """Returns the commit that covers everything up to a message and including it."""
         assigned, offset = self.after(message)
         return _position(assigned.place, assigned.commit_at(offset))
 
-    def commit(self, consumer: Consumer, positions: list[Position]) -> list[Position]:
+    def commit(
+        self, consumer: Consumer, positions: list[KafkaTopicPartition]
+    ) -> list[KafkaTopicPartition]:
         """Commits, and waits for the answer.
 
         Raises KafkaException, also when only one partition's commit was refused.
         """
         answer: Any = consumer.commit(offsets=positions, asynchronous=False)
-        committed: list[Position] = answer
+        committed: list[KafkaTopicPartition] = answer
         self._note(committed)
         for each in committed:
             if each.error:
@@ -81,14 +83,14 @@ class Commits:
         except KafkaException as error:
             logger.warning("event=not-committed %s; what was handed out comes again", error)
 
-    def on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+    def on_commit(self, error: KafkaError | None, positions: list[KafkaTopicPartition]) -> None:
         """Notes the result of an asynchronous commit. The next commit repeats one that failed."""
         if error is None:
             self._note(positions)
         if self._told:
             self._told(error, positions)
 
-    def _note(self, positions: Iterable[Position]) -> None:
+    def _note(self, positions: Iterable[KafkaTopicPartition]) -> None:
         for each in positions:
             assigned = self._assigned.get(TopicPartition(each.topic, each.partition))
             if assigned is not None and not each.error:
@@ -106,7 +108,9 @@ def committed_of(
     deadline = time.monotonic() + patience_seconds
     while places:
         try:
-            found = consumer.committed([Position(*place) for place in places], ANSWER_SECONDS_MAX)
+            found = consumer.committed(
+                [KafkaTopicPartition(*place) for place in places], ANSWER_SECONDS_MAX
+            )
             for each in found:
                 if each.error:
                     raise KafkaException(each.error)
@@ -125,5 +129,5 @@ def committed_of(
     return {}
 
 
-def _position(place: TopicPartition, commit: OffsetAndMetadata) -> Position:
-    return Position(*place, commit.offset, commit.metadata)
+def _position(place: TopicPartition, commit: OffsetAndMetadata) -> KafkaTopicPartition:
+    return KafkaTopicPartition(*place, commit.offset, commit.metadata)

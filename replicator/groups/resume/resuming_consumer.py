@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, load
@@ -33,7 +33,7 @@ BATCH_RECORDS = 500
 WAIT_SECONDS_MAX = 1.0
 WAIT_SECONDS_FOR_RUNS = 0.02
 
-Rebalanced = Callable[["ResumingConsumer", list[Position]], None]
+Rebalanced = Callable[["ResumingConsumer", list[KafkaTopicPartition]], None]
 
 
 class RunsUntold(Exception):
@@ -138,11 +138,11 @@ class ResumingConsumer:
         """
         self._on_assign = on_assign
 
-        def assigned(_: Consumer, partitions: list[Position]) -> None:
+        def assigned(_: Consumer, partitions: list[KafkaTopicPartition]) -> None:
             with self._errors.kept():
                 self._tell_assigned(self._assignment.take(partitions))
 
-        def revoked(_: Consumer, partitions: list[Position]) -> None:
+        def revoked(_: Consumer, partitions: list[KafkaTopicPartition]) -> None:
             with self._errors.kept():
                 if on_revoke:
                     on_revoke(self, partitions)
@@ -151,7 +151,7 @@ class ResumingConsumer:
                     self._commits.commit_before_leaving(self._consumer, self._assigned.values())
             self._drop(partitions)
 
-        def lost(_: Consumer, partitions: list[Position]) -> None:
+        def lost(_: Consumer, partitions: list[KafkaTopicPartition]) -> None:
             self._drop(partitions)
             with self._errors.kept():
                 if told := on_lost or on_revoke:
@@ -210,7 +210,7 @@ class ResumingConsumer:
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
 
-    def assignment(self) -> list[Position]:
+    def assignment(self) -> list[KafkaTopicPartition]:
         return self._consumer.assignment()
 
     def consumer_group_metadata(self) -> Any:
@@ -238,7 +238,7 @@ class ResumingConsumer:
             if assigned.position is not None
         }
 
-    def offsets(self, message: Message | None = None) -> list[Position]:
+    def offsets(self, message: Message | None = None) -> list[KafkaTopicPartition]:
         """Returns what commit() would commit: offsets with their vectors as metadata."""
         if message is not None:
             return [self._commits.behind(message)]
@@ -246,7 +246,7 @@ class ResumingConsumer:
 
     def commit(
         self, message: Message | None = None, *, asynchronous: bool = True
-    ) -> list[Position] | None:
+    ) -> list[KafkaTopicPartition] | None:
         """Commits everything up to a message, or everything that was handed out, with vectors.
 
         Returns what was committed, None if asynchronous. Raises KafkaException.
@@ -264,15 +264,15 @@ class ResumingConsumer:
 
     # Internals
 
-    def _tell_assigned(self, taken: list[Position]) -> None:
+    def _tell_assigned(self, taken: list[KafkaTopicPartition]) -> None:
         if self._on_assign:
             self._on_assign(self, taken)
 
-    def _drop(self, partitions: Iterable[Position]) -> None:
+    def _drop(self, partitions: Iterable[KafkaTopicPartition]) -> None:
         with self._errors.kept():
             self._deliveries.drop(self._assignment.drop(partitions))
 
-    def _on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+    def _on_commit(self, error: KafkaError | None, positions: list[KafkaTopicPartition]) -> None:
         with self._errors.kept():
             self._commits.on_commit(error, positions)
 

@@ -18,7 +18,7 @@ class Source(NamedTuple):
     topic_id: str
 
 
-class Told(NamedTuple):
+class PublishedPieces(NamedTuple):
     """Pieces of one source's offset map, published under the same number of accepted losses."""
 
     source: Source
@@ -34,7 +34,7 @@ class RunsMemory:
         self._maps: dict[Source, dict[int, OffsetMap]] = {}
         self._ends: dict[Source, int] = {}
 
-    def learn(self, told: Told) -> None:
+    def learn(self, told: PublishedPieces) -> None:
         """Joins published pieces. Raises RunsContradict; the known runs are then unchanged."""
         joined = self._maps.get(told.source, {}).get(told.losses, OffsetMap())
         joined.join(told.pieces)

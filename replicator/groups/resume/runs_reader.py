@@ -13,7 +13,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Region, Route
-from replicator.groups.resume.runs_memory import Source, Told
+from replicator.groups.resume.runs_memory import PublishedPieces, Source
 from replicator.kafka.admin.admin import uuid_of
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import AdminError, UnknownTopic
@@ -53,7 +53,7 @@ class Question:
 class Answer(NamedTuple):
     """News for one partition since its last answer."""
 
-    told: tuple[Told, ...]
+    told: tuple[PublishedPieces, ...]
     log_start: int | None
 
 
@@ -82,7 +82,7 @@ class RunsReader:
         self._look_for_ids({place.topic for place in questions})
         wanted = [place for place, question in questions.items() if question.wants_start]
         starts = self._logs.starts(wanted) if wanted else {}
-        told: dict[TopicPartition, list[Told]] = {place: [] for place in questions}
+        told: dict[TopicPartition, list[PublishedPieces]] = {place: [] for place in questions}
         seen: list[tuple[Question, tuple[str, RunsKey], frozenset[bytes]]] = []
         for region, store in self._stores.items():
             keys = [key for key in self._keys[region] if self._is_asked_for(key, questions)]
@@ -113,12 +113,12 @@ class RunsReader:
         return place in questions and key.target_topic_id == self._ids.get(key.topic)
 
 
-def _told(source: Source, members: Mapping[bytes, int]) -> Iterable[Told]:
+def _told(source: Source, members: Mapping[bytes, int]) -> Iterable[PublishedPieces]:
     by_losses: dict[int, list[bytes]] = {}
     for piece, losses in members.items():
         by_losses.setdefault(losses, []).append(piece)
     for losses, pieces in by_losses.items():
-        yield Told(source, losses, tuple(unpack(piece) for piece in pieces))
+        yield PublishedPieces(source, losses, tuple(unpack(piece) for piece in pieces))
 
 
 class AggregateLogs(AdminConnection):

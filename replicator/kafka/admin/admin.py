@@ -11,8 +11,8 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     TopicCollection,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -25,6 +25,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
@@ -37,6 +38,8 @@ from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
 
 # Another driver, or an operator, was quicker; the next plan sees the result.
 ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})
+
+PartitionOffsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class Admin(AdminConnection):
 
     def offsets(
         self, partitions: Collection[tuple[str, int]], which: Literal["earliest", "latest"] | int
-    ) -> dict[tuple[str, int], int]:
+    ) -> dict[TopicPartition, int]:
         """Returns an offset of each partition; partitions without an answer are left out.
 
         Args:
@@ -129,14 +132,14 @@ class Admin(AdminConnection):
         else:
             spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
         answers = self.list_offsets(
-            {TopicPartition(topic, number): spec for topic, number in partitions},
+            {KafkaTopicPartition(topic, number): spec for topic, number in partitions},
             IsolationLevel.READ_COMMITTED,
         )
-        known: dict[tuple[str, int], int] = {}
-        for place, answer in answers.items():
-            if isinstance(answer, int):
-                known[place.topic, place.partition] = answer
-        return known
+        return {
+            TopicPartition(each.topic, each.partition): answer
+            for each, answer in answers.items()
+            if isinstance(answer, int)
+        }
 
     def _all_names(self, client: AdminClient) -> list[str]:
         try:

@@ -17,6 +17,7 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Brokers, Unreachable
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
@@ -326,7 +327,7 @@ class Cluster(Brokers):
 
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
-    ) -> dict[tuple[str, int], OffsetAndMetadata]:
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Returns a group's committed offsets by topic and partition, as far as there are any."""
         response = await self.ask_coordinator(
             GROUP,
@@ -335,7 +336,7 @@ class Cluster(Brokers):
             lambda r: [r.error_code] + [row[3] for _, rows in r.topics for row in rows],
         )
         return {
-            (topic, partition): OffsetAndMetadata(offset, metadata)
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, metadata)
             for topic, rows in response.topics
             for partition, offset, metadata, _ in rows
             if offset >= 0

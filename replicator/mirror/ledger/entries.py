@@ -93,17 +93,18 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
     answers = await gather_or_cancel(
         *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
     )
-    commits = {
-        TopicPartition(*place): commit for answer in answers for place, commit in answer.items()
-    }
+    commits = {place: commit for answer in answers for place, commit in answer.items()}
     # Read after the entries: a topic without a witness now had none when its entries were read.
     lacking = sorted({place.topic for place in places if place not in commits})
-    runs = runs_topic_name(route.key)
+    runs = TopicPartition(runs_topic_name(route.key), 0)
     witnesses = await gather_or_cancel(
-        *(cluster.commits(witness_group(route.key, topic), [(runs, [0])]) for topic in lacking)
+        *(
+            cluster.commits(witness_group(route.key, topic), [(runs.topic, [0])])
+            for topic in lacking
+        )
     )
     adopted = {
-        topic: found[runs, 0].offset if (runs, 0) in found else 0
+        topic: found[runs].offset if runs in found else 0
         for topic, found in zip(lacking, witnesses, strict=True)
     }
     return told(commits, adopted)

@@ -15,7 +15,7 @@ from balancer.plan import TopicPartition
 from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
 from replicator.config.topology import Route
 from replicator.kafka.client.cluster import Cluster, Fenced
-from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
+from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import (
     Custody,
@@ -69,9 +69,7 @@ class Ledger:
             )
         )
         return {
-            TopicPartition(*key): _read(commit)
-            for commits in found
-            for key, commit in commits.items()
+            partition: _read(commit) for commits in found for partition, commit in commits.items()
         }
 
     async def read_as_holder(
@@ -132,7 +130,7 @@ class Ledger:
 
         await holder.commit(self.offsets(entries), was_there)
 
-    def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, Offsets]:
+    def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, OffsetRows]:
         """Returns entries as offsets to commit, by group."""
         groups: dict[str, list[tuple[str, int, int, str]]] = {}
         for partition, entry in entries.items():
@@ -155,9 +153,9 @@ class Ledger:
         """Returns how many partitions of a topic were adopted; each of them must have an entry."""
         runs = runs_topic_name(self.route.key)
         found = await self._cluster.commits(witness_group(self.route.key, topic), [(runs, [0])])
-        return found.get((runs, 0), OffsetAndMetadata(0, "")).offset
+        return found.get(TopicPartition(runs, 0), OffsetAndMetadata(0)).offset
 
-    def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
+    def witness(self, topic: str, partitions: int) -> dict[str, OffsetRows]:
         """Returns the witness as an offset to commit after the entries of an adoption."""
         return {
             witness_group(self.route.key, topic): [

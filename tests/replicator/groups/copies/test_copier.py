@@ -9,11 +9,11 @@ import pytest
 
 from replicator.groups.copies.copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, Copier
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.store_errors import StoreUnreachable
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 BEGINNING = {0: Portion(BEGIN, BEGIN)}
 NEWS = {0: Portion(BEGIN, BEGIN, caught_up_ms=1)}
 
@@ -35,7 +35,7 @@ class Stage:
         self.copier = Copier(self, self)
         self.copier._stopping.wait = self.waited.append
 
-    def position(self) -> dict[int, Position]:
+    def position(self) -> dict[int, TailPosition]:
         return {}
 
     def follow(self, positions: object) -> Iterator[dict[int, Portion]]:

@@ -8,7 +8,7 @@ from balancer.plan import TopicPartition
 from replicator.groups.failover.outcome import (
     MoveState,
     Outcome,
-    Position,
+    PositionOutcome,
     is_of,
     outcome_of,
     planned,
@@ -116,7 +116,7 @@ def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
 def test_what_the_target_does_not_say_is_unknown():
     found = outcome_of(PLAN, GROUP, OURS, {PLACE: OffsetAndMetadata(1100, "")}, None)
     assert found.standing is MoveState.UNKNOWN
-    assert found.positions == (Position("trades", 3, 1100, 1200, None),)
+    assert found.positions == (PositionOutcome("trades", 3, 1100, 1200, None),)
 
 
 def test_an_outcome_lists_who_is_done_and_who_is_not():

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from replicator.groups.resume.runs_memory import Source, Told
+from replicator.groups.resume.runs_memory import PublishedPieces, Source
 from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
 from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, placed
@@ -13,7 +13,7 @@ def piece(stretch: RunSegment) -> Piece:
 
 
 @st.composite
-def tellings(draw, log: Log, regions: list[str]) -> list[Told]:
+def tellings(draw, log: Log, regions: list[str]) -> list[PublishedPieces]:
     told = []
     for region in regions:
         gathering = RunBuffer(0)
@@ -23,6 +23,6 @@ def tellings(draw, log: Log, regions: list[str]) -> list[Told]:
                 told += [(region, stretch) for stretch in gathering.take()]
         told += [(region, stretch) for stretch in gathering.take()]
     return [
-        Told(Source(region, "id"), 0, (piece(stretch),))
+        PublishedPieces(Source(region, "id"), 0, (piece(stretch),))
         for region, stretch in draw(st.permutations(told))
     ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.resume.partition import Partition
-from replicator.groups.resume.runs_memory import RunsMemory, Source, Told
+from replicator.groups.resume.runs_memory import PublishedPieces, RunsMemory, Source
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, exact_vector, placed, worlds
 from tests.replicator.groups.resume.telling import piece, tellings
@@ -35,7 +35,7 @@ def whole(log: Log, regions: Iterable[str]) -> Aggregate:
         for source, target in placed(log, region):
             gathering.land(source, target, 1)
         pieces = tuple(piece(stretch) for stretch in gathering.take())
-        memory.learn(Told(Source(region, "id"), 0, pieces))
+        memory.learn(PublishedPieces(Source(region, "id"), 0, pieces))
     return memory.aggregate()
 
 
@@ -236,11 +236,11 @@ def test_a_stored_vector_never_begins_before_the_log_does():
 def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
     memory = RunsMemory(["west", "east"])
     west, east = Source("west", "id"), Source("east", "id")
-    memory.learn(Told(west, 0, (piece(RunSegment(0, 5, (Run(0, 0, 5),))),)))
-    memory.learn(Told(east, 0, (piece(RunSegment(0, 2, (Run(0, 5, 2),))),)))
+    memory.learn(PublishedPieces(west, 0, (piece(RunSegment(0, 5, (Run(0, 0, 5),))),)))
+    memory.learn(PublishedPieces(east, 0, (piece(RunSegment(0, 2, (Run(0, 5, 2),))),)))
     partition: Partition = Partition({"west": 5, "east": 2})
     # The source was cut at 3, and its next records got the offsets of records that were read.
-    memory.learn(Told(west, 1, (piece(RunSegment(3, 5, (Run(3, 7, 2),))),)))
+    memory.learn(PublishedPieces(west, 1, (piece(RunSegment(3, 5, (Run(3, 7, 2),))),)))
     partition.know(memory.aggregate())
     partition.begin(5)
     for at in range(5, 9):
@@ -251,10 +251,14 @@ def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
 
 def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
     memory = RunsMemory(["west"])
-    memory.learn(Told(Source("west", "old"), 0, (piece(RunSegment(0, 3, (Run(0, 0, 3),))),)))
+    memory.learn(
+        PublishedPieces(Source("west", "old"), 0, (piece(RunSegment(0, 3, (Run(0, 0, 3),))),))
+    )
     partition: Partition = Partition({"west": 3})
     partition.know(memory.aggregate())
-    memory.learn(Told(Source("west", "new"), 0, (piece(RunSegment(0, 2, (Run(0, 3, 2),))),)))
+    memory.learn(
+        PublishedPieces(Source("west", "new"), 0, (piece(RunSegment(0, 2, (Run(0, 3, 2),))),))
+    )
     partition.know(memory.aggregate())
     for at in range(5):
         partition.take(at, at)
@@ -266,8 +270,10 @@ def test_a_source_made_anew_is_known_also_when_the_older_records_are_gone():
     old = learned([RunSegment(0, 3, (Run(0, 0, 3),))])
     old.trim(3)
     memory = RunsMemory(["west"])
-    memory.learn(Told(Source("west", "old"), 0, (old.piece(),)))
-    memory.learn(Told(Source("west", "new"), 0, (piece(RunSegment(0, 2, (Run(0, 3, 2),))),)))
+    memory.learn(PublishedPieces(Source("west", "old"), 0, (old.piece(),)))
+    memory.learn(
+        PublishedPieces(Source("west", "new"), 0, (piece(RunSegment(0, 2, (Run(0, 3, 2),))),))
+    )
     partition: Partition = Partition({"west": 3})
     partition.know(memory.aggregate())
     partition.begin(3)

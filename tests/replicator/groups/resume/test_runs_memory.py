@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.groups.progress.skipping import origins
-from replicator.groups.resume.runs_memory import RunsMemory, Source, Told
+from replicator.groups.resume.runs_memory import PublishedPieces, RunsMemory, Source
 from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.groups.progress.world import worlds
@@ -17,9 +17,9 @@ from tests.replicator.mirror.offset_map.told_logs import learned
 WEST = Source("west", "id")
 
 
-def told(*runs: Run, source: Source = WEST, losses: int = 0) -> Told:
+def told(*runs: Run, source: Source = WEST, losses: int = 0) -> PublishedPieces:
     pieces = tuple(piece(RunSegment(run.source_offset, run.source_end, (run,))) for run in runs)
-    return Told(source, losses, pieces)
+    return PublishedPieces(source, losses, pieces)
 
 
 @given(st.data(), worlds())
@@ -89,6 +89,6 @@ def test_an_older_source_topic_is_named_also_when_its_records_are_gone():
     gone = learned([RunSegment(0, 4, (Run(0, 0, 4),))])
     gone.trim(4)
     memory = RunsMemory(["west"])
-    memory.learn(Told(Source("west", "old"), 0, (gone.piece(),)))
+    memory.learn(PublishedPieces(Source("west", "old"), 0, (gone.piece(),)))
     memory.learn(told(Run(0, 5, 3), source=Source("west", "new")))
     assert set(memory.aggregate().known) == {"west", "west/old"}

@@ -12,7 +12,7 @@ from replicator.kafka.client import fenced_committer as writing
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from tests.replicator.mirror.ledger.coordinator import Coordinator, Offsets
+from tests.replicator.mirror.ledger.coordinator import Coordinator, GroupRows
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
 OTHER = ("t", 1, 7, "other")
@@ -27,7 +27,7 @@ def is_old(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
     return shown is None or shown.metadata == "old"
 
 
-async def committed(coordinator: Coordinator, groups: Offsets) -> list[Offsets]:
+async def committed(coordinator: Coordinator, groups: GroupRows) -> list[GroupRows]:
     """Returns the offsets of each transaction that was committed and not aborted."""
     await FencedCommitter(coordinator, "id").commit(groups, is_old)
     return [offsets for is_commit, offsets in coordinator.ended if is_commit]
@@ -48,7 +48,7 @@ async def test_what_stays_hidden_is_committed_until_it_is_shown(before):
 
 async def test_only_what_stayed_hidden_is_committed_again():
     coordinator = Coordinator({"g": [OLD], "h": [OTHER]}, [{"g"}])
-    groups: Offsets = {"g": [NEW], "h": [OTHER]}
+    groups: GroupRows = {"g": [NEW], "h": [OTHER]}
     assert await committed(coordinator, groups) == [groups, {"g": [NEW]}]
 
 
