@@ -22,7 +22,7 @@ from replicator.groups.membership.primary_store import KEY
 from replicator.groups.planning.plan import Check, GroupPlan, Level
 from replicator.groups.planning.recheck import PlanStale, Refused
 from replicator.groups.progress.vector_metadata import decode, encode
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 from tests.live.plan_scene import (
     GROUPS,
@@ -361,7 +361,7 @@ def test_an_answer_that_was_lost_is_unknown_until_it_can_be_read(
     assert standings(outcome) == [MoveState.UNKNOWN, MoveState.OPEN]
     assert not outcome.is_known
     assert scene.plan.groups[0].group in outcome.not_done
-    with pytest.raises(Unreachable):
+    with pytest.raises(AdminUnreachable):
         scene.verify()
     cluster.resume()
     cluster.wait_ready()

@@ -18,7 +18,7 @@ from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.groups import GroupActive, Groups
 from replicator.groups.progress.vector_metadata import decode, encode
-from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.conftest import ClusterMaker, TopicMaker
 
@@ -165,7 +165,7 @@ def test_a_cluster_that_is_away_is_named(name):
         lambda: away.commits([name], [TopicPartition("t", 0)]),
         lambda: away.write(name, {TopicPartition("t", 0): (1, "")}),
     ):
-        with pytest.raises(Unreachable, match="east aggregate"):
+        with pytest.raises(AdminUnreachable, match="east aggregate"):
             ask()
 
 

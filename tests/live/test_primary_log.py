@@ -30,7 +30,7 @@ from replicator.groups.copies.copier import Copier
 from replicator.groups.membership.primary_log import PrimaryFollower, PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, encode, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.tail.compacted_topic import CompactedTopic, WriteUnknown
 
 PATIENCE_SECONDS = 60.0
@@ -214,7 +214,7 @@ def test_a_cluster_that_is_away_is_named_and_nothing_was_written():
     nobody = topology.KafkaCluster.model_validate({"bootstrap": [f"127.0.0.1:{free_port()}"]})
     log = PrimaryLog("west aggregate", nobody, timeout_seconds=1.0)
     for ask in (log.read, lambda: log.write([first()])):
-        with pytest.raises(Unreachable, match="west aggregate"):
+        with pytest.raises(AdminUnreachable, match="west aggregate"):
             ask()
 
 
@@ -301,7 +301,7 @@ def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
         def is_written() -> bool:
             try:
                 log_of(without_topic).write([after])
-            except (KafkaException, Unreachable):
+            except (KafkaException, AdminUnreachable):
                 return False
             return True
 

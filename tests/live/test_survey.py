@@ -20,7 +20,7 @@ from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.knowledge import Choice, Knowledge, Request
 from replicator.groups.planning.plan import Case, Count, Move, Plan
 from replicator.groups.planning.planner import plan
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -350,5 +350,5 @@ def test_a_target_that_is_away_is_named(lost, make_topic: TopicMaker, aggregate,
     lost.commit("west", group, {place: 12})
     lost.commit("east", group, {place: 12})
     back = request(lost, group, source="east", target="west")
-    with pytest.raises(Unreachable, match=lost.name["west"]):
+    with pytest.raises(AdminUnreachable, match=lost.name["west"]):
         known(lost, back, timeout_seconds=1.0)

@@ -30,7 +30,7 @@ from replicator.groups.planning.knowledge import LogRange, Request
 from replicator.groups.planning.plan import GroupPlan, Plan
 from replicator.groups.planning.recheck import PlanStale, Refused, recheck, request_of
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.tail.compacted_topic import WriteUnknown
 from replicator.runtime.store_errors import StoreUnreachable
@@ -237,7 +237,7 @@ class Application:
         except GroupActive:
             why = f"it has members in {self._plan.target} now: stop them, and apply again"
             self._note([name], MoveState.OPEN, why)
-        except (StoreUnreachable, Unreachable) as error:
+        except (StoreUnreachable, AdminUnreachable) as error:
             # All other groups would wait as long. Reading back shows what became of this one.
             self._note(self._groups.keys() - self._asked | {name}, MoveState.OPEN, str(error))
         except AdminError as error:

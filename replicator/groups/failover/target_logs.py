@@ -9,7 +9,7 @@ from typing import Literal
 from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import LogRange
 from replicator.kafka.admin.admin import Admin, PartitionOffsets
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def _all(
     for place in places:
         if place not in found:
             # If it were left out, the target would seem not to have the partition.
-            raise Unreachable(admin.name, f"{place.topic}-{place.partition} does not answer")
+            raise AdminUnreachable(admin.name, f"{place.topic}-{place.partition} does not answer")
     return {TopicPartition(*place): offset for place, offset in found.items()}

@@ -21,12 +21,12 @@ from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
+    AdminUnreachable,
     NotAuthorized,
     Refused,
-    Unreachable,
     kafka_error,
 )
-from replicator.kafka.client import brokers
+from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
@@ -116,7 +116,7 @@ class Groups(AdminConnection):
 
         Raises:
             GroupActive: the group has members; nothing was written.
-            Unreachable: no answer, so the offsets may be written: read them back.
+            AdminUnreachable: no answer, so the offsets may be written: read them back.
             AdminError: anything else; nothing was written.
         """
         left = dict(offsets)
@@ -168,9 +168,9 @@ def admin_errors(name: str, doing: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise Unreachable(name, f"{doing}: no answer in time") from None
-    except brokers.Unreachable as error:
-        raise Unreachable(name, f"{doing}: {error}") from None
+        raise AdminUnreachable(name, f"{doing}: no answer in time") from None
+    except Unreachable as error:
+        raise AdminUnreachable(name, f"{doing}: {error}") from None
     except Forbidden as error:
         raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
     except Answered as error:

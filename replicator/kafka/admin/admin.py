@@ -29,8 +29,8 @@ from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
+    AdminUnreachable,
     UnknownTopic,
-    Unreachable,
     kafka_error,
 )
 from replicator.kafka.admin.topic import Configs, Topic
@@ -97,7 +97,7 @@ class Admin(AdminConnection):
     def apply(self, actions: Sequence[Action]) -> list[Outcome]:
         """Does all actions, in parallel by kind; a failed one keeps no other from being done.
 
-        Raises only Unreachable; earlier actions may have been done by then.
+        Raises only AdminUnreachable; earlier actions may have been done by then.
         """
         client = self.client()
         asked: list[tuple[Action, Future[Any]]] = []
@@ -108,7 +108,7 @@ class Admin(AdminConnection):
             try:
                 self.wait(answer, describe(action), forgiven=ALREADY_DONE)
                 outcomes.append(Outcome(action, None))
-            except Unreachable:
+            except AdminUnreachable:
                 raise
             except AdminError as error:
                 outcomes.append(Outcome(action, error))

@@ -11,7 +11,7 @@ from replicator.groups.membership.out_of_place import OutOfPlace
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.offset_sync.activity_pass import ActivityPass
 from replicator.groups.offset_sync.passes import PassFailed
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.runtime.store_errors import StoreUnreachable
 
 
@@ -25,7 +25,7 @@ class Groups:
 
     def members(self) -> dict[str, bool]:
         if self.answer is None:
-            raise Unreachable(self.name, "no answer")
+            raise AdminUnreachable(self.name, "no answer")
         return self.answer
 
 
