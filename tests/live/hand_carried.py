@@ -16,7 +16,7 @@ from uuid import UUID
 
 from aiokafka.protocol.commit import OffsetCommitRequest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
@@ -253,7 +253,7 @@ class HandCarried:
             {**self._clusters[where].librdkafka_options(), "group.id": "reads-only"}
         )
         try:
-            consumer.assign([Place(*place, offset)])
+            consumer.assign([KafkaTopicPartition(*place, offset)])
             wanted, found = len(self.log(where, place)) - offset, []
             give_up_at = time.monotonic() + 30
             while len(found) < wanted and time.monotonic() < give_up_at:

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioPartition
 from aiokafka.structs import OffsetAndMetadata
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import NewTopic
 
 from balancer.plan import TopicPartition
@@ -177,7 +177,9 @@ class Relocating:
     def commit(self, region: str, offsets: Mapping[int, int], group: str | None = None) -> None:
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": group or self.group})
-        places = [Place(self.topic, number, offset) for number, offset in offsets.items()]
+        places = [
+            KafkaTopicPartition(self.topic, number, offset) for number, offset in offsets.items()
+        ]
         try:
             consumer.commit(offsets=places, asynchronous=False)
         finally:
@@ -206,7 +208,7 @@ class Relocating:
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": group or self.group})
         try:
-            places = [Place(self.topic, number) for number in range(PARTITIONS)]
+            places = [KafkaTopicPartition(self.topic, number) for number in range(PARTITIONS)]
             found = consumer.committed(places, timeout=30)
         finally:
             consumer.close()

@@ -18,7 +18,7 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import NewTopic
 
 from balancer.plan import TopicPartition
@@ -215,7 +215,7 @@ class Stage:
 
     def delete_target_records(self, before: int) -> None:
         """Deletes the records before offset `before`, as retention does."""
-        admin, where = self.target.admin(), Place(self.topic, 0, before)
+        admin, where = self.target.admin(), KafkaTopicPartition(self.topic, 0, before)
         admin.delete_records([where])[where].result(30)
 
     def compact_target(self, left: int) -> None:

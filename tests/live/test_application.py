@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
 from balancer.plan import TopicPartition
@@ -189,7 +189,7 @@ def test_a_plan_that_was_begun_does_not_write_what_retention_took_since(scene: S
     with closing(scene.steps()) as steps:
         list(islice(steps, 3))
     admin = scene.cluster.admin()
-    for future in admin.delete_records([Place(scene.topic, 0, 150)]).values():
+    for future in admin.delete_records([KafkaTopicPartition(scene.topic, 0, 150)]).values():
         future.result(PATIENCE_SECONDS)
     outcome = scene.apply(now_ms=scene.plan.expires_at_ms)
     assert standings(outcome) == [MoveState.WRITTEN] * GROUPS
@@ -288,7 +288,7 @@ def test_a_group_that_started_before_its_offsets_were_written_is_not_called_move
     first, _ = scene.groups
     consumer = join(first)
     # The end of the log, past all planned offsets, as auto.offset.reset may have set it.
-    ends = [Place(scene.topic, number, RECORDS) for number in (0, 1)]
+    ends = [KafkaTopicPartition(scene.topic, number, RECORDS) for number in (0, 1)]
     consumer.commit(offsets=ends, asynchronous=False)
     outcome = finished(steps)
     assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]

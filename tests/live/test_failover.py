@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from balancer.plan import TopicPartition as Place
+from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
@@ -136,7 +136,7 @@ def test_yaml_and_json_say_the_same(sluice, copied):
 def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(sluice, copied):
     """The offset sync leaves a passive group in this state."""
     groups = Groups("east", copied.settings(copied.east))
-    place = Place(copied.topic, 0)
+    place = TopicPartition(copied.topic, 0)
     older = {copied.west: 3}
     assert groups.write(copied.group, {place: (10, vector_metadata.encode(older))}) == {}
     plan = planned(sluice, copied)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
@@ -86,7 +86,7 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     topic = known_topic(2)
     place = TopicPartition(topic, 0)
     consumer = join(name, topic, protocol)
-    consumer.commit(offsets=[Place(topic, 0, 3)], asynchronous=False)
+    consumer.commit(offsets=[KafkaTopicPartition(topic, 0, 3)], asynchronous=False)
     assert groups.members()[name]
     assert groups.active([name, "nobody"]) == {name}
     with pytest.raises(GroupActive, match=name):
@@ -100,7 +100,9 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(5)}}
     # The group's next consumer begins at the offset that was set.
     consumer = join(name, topic, protocol)
-    assert {row.offset for row in consumer.committed([Place(topic, 0)], timeout=30)} == {5}
+    assert {
+        row.offset for row in consumer.committed([KafkaTopicPartition(topic, 0)], timeout=30)
+    } == {5}
 
 
 def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
 from balancer.plan import TopicPartition
@@ -237,7 +237,7 @@ def test_a_group_at_the_logs_end_or_below_its_start_goes_to_the_same_in_the_targ
 
 def _delete_before(cluster: LabCluster, place: TopicPartition, offset: int) -> None:
     admin = cluster.admin()
-    (answer,) = admin.delete_records([Place(*place, offset)]).values()
+    (answer,) = admin.delete_records([KafkaTopicPartition(*place, offset)]).values()
     answer.result(30)
 
 

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
 from balancer.plan import TopicPartition
@@ -160,7 +160,7 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
     try:
         consumer.subscribe([scene.place.topic])
         assert until(lambda: bool(consumer.poll(0.1) or consumer.assignment()), PATIENCE_SECONDS)
-        consumer.commit(offsets=[Place(*scene.place, 15)], asynchronous=False)
+        consumer.commit(offsets=[KafkaTopicPartition(*scene.place, 15)], asynchronous=False)
         scene.commit(14)
         scene.once()
         assert scene.held() == Progress(15)
