@@ -139,18 +139,17 @@ def test_a_partition_that_waits_for_runs_holds_up_no_other(regional, aggregate, 
     assert reader.until(4) == [*west(1), *east(0)]
 
 
-def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(
-    mirrored, opened, monkeypatch
-):
-    monkeypatch.setattr("replicator.groups.resume.assigned.HELD_MAX", 700)
+def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(mirrored, opened):
     mirrored.commit("east", 0, {"west": 1000})
     mirrored.land("east", *west(*range(3000)))
-    reader = Reader(mirrored, "east", opened)
-    held = lambda: next(iter(reader.consumer._assigned.values())).partition.held  # noqa: E731
+    reader = Reader(mirrored, "east", opened, held_max=700)
+
+    def held() -> int:
+        return sum(reader.consumer.held().values())
 
     def is_full() -> bool:
         reader.poll()
-        return bool(reader.consumer._assigned) and held() > 700
+        return held() > 700
 
     assert until(is_full, PATIENCE_SECONDS, 0)
     full = held()

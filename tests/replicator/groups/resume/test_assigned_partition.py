@@ -3,18 +3,18 @@
 import logging
 
 from balancer.plan import TopicPartition
-from replicator.groups.resume.assigned import Assigned
+from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 FLIGHTS = TopicPartition("flights", 0)
 
 
-def assigned(read: dict[str, int]) -> Assigned:
-    return Assigned(
+def assigned(read: dict[str, int]) -> AssignedPartition:
+    return AssignedPartition(
         FLIGHTS,
-        read,
         OffsetAndMetadata(0, ""),
         read,
+        regions=read,
         is_tracking=False,
         is_stored=False,
         patience_seconds=1,
