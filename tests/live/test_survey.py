@@ -68,7 +68,7 @@ def planned(regions: HandCarried, asked: Request, **options) -> Plan:
 
 
 def moves(made: Plan) -> dict[TopicPartition, Move]:
-    return {TopicPartition(move.topic, move.partition): move for _, move in made.moves()}
+    return {move.topic_partition: move for _, move in made.moves()}
 
 
 def vector(regions: HandCarried, move: Move) -> dict[str, int]:

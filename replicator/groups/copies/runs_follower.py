@@ -39,8 +39,8 @@ def _read(message: Message) -> RunsRecord:
         return RunsRecord(decode_key(_bytes(message.key())), _bytes(message.value()))
     except (BrokenPiece, UnknownVersion) as error:
         # Nothing is skipped: a map with an unnoticed hole would claim too much.
-        place = f"{message.topic()}-{message.partition()} at {message.offset()}"
-        raise LogUnreadable(f"{place}: {error}") from error
+        where = f"{message.topic()}-{message.partition()} at {message.offset()}"
+        raise LogUnreadable(f"{where}: {error}") from error
 
 
 def _bytes(part: str | bytes | None) -> bytes:

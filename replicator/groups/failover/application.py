@@ -105,7 +105,7 @@ class Application:
             name: _missing(self._groups[name], before[name], is_begun=name in begun)
             for name in begun | fresh
         }
-        logs = self._logs({place for name in begun for place in wanted[name]})
+        logs = self._logs({partition for name in begun for partition in wanted[name]})
         self._target.log.make_topic()
         self._target.store.write(self._records[name] for name in begun)
         yield "looked again"
@@ -150,15 +150,15 @@ class Application:
             return trouble
         return None
 
-    def _logs(self, places: Collection[TopicPartition]) -> Logs:
+    def _logs(self, partitions: Collection[TopicPartition]) -> Logs:
         """Returns what the target's logs hold now; None for a log that does not answer."""
-        starts = self._target.admin.offsets(places, "earliest")
-        ends = self._target.admin.offsets(places, "latest")
+        starts = self._target.admin.offsets(partitions, "earliest")
+        ends = self._target.admin.offsets(partitions, "latest")
         return {
-            place: LogRange(starts[place], ends[place])
-            if place in starts and place in ends
+            partition: LogRange(starts[partition], ends[partition])
+            if partition in starts and partition in ends
             else None
-            for place in places
+            for partition in partitions
         }
 
     def _still_held(self, name: str, wanted: Commits, logs: Logs) -> Commits:
@@ -168,21 +168,23 @@ class Application:
         which may be the log's end.
         """
         target, held = self._plan.target, dict(wanted)
-        for place, (resume, metadata) in wanted.items():
-            log, where = logs[place], f"{place.topic}-{place.partition}"
+        for partition, (resume, metadata) in wanted.items():
+            log, where = logs[partition], f"{partition.topic}-{partition.partition}"
             if log is None or log.end < resume:
                 why = f"{target} does not hold the place that it would go on from: {where}"
                 self._note([name], MoveState.OPEN, f"{why}; make a new plan for it")
                 return {}
             if log.start > resume:
-                held[place] = OffsetAndMetadata(log.start, metadata)
+                held[partition] = OffsetAndMetadata(log.start, metadata)
                 text = f"retention in {target} took up to {log.start - resume} unread offsets"
                 self._remarks[name] = f"{text} since it was planned: {where} goes on at {log.start}"
         return held
 
     def _commits(self) -> dict[str, Commits]:
-        places = dict.fromkeys(place for each in self._plan.groups for place in planned(each))
-        found = self._target.groups.commits(self._groups, places)
+        partitions = dict.fromkeys(
+            partition for each in self._plan.groups for partition in planned(each)
+        )
+        found = self._target.groups.commits(self._groups, partitions)
         return {name: found.get(name, {}) for name in self._groups}
 
     def _is_ours(self, name: str) -> bool:
@@ -302,13 +304,19 @@ class Application:
 def _missing(group: GroupPlan, before: Commits, *, is_begun: bool) -> Commits:
     """Returns the positions of a group that have to be written."""
     whole = planned(group)
-    wanted = {place: held for place, held in whole.items() if before.get(place) != held}
+    wanted = {partition: held for partition, held in whole.items() if before.get(partition) != held}
     if not is_begun:
         return wanted
     # The group may live in the target already. What its consumers or an operator have committed
     # since is not taken back.
-    moves = {TopicPartition(move.topic, move.partition): move for move in group.moves}
-    standings = {place: standing_of(moves[place], before.get(place)) for place in whole}
+    moves = {move.topic_partition: move for move in group.moves}
+    standings = {
+        partition: standing_of(moves[partition], before.get(partition)) for partition in whole
+    }
     if MoveState.OVERTAKEN in standings.values():
         return {}
-    return {place: held for place, held in wanted.items() if standings[place] is MoveState.OPEN}
+    return {
+        partition: held
+        for partition, held in wanted.items()
+        if standings[partition] is MoveState.OPEN
+    }

@@ -78,19 +78,19 @@ class Arrival:
 
     def _ends(self, known: Knowledge, timeout_seconds: float) -> dict[Origin, int]:
         """Returns the ends of the regional logs; a region that does not answer is left out."""
-        places = [place for place, facts in known.partitions.items() if facts.there_log]
+        partitions = [partition for partition, facts in known.partitions.items() if facts.there_log]
         ends: dict[Origin, int] = {}
         for route in self._appliance.routes_into(self._request.target):
             admin = Admin(
                 f"{route.source} regional", self._appliance.source_of(route), timeout_seconds
             )
             try:
-                found = admin.offsets(places, "latest")
+                found = admin.offsets(partitions, "latest")
             except AdminError:
                 continue
-            for place in places:
-                if place in found:
-                    ends[Origin(route.source, place)] = found[place]
+            for partition in partitions:
+                if partition in found:
+                    ends[Origin(route.source, partition)] = found[partition]
         return ends
 
 

@@ -36,12 +36,12 @@ def read_runs(
     A run costs 24 bytes of memory: up to 24 MB for a partition with as many runs as are kept.
     Raises StoreUnreachable.
     """
-    notes = {place: word.note for place, word in words.items() if word.note}
+    notes = {partition: word.note for partition, word in words.items() if word.note}
     with OffsetStore(url, route.key, timeout_seconds=timeout_seconds) as store:
-        keys = {place: word.key for place, word in words.items() if word.key}
+        keys = {partition: word.key for partition, word in words.items() if word.key}
         unnamed = {
-            place
-            for place, word in words.items()
+            partition
+            for partition, word in words.items()
             if word.key is None and word.passed is None and not word.is_void
         }
         if unnamed:
@@ -51,14 +51,16 @@ def read_runs(
         for at in range(0, len(wanted), KEYS_PER_READ):
             some = dict(wanted[at : at + KEYS_PER_READ])
             told = store.pieces(some.values())
-            for place, key in some.items():
+            for partition, key in some.items():
                 try:
-                    known[place] = known_of(words[place], key.source_topic_id, maps_of(told[key]))
+                    known[partition] = known_of(
+                        words[partition], key.source_topic_id, maps_of(told[key])
+                    )
                 except (BrokenPiece, RunsContradict, UnknownVersion) as error:
-                    notes.setdefault(place, f"{route.name}: its runs cannot be read: {error}")
-    for place, word in words.items():
-        if place not in known:
-            known[place] = known_of(word, word.key.source_topic_id if word.key else None, {})
+                    notes.setdefault(partition, f"{route.name}: its runs cannot be read: {error}")
+    for partition, word in words.items():
+        if partition not in known:
+            known[partition] = known_of(word, word.key.source_topic_id if word.key else None, {})
     return KnownRuns(known, notes)
 
 
@@ -84,15 +86,15 @@ def known_of(word: LedgerView, source_topic: str | None, maps: Mapping[int, Offs
 
 
 def _only_ones(
-    keys: Iterable[RunsKey], places: Iterable[TopicPartition]
+    keys: Iterable[RunsKey], partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, RunsKey]:
     """Returns the keys of partitions whose ledger names no topic ids, where only one key has runs.
 
     A recreated topic has several keys, none of which is known to be today's.
     """
-    found: dict[TopicPartition, list[RunsKey]] = {place: [] for place in places}
+    found: dict[TopicPartition, list[RunsKey]] = {partition: [] for partition in partitions}
     for key in keys:
-        place = TopicPartition(key.topic, key.partition)
-        if place in found:
-            found[place].append(key)
-    return {place: some[0] for place, some in found.items() if len(some) == 1}
+        partition = TopicPartition(key.topic, key.partition)
+        if partition in found:
+            found[partition].append(key)
+    return {partition: some[0] for partition, some in found.items() if len(some) == 1}

@@ -123,7 +123,7 @@ def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
 def planned(group: GroupPlan) -> dict[TopicPartition, OffsetAndMetadata]:
     """Returns what to commit for a group; a vector too large for a broker is left out."""
     return {
-        TopicPartition(move.topic, move.partition): OffsetAndMetadata(move.resume, _metadata(move))
+        move.topic_partition: OffsetAndMetadata(move.resume, _metadata(move))
         for move in group.moves
         if move.resume is not None
     }
@@ -201,27 +201,25 @@ def _judged(
     if found is None:
         return MoveState.UNKNOWN, f"{plan.target} does not say what it has committed"
     standings = {
-        TopicPartition(move.topic, move.partition): standing_of(
-            move, found.get(TopicPartition(move.topic, move.partition))
-        )
+        move.topic_partition: standing_of(move, found.get(move.topic_partition))
         for move in group.moves
     }
     for worst in (MoveState.OVERTAKEN, MoveState.OPEN):
-        places = [f"{t}-{p}" for (t, p), each in standings.items() if each is worst]
-        if places:
-            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        partitions = [f"{t}-{p}" for (t, p), each in standings.items() if each is worst]
+        if partitions:
+            more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
             told = {
                 MoveState.OVERTAKEN: "somebody else has committed since, before where it goes on",
                 MoveState.OPEN: "not written yet",
             }
-            return worst, f"{told[worst]}: {places[0]}{more}"
+            return worst, f"{told[worst]}: {partitions[0]}{more}"
     if MoveState.MOVED_ON in standings.values():
         return MoveState.MOVED_ON, f"its consumers in {plan.target} have committed since"
     return MoveState.AS_PLANNED, ""
 
 
 def _offset(commits: Commits | None, move: Move) -> int | None:
-    found = (commits or {}).get(TopicPartition(move.topic, move.partition))
+    found = (commits or {}).get(move.topic_partition)
     return found.offset if found else None
 
 

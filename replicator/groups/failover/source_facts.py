@@ -66,17 +66,17 @@ class SourceQuestions:
         self._aggregate = Admin(f"{region.name} aggregate", region.aggregate, timeout_seconds)
         self._regional = Admin(f"{region.name} regional", region.regional, timeout_seconds)
 
-    def ask(self, groups: Collection[str], places: Collection[TopicPartition]) -> SourceAnswers:
+    def ask(self, groups: Collection[str], partitions: Collection[TopicPartition]) -> SourceAnswers:
         """Asks, and returns at once."""
         return SourceAnswers(
             _asked(lambda: self._groups.active(groups)),
             _asked(
                 lambda: (
-                    self._aggregate.offsets(places, "earliest"),
-                    self._aggregate.offsets(places, "latest"),
+                    self._aggregate.offsets(partitions, "earliest"),
+                    self._aggregate.offsets(partitions, "latest"),
                 )
             ),
-            _asked(lambda: self._regional.offsets(places, "latest")),
+            _asked(lambda: self._regional.offsets(partitions, "latest")),
         )
 
 

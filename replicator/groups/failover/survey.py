@@ -98,20 +98,20 @@ class Survey:
         """
         age_ms = self._age(now_ms)
         commits, left_out = self._commits(request)
-        places = sorted({place for of_one in commits.values() for place in of_one})
-        answers = self._questions and self._questions.ask(request.groups, places)
+        partitions = sorted({partition for of_one in commits.values() for partition in of_one})
+        answers = self._questions and self._questions.ask(request.groups, partitions)
         patience = SOURCE_SECONDS_MAX
         if request.is_planned:
             patience = self._timeout_seconds
         give_up_at = time.monotonic() + patience
         with ThreadPoolExecutor(THREADS) as threads:
             active = threads.submit(self._groups.active, request.groups)
-            before = threads.submit(self._groups.commits, request.groups, places)
+            before = threads.submit(self._groups.commits, request.groups, partitions)
             here = threads.submit(self._words_here, commits, is_whole=age_ms is not None)
-            logs = first_look(self._admin, {place.topic for place in places})
-            there = self._words_there(places, logs)
+            logs = first_look(self._admin, {partition.topic for partition in partitions})
+            there = self._words_there(partitions, logs)
             mirrored = _mirrored(there)
-            needed = [p for p in places if p in logs.ends and p.topic in mirrored]
+            needed = [p for p in partitions if p in logs.ends and p.topic in mirrored]
             runs_here, runs_there = (
                 {r: threads.submit(self._runs, r, words, needed) for r, words in side.items()}
                 for side in (here.result(), there)
@@ -128,14 +128,14 @@ class Survey:
                 commits=commits,
                 target_commits={
                     group: {
-                        place: Progress(held.offset, decode(held.metadata))
-                        for place, held in of_one.items()
+                        partition: Progress(held.offset, decode(held.metadata))
+                        for partition, held in of_one.items()
                     }
                     for group, of_one in before.result().items()
                 },
                 partitions={
-                    place: _facts(place, here_told, there_told, logs, now[place], facts)
-                    for place in logs.ends
+                    partition: _facts(partition, here_told, there_told, logs, now[partition], facts)
+                    for partition in logs.ends
                 },
                 mirrored_topics=frozenset(mirrored),
                 active_in_target=active.result(),
@@ -163,15 +163,15 @@ class Survey:
         with self._commit_store() as store:
             found = store.commits(sorted(request.groups))
         left_out = {
-            group: frozenset({place.topic for place in of_one} - request.topics)
+            group: frozenset({partition.topic for partition in of_one} - request.topics)
             for group, of_one in found.items()
             if request.topics is not None
         }
         commits = {
             group: {
-                place: Progress(commit.offset, decode(commit.metadata))
-                for place, commit in of_one.items()
-                if request.topics is None or place.topic in request.topics
+                partition: Progress(commit.offset, decode(commit.metadata))
+                for partition, commit in of_one.items()
+                if request.topics is None or partition.topic in request.topics
             }
             for group, of_one in found.items()
         }
@@ -185,9 +185,9 @@ class Survey:
         """
         most: dict[TopicPartition, int] = {}
         for of_one in commits.values():
-            for place, progress in of_one.items():
-                most[place] = max(most.get(place, 0), progress.offset)
-        topics = {place.topic for place in most}
+            for partition, progress in of_one.items():
+                most[partition] = max(most.get(partition, 0), progress.offset)
+        topics = {partition.topic for partition in most}
         with self._commit_store() as store:
             # Witnesses are read after the entries, as in entries_of().
             ledgers = {r: store.commits(groups_of(r)) for r in self._into_source}
@@ -198,10 +198,10 @@ class Survey:
         words = {}
         for route in self._into_source:
             rows = {
-                place: OffsetAndMetadata(row.offset, row.metadata)
+                partition: OffsetAndMetadata(row.offset, row.metadata)
                 for of_one in ledgers[route].values()
-                for place, row in of_one.items()
-                if place in most
+                for partition, row in of_one.items()
+                if partition in most
             }
             adopted = {}
             for topic in topics:
@@ -212,15 +212,15 @@ class Survey:
                     adopted[topic] = row.offset if row else 0
             entries = told(rows, adopted)
             words[route] = {
-                place: word(
+                partition: word(
                     route,
-                    place,
+                    partition,
                     entries,
                     untouched_up_to=offset,
                     target_topic=None,
                     is_of_now=False,
                 )
-                for place, offset in most.items()
+                for partition, offset in most.items()
             }
         return words
 
@@ -234,25 +234,25 @@ class Survey:
 
     # -- the target
 
-    def _words_there(self, places: Collection[TopicPartition], logs: TargetLogs) -> Words:
-        asked = dict.fromkeys(self._into_target, places)
+    def _words_there(self, partitions: Collection[TopicPartition], logs: TargetLogs) -> Words:
+        asked = dict.fromkeys(self._into_target, partitions)
         found: Mapping[Route, Entries] = {}
-        if places:
+        if partitions:
             with admin_errors(self._admin.name, "reading the ledger"):
                 found = entries_of(
                     self._admin.name, self._admin.cluster, asked, self._timeout_seconds
                 )
         return {
             route: {
-                place: word(
+                partition: word(
                     route,
-                    place,
+                    partition,
                     entries,
-                    untouched_up_to=logs.ends.get(place, 0),
-                    target_topic=logs.topic_ids.get(place.topic),
+                    untouched_up_to=logs.ends.get(partition, 0),
+                    target_topic=logs.topic_ids.get(partition.topic),
                     is_of_now=True,
                 )
-                for place in places
+                for partition in partitions
             }
             for route, entries in found.items()
         }
@@ -261,21 +261,24 @@ class Survey:
         self,
         route: Route,
         words: Mapping[TopicPartition, LedgerView],
-        places: Iterable[TopicPartition],
+        partitions: Iterable[TopicPartition],
     ) -> KnownRuns:
-        some = {place: words[place] for place in places}
+        some = {partition: words[partition] for partition in partitions}
         return read_runs(self._url, route, some, self._timeout_seconds)
 
 
 def _mirrored(there: Words) -> set[str]:
     """Returns the topics that some route brings, or brought, to the target."""
     return {
-        place.topic for words in there.values() for place, each in words.items() if each.is_mirrored
+        partition.topic
+        for words in there.values()
+        for partition, each in words.items()
+        if each.is_mirrored
     }
 
 
 def _facts(
-    place: TopicPartition,
+    partition: TopicPartition,
     here: Runs,
     there: Runs,
     logs: TargetLogs,
@@ -283,20 +286,22 @@ def _facts(
     source: SourceFacts,
 ) -> PartitionFacts:
     return PartitionFacts(
-        here=_aggregate(place, here, source.ends.get(place)),
-        there=_aggregate(place, there, logs.ends[place]),
-        here_start=source.starts.get(place),
+        here=_aggregate(partition, here, source.ends.get(partition)),
+        there=_aggregate(partition, there, logs.ends[partition]),
+        here_start=source.starts.get(partition),
         there_log=now,
-        source_end=source.regional_ends.get(place),
+        source_end=source.regional_ends.get(partition),
         notes=tuple(
-            told.notes[place] for told in (*here.values(), *there.values()) if place in told.notes
+            told.notes[partition]
+            for told in (*here.values(), *there.values())
+            if partition in told.notes
         ),
     )
 
 
-def _aggregate(place: TopicPartition, told: Runs, log_end: int | None) -> Aggregate:
+def _aggregate(partition: TopicPartition, told: Runs, log_end: int | None) -> Aggregate:
     """Returns what is known by every route, also if no group's position depends on it."""
     nothing = Known(OffsetMap())
     return Aggregate(
-        {route.source: each.known.get(place, nothing) for route, each in told.items()}, log_end
+        {route.source: each.known.get(partition, nothing) for route, each in told.items()}, log_end
     )

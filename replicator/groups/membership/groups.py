@@ -73,11 +73,11 @@ class Groups(AdminConnection):
     # -- commits
 
     def commits(
-        self, groups: Iterable[str], places: Iterable[TopicPartition]
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         """Returns each group's commits on these partitions; those without one are left out."""
         topics: dict[str, list[int]] = {}
-        for topic, partition in dict.fromkeys(places):
+        for topic, partition in dict.fromkeys(partitions):
             topics.setdefault(topic, []).append(partition)
         wanted = list(dict.fromkeys(groups))
         if not topics or not wanted:
@@ -129,9 +129,11 @@ class Groups(AdminConnection):
                     self.name, f"group {group!r} has members: its offsets cannot be set"
                 )
             seconds = time.monotonic() - begun_at
-            again = {place for place, code in codes.items() if seconds < self._patience(code)}
+            again = {
+                partition for partition, code in codes.items() if seconds < self._patience(code)
+            }
             refused |= {p: named(code) for p, code in codes.items() if code and p not in again}
-            left = {place: left[place] for place in again}
+            left = {partition: left[partition] for partition in again}
             if left:
                 time.sleep(AGAIN_SECONDS)
         return refused
@@ -147,8 +149,8 @@ class Groups(AdminConnection):
     ) -> dict[TopicPartition, int]:
         """Returns the broker's error code by partition; 0 where the offset is written."""
         rows = [
-            KafkaTopicPartition(*place, offset, metadata=metadata)
-            for place, (offset, metadata) in offsets.items()
+            KafkaTopicPartition(*partition, offset, metadata=metadata)
+            for partition, (offset, metadata) in offsets.items()
         ]
         client = self.client()
         answers: Any = client.alter_consumer_group_offsets(
@@ -182,6 +184,6 @@ def _held(
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     return {
         # librdkafka's clients also send the zero byte that ends a C string.
-        place: OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
-        for place, commit in commits.items()
+        partition: OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
+        for partition, commit in commits.items()
     }

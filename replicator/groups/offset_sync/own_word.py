@@ -34,22 +34,29 @@ class OwnWord:
         self._quiet_until = 0.0
         self._is_silent = False
 
-    def commits(self, groups: Iterable[str], places: Iterable[TopicPartition]) -> OwnCommits | None:
+    def commits(
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> OwnCommits | None:
         """Returns the commits there, by group; None: the region does not answer."""
         if time.monotonic() < self._quiet_until:
             return None
-        return self._ask(groups, places)
+        return self._ask(groups, partitions)
 
-    def _ask(self, groups: Iterable[str], places: Iterable[TopicPartition]) -> OwnCommits | None:
+    def _ask(
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> OwnCommits | None:
         try:
-            found = self._groups.commits(groups, places)
+            found = self._groups.commits(groups, partitions)
         except AdminError as trouble:
             self._quiet_until = time.monotonic() + QUIET_SECONDS
             self._say(trouble)
             return None
         self._say(None)
         return {
-            group: {place: Progress(it.offset, decode(it.metadata)) for place, it in some.items()}
+            group: {
+                partition: Progress(it.offset, decode(it.metadata))
+                for partition, it in some.items()
+            }
             for group, some in found.items()
         }
 

@@ -86,7 +86,7 @@ class FollowedGroup:
 
     seen: Seen | None = None
     followed: dict[TopicPartition, Followed] = field(default_factory=dict)
-    places: frozenset[TopicPartition] = frozenset()
+    partitions: frozenset[TopicPartition] = frozenset()
     unknown: int = 0
 
 
@@ -216,10 +216,10 @@ class OffsetSync:
         Sends no requests if no group waits.
         """
         waiting = [it for it in region.groups.values() if it.seen and not it.seen.is_settled]
-        places = set().union(*(it.places for it in waiting))
-        if not places:
+        partitions = set().union(*(it.partitions for it in waiting))
+        if not partitions:
             return
-        ends = self._admin.offsets(sorted(places), "latest")
+        ends = self._admin.offsets(sorted(partitions), "latest")
         positions = []
         for route in self._appliance.routes_into(name):
             with RunsCopies(self._url, route.key, timeout_seconds=self._timeout_seconds) as copies:
@@ -239,8 +239,8 @@ class OffsetSync:
         request = Request(source=name, target=self._region, reason="", groups=frozenset(groups))
         known = region.survey.knowledge(request, now_ms)
         ends = {
-            place: facts.there_log.end
-            for place, facts in known.partitions.items()
+            partition: facts.there_log.end
+            for partition, facts in known.partitions.items()
             if facts.there_log
         }
         # Read after the copies: whatever these have, the region itself has by now.
@@ -254,9 +254,7 @@ class OffsetSync:
                 continue
             it = region.groups[group]
             it.unknown = sum(move.case is Case.UNKNOWN for move in each.moves)
-            it.places = frozenset(ends) & frozenset(
-                TopicPartition(move.topic, move.partition) for move in each.moves
-            )
+            it.partitions = frozenset(ends) & frozenset(move.topic_partition for move in each.moves)
             # The other region's brokers may have been behind, so they are soon asked again.
             soon = region.refusals.has(group)
             seen_ms = now_ms - (AGAIN_MS - LATE_MS) if soon else now_ms
@@ -278,7 +276,9 @@ class OffsetSync:
         wanted = to_write(moves, held, followed)
         contradicted = _contradicted(group, wanted, known, own)
         region.refusals.found(group, contradicted)
-        wanted = {place: it for place, it in wanted.items() if place not in contradicted}
+        wanted = {
+            partition: it for partition, it in wanted.items() if partition not in contradicted
+        }
         refused: Mapping[TopicPartition, str] = {}
         if wanted:
             # A failover may have moved the group here meanwhile. One that comes after this read
@@ -286,7 +286,9 @@ class OffsetSync:
             record = self._primaries.get(group)
             if record is None or record.region != name:
                 return False
-            offsets = {place: (it.offset, encode(it.vector)) for place, it in wanted.items()}
+            offsets = {
+                partition: (it.offset, encode(it.vector)) for partition, it in wanted.items()
+            }
             try:
                 refused = self._groups.write(group, offsets)
             except GroupActive:
@@ -294,12 +296,12 @@ class OffsetSync:
         written = len(wanted) - len(refused)
         self.counts = replace(self.counts, written=self.counts.written + written)
         for move in moves:
-            place = TopicPartition(move.topic, move.partition)
-            now = wanted.get(place) or held.get(place)
-            is_left = place in refused or place in contradicted
+            partition = move.topic_partition
+            now = wanted.get(partition) or held.get(partition)
+            is_left = partition in refused or partition in contradicted
             is_followed = move.case is Case.MOVES and not is_left
             if is_followed and now and move.committed is not None:
-                followed[place] = Followed(move.committed, now)
+                followed[partition] = Followed(move.committed, now)
         return not refused
 
     def _writable(self, group: str, move: Move) -> Move:
@@ -337,14 +339,14 @@ def _contradicted(
     """
     held = known.target_commits.get(group, {})
     found = {}
-    for place, progress in wanted.items():
-        if not is_forward(progress, held.get(place)):
+    for partition, progress in wanted.items():
+        if not is_forward(progress, held.get(partition)):
             continue
-        reason = of_runs(known.partitions[place])
+        reason = of_runs(known.partitions[partition])
         if reason is None and own is not None:
-            reason = of_commit(known.commits[group][place], own.get(group, {}).get(place))
+            reason = of_commit(known.commits[group][partition], own.get(group, {}).get(partition))
         if reason:
-            found[place] = reason
+            found[partition] = reason
     return found
 
 

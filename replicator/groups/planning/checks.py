@@ -137,8 +137,8 @@ class _Findings:
         return Check("map", Level.PASS if whole.exact == whole.asked else Level.WARN, text)
 
     def ledger(self) -> Check:
-        places = self._places(lambda move: move.case in HAS_TARGET)
-        untold = self._knowledge.untold_ledgers(self._request, places)
+        partitions = self._partitions(lambda move: move.case in HAS_TARGET)
+        untold = self._knowledge.untold_ledgers(self._request, partitions)
         if not untold:
             return Check("ledger", Level.PASS, "the ledgers of all routes are known")
         routes = (f"{route} (partitions: {count})" for route, count in sorted(untold.items()))
@@ -147,7 +147,7 @@ class _Findings:
     def replication(self) -> Check:
         source, target = self._request.source, self._request.target
         counts = {
-            TopicPartition(move.topic, move.partition): move.not_replicated
+            move.topic_partition: move.not_replicated
             for move in self._moves()
             if move.case in HAS_TARGET
         }.values()
@@ -188,7 +188,7 @@ class _Findings:
 
     def topics(self) -> Check:
         target = self._request.target
-        left = self._places(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
+        left = self._partitions(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
         if not left:
             return Check("topics", Level.PASS, f"all partitions are in {target}")
         text = f"not in {target}: " + named({f"{topic}-{number}" for topic, number in left})
@@ -209,10 +209,8 @@ class _Findings:
     def _having(self, is_meant: Callable[[Move], bool]) -> set[str]:
         return {each.group for each in self._groups if any(map(is_meant, each.moves))}
 
-    def _places(self, is_meant: Callable[[Move], bool]) -> set[TopicPartition]:
-        return {
-            TopicPartition(move.topic, move.partition) for move in self._moves() if is_meant(move)
-        }
+    def _partitions(self, is_meant: Callable[[Move], bool]) -> set[TopicPartition]:
+        return {move.topic_partition for move in self._moves() if is_meant(move)}
 
 
 def _goes_forward(move: Move) -> bool:

@@ -102,19 +102,19 @@ class Knowledge:
     offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """Answers of the target's logs for the times (ms) of choices."""
 
-    def chosen(self, choice: Choice, place: TopicPartition, log: LogRange) -> int | None:
+    def chosen(self, choice: Choice, partition: TopicPartition, log: LogRange) -> int | None:
         """Returns the offset that a choice leads to in the target; None: its log did not answer."""
         if choice.at_ms is None:
             return log.start
-        return self.offsets_at.get(choice.at_ms, {}).get(place)
+        return self.offsets_at.get(choice.at_ms, {}).get(partition)
 
     def untold_ledgers(
-        self, request: Request, places: Iterable[TopicPartition]
+        self, request: Request, partitions: Iterable[TopicPartition]
     ) -> Mapping[str, int]:
         """Returns the routes whose ledger says nothing, and for how many of these partitions."""
         untold: Counter[str] = Counter()
-        for place in places:
-            facts = self.partitions[place]
+        for partition in partitions:
+            facts = self.partitions[partition]
             for region, side in ((request.source, facts.here), (request.target, facts.there)):
                 untold.update(
                     f"{origin}>{region}"

@@ -19,7 +19,7 @@ class Origin(NamedTuple):
     """Records of one region in one partition."""
 
     region: str
-    place: TopicPartition
+    partition: TopicPartition
 
 
 Goals = Mapping[Origin, int]
@@ -66,9 +66,9 @@ def goals(ends: Mapping[Origin, int], moves: Iterable[Move]) -> Goals:
     found = dict(ends)
     for move in moves:
         if move.case is Case.MOVES:
-            place = TopicPartition(move.topic, move.partition)
+            partition = move.topic_partition
             for region, unread in move.vector.items():
-                origin = Origin(region, place)
+                origin = Origin(region, partition)
                 found[origin] = max(found.get(origin, 0), unread)
     return found
 
@@ -84,8 +84,8 @@ def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
     """
     missing: Counter[str] = Counter()
     untold = 0
-    for (region, place), goal in wanted.items():
-        facts = knowledge.partitions.get(place)
+    for (region, partition), goal in wanted.items():
+        facts = knowledge.partitions.get(partition)
         if facts is None or facts.there_log is None or region not in facts.there.known:
             continue
         reached = facts.there.known[region].reached

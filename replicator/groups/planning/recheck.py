@@ -80,11 +80,11 @@ def recheck(plan: Plan, fresh: Plan, logs: Mapping[TopicPartition, LogRange | No
         before = then[now.group]
         if now.generation != before.generation:
             stale["where it lives was decided anew since"].add(now.group)
-        moves = {TopicPartition(each.topic, each.partition): each for each in before.moves}
+        moves = {each.topic_partition: each for each in before.moves}
         for move in now.moves:
-            place = TopicPartition(move.topic, move.partition)
-            planned = moves.pop(place, None)
-            if changed := _changed(plan, planned, move, logs.get(place)):
+            partition = move.topic_partition
+            planned = moves.pop(partition, None)
+            if changed := _changed(plan, planned, move, logs.get(partition)):
                 stale[changed].add(now.group)
             elif planned and _goes_back(planned, move):
                 back.add(now.group)

@@ -56,9 +56,9 @@ def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:
 
 def _has_passed(aggregate: Aggregate, region: str, offset: int, unread: int) -> bool:
     """Returns True when all records of a region from below `unread` stand before an offset."""
-    place = aggregate.unread(region, offset)
-    if place is None or place.offset >= unread:
-        return place is not None
+    found = aggregate.unread(region, offset)
+    if found is None or found.offset >= unread:
+        return found is not None
     # A source that ends in markers leaves offsets out: no record will come of those.
     runs = aggregate.known[region].runs
-    return runs.knows(place.offset, unread) and not runs.records_between(offset, unread)
+    return runs.knows(found.offset, unread) and not runs.records_between(offset, unread)

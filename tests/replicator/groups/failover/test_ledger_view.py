@@ -18,7 +18,7 @@ from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.replicator.mirror.ledger.held import held
 
 ROUTE = Route("west", "east")
-PLACE = TopicPartition("trades", 2)
+PARTITION = TopicPartition("trades", 2)
 SOURCE, TARGET = UUID(int=1), UUID(int=2)
 KEY = RunsKey("trades", 2, SOURCE.hex, TARGET.hex)
 ENTRY = held(
@@ -31,10 +31,10 @@ ENTRY = held(
 
 
 def of(entry: Entry | None, *, is_of_now=True, target_topic=TARGET.hex, **more) -> LedgerView:
-    entries = Entries(**({"read": {PLACE: entry}} if entry else {}), **more)
+    entries = Entries(**({"read": {PARTITION: entry}} if entry else {}), **more)
     return word(
         ROUTE,
-        PLACE,
+        PARTITION,
         entries,
         untouched_up_to=80,
         target_topic=target_topic,
@@ -101,5 +101,5 @@ def test_without_an_entry_the_witness_tells_whether_there_ever_was_one():
     gone = of(None, adopted={"trades": 3})
     assert (gone.passed, gone.note) == (None, "west>east: its ledger entry is gone")
     assert "nothing is known" in of(None).note
-    broken = of(None, unreadable={PLACE: "cannot be read"})
+    broken = of(None, unreadable={PARTITION: "cannot be read"})
     assert (broken.passed, broken.note) == (None, "west>east: cannot be read")

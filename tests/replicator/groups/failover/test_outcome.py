@@ -20,7 +20,7 @@ from replicator.groups.progress.vector_metadata import encode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY
 
-PLACE = TopicPartition("trades", 3)
+PARTITION = TopicPartition("trades", 3)
 MOVE = Move(
     topic="trades",
     partition=3,
@@ -41,13 +41,13 @@ METADATA = '{"sluice":1,"vector":{"west":9}}'
 
 
 def test_offsets_are_written_with_the_vector_beside_them():
-    assert planned(GROUP) == {PLACE: OffsetAndMetadata(1200, METADATA)}
+    assert planned(GROUP) == {PARTITION: OffsetAndMetadata(1200, METADATA)}
 
 
 def test_a_vector_that_no_broker_takes_is_left_out():
     regions = {f"region-{number}": number for number in range(1000)}
     group = replace(GROUP, moves=(replace(MOVE, vector=regions),))
-    assert planned(group) == {PLACE: OffsetAndMetadata(1200, "")}
+    assert planned(group) == {PARTITION: OffsetAndMetadata(1200, "")}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_vector_that_no_broker_takes_is_left_out():
 def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
     held = None if found is None else OffsetAndMetadata(found, "")
     assert standing_of(MOVE, held) is standing
-    after = {} if held is None else {PLACE: held}
+    after = {} if held is None else {PARTITION: held}
     assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
 
 
@@ -102,7 +102,7 @@ def test_a_group_that_never_committed_is_done_with_its_record():
 
 
 def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
-    held = {PLACE: OffsetAndMetadata(1200, METADATA)}
+    held = {PARTITION: OffsetAndMetadata(1200, METADATA)}
     assert outcome_of(PLAN, GROUP, None, None, held).standing is MoveState.OPEN
     before = replace(OURS, generation=4, plan_id="p0")
     assert outcome_of(PLAN, GROUP, before, None, held).standing is MoveState.OPEN
@@ -114,13 +114,13 @@ def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
 
 
 def test_what_the_target_does_not_say_is_unknown():
-    found = outcome_of(PLAN, GROUP, OURS, {PLACE: OffsetAndMetadata(1100, "")}, None)
+    found = outcome_of(PLAN, GROUP, OURS, {PARTITION: OffsetAndMetadata(1100, "")}, None)
     assert found.standing is MoveState.UNKNOWN
     assert found.positions == (PositionOutcome("trades", 3, 1100, 1200, None),)
 
 
 def test_an_outcome_lists_who_is_done_and_who_is_not():
-    done = outcome_of(PLAN, GROUP, OURS, {}, {PLACE: OffsetAndMetadata(1200, METADATA)})
+    done = outcome_of(PLAN, GROUP, OURS, {}, {PARTITION: OffsetAndMetadata(1200, METADATA)})
     open_one = replace(outcome_of(PLAN, GROUP, None, {}, {}), group="billing")
     outcome = Outcome("p1", "west", "east", (done, open_one))
     assert (outcome.done, outcome.not_done, outcome.is_known) == (("orders",), ("billing",), True)

@@ -31,7 +31,7 @@ def test_its_first_answer_is_told(silent, caplog, monkeypatch):
     silent.commits(["billing"], PLACES)
     caplog.clear()
     silent._quiet_until = 0.0
-    monkeypatch.setattr(silent._groups, "commits", lambda groups, places: {"billing": {}})
+    monkeypatch.setattr(silent._groups, "commits", lambda groups, partitions: {"billing": {}})
     with caplog.at_level(logging.WARNING):
         assert silent.commits(["billing"], PLACES) == {"billing": {}}
         assert silent.commits(["billing"], PLACES) == {"billing": {}}

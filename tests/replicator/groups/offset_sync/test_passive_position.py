@@ -9,7 +9,7 @@ from replicator.groups.offset_sync.passive_position import Followed, is_settled,
 from replicator.groups.planning.knowledge import Progress
 from replicator.groups.planning.plan import Case, Move
 
-PLACE = TopicPartition("trades", 0)
+PARTITION = TopicPartition("trades", 0)
 
 
 def move(resume: int | None = 40, basis="exact", committed=50, case=Case.MOVES, **vector: int):
@@ -27,9 +27,9 @@ def move(resume: int | None = 40, basis="exact", committed=50, case=Case.MOVES, 
 def written(each: Move, held: Progress | None = None, followed: Followed | None = None):
     return to_write(
         [each],
-        {PLACE: held} if held else {},
-        {PLACE: followed} if followed else {},
-    ).get(PLACE)
+        {PARTITION: held} if held else {},
+        {PARTITION: followed} if followed else {},
+    ).get(PARTITION)
 
 
 def test_what_differs_in_offset_or_vector_is_written_and_the_same_is_not():
@@ -89,4 +89,4 @@ def test_after_a_restart_what_the_group_says_where_it_lives_counts():
     ],
 )
 def test_it_is_settled_where_an_unread_record_stands(each, expected):
-    assert is_settled([each], {PLACE: 100}) is expected
+    assert is_settled([each], {PARTITION: 100}) is expected

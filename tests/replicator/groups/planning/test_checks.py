@@ -11,14 +11,14 @@ from replicator.groups.planning.plan import Case, Check, Count, GroupPlan, Level
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
-PLACE = TopicPartition("trades", 0)
+PARTITION = TopicPartition("trades", 0)
 TOLD = Aggregate({"west": Known(OffsetMap(), Passed(0, 0))})
 REQUEST = Request(source="west", target="east", reason="", groups=frozenset({"orders"}))
 SWITCHOVER = replace(REQUEST, is_planned=True)
 KNOWLEDGE = Knowledge(
     commits={},
     target_commits={},
-    partitions={PLACE: PartitionFacts(here=TOLD, there=TOLD)},
+    partitions={PARTITION: PartitionFacts(here=TOLD, there=TOLD)},
     mirrored_topics=frozenset({"trades"}),
     active_in_target=frozenset(),
     active_in_source=frozenset(),
@@ -140,7 +140,7 @@ def test_the_map_warns_with_its_numbers_unless_all_is_exact():
 
 def test_a_ledger_that_says_nothing_warns_by_its_route():
     silent = PartitionFacts(here=Aggregate({"north": Known(OffsetMap())}), there=TOLD)
-    found = check("ledger", MOVE, partitions={PLACE: silent})
+    found = check("ledger", MOVE, partitions={PARTITION: silent})
     assert found.level is Level.WARN
     assert "north>west (partitions: 1)" in found.text
 
@@ -149,7 +149,7 @@ def test_what_is_not_replicated_is_summed_over_partitions_and_never_called_nothi
     some = replace(MOVE, not_replicated=Count(4))
     assert check("replication", some, some).text.startswith("4 records")
     other = TopicPartition("trades", 1)
-    both = {PLACE: KNOWLEDGE.partitions[PLACE], other: KNOWLEDGE.partitions[PLACE]}
+    both = {PARTITION: KNOWLEDGE.partitions[PARTITION], other: KNOWLEDGE.partitions[PARTITION]}
     two = check("replication", some, replace(some, partition=1), partitions=both)
     assert two.text.startswith("8 records")
     unsure = check("replication", replace(MOVE, not_replicated=Count(0, "at least")))

@@ -9,8 +9,8 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.replicator.mirror.offset_map.told_logs import learned
 
-PLACE = TopicPartition("trades", 0)
-WEST, NORTH = Origin("west", PLACE), Origin("north", PLACE)
+PARTITION = TopicPartition("trades", 0)
+WEST, NORTH = Origin("west", PARTITION), Origin("north", PARTITION)
 
 
 def move(**vector: int) -> Move:
@@ -32,7 +32,7 @@ def knowledge(age_ms: int | None = 0, log: LogRange | None = LOG, **known: Known
     return Knowledge(
         commits={},
         target_commits={},
-        partitions={PLACE: facts},
+        partitions={PARTITION: facts},
         mirrored_topics=frozenset({"trades"}),
         active_in_target=frozenset(),
         age_ms=age_ms,

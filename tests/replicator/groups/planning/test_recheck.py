@@ -10,8 +10,8 @@ from replicator.groups.planning.plan import Case, Check, GroupPlan, Level, Move,
 from replicator.groups.planning.recheck import PlanStale, Recheck, Refused, recheck, request_of
 from tests.replicator.groups.planning.empty_plan import EMPTY
 
-PLACE = TopicPartition("trades", 3)
-LOGS = {PLACE: LogRange(1000, 2000)}
+PARTITION = TopicPartition("trades", 3)
+LOGS = {PARTITION: LogRange(1000, 2000)}
 MOVE = Move(
     topic="trades",
     partition=3,
@@ -77,7 +77,7 @@ def test_a_vector_that_says_more_than_a_look_of_now_would_skip_records():
 @pytest.mark.parametrize("log", [LogRange(1201, 2000), LogRange(1000, 1199), None])
 def test_a_position_outside_the_targets_log_is_not_written(log):
     # A consumer would begin at the offset that its auto.offset.reset gives.
-    (reason,) = stale(PLAN, fresh(MOVE), {PLACE: log})
+    (reason,) = stale(PLAN, fresh(MOVE), {PARTITION: log})
     assert "no longer holds" in reason
 
 
