@@ -19,7 +19,7 @@ from replicator.audit.window_offsets import WindowOffsets
 from replicator.batches.batch import BrokenBatch
 from replicator.config.topology import Appliance, Route
 from replicator.groups.failover.known_runs import KnownRuns, read_runs
-from replicator.groups.failover.ledger_view import LedgerView, word
+from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.runtime.gather import gather_or_cancel
 
@@ -109,13 +109,13 @@ class TargetAudit:
 
     def _words(self, subject: Subject, entries: Entries) -> dict[TopicPartition, LedgerView]:
         return {
-            place: word(
+            place: ledger_view(
                 subject.route,
                 place,
                 entries,
                 untouched_up_to=0,
                 target_topic=subject.target_topic,
-                is_of_now=True,
+                is_current=True,
             )
             for place in subject.places
         }

@@ -45,14 +45,14 @@ class LedgerView:
     note: str = ""
 
 
-def word(
+def ledger_view(
     route: Route,
     partition: TopicPartition,
     entries: Entries,
     *,
     untouched_up_to: int,
     target_topic: str | None,
-    is_of_now: bool,
+    is_current: bool,
 ) -> LedgerView:
     """Returns what the ledger says about a partition.
 
@@ -60,14 +60,14 @@ def word(
         untouched_up_to: target offset below which no record of this route stands, if none has come
             by it. Read before the entries.
         target_topic: the id (hex) of the target's topic as it is today; None: not known.
-        is_of_now: True if the entries were read from the target itself.
+        is_current: True if the entries were read from the target itself.
     """
     if partition in entries.unreadable:
         return LedgerView(note=f"{route.name}: {entries.unreadable[partition]}")
     entry = entries.read.get(partition)
     if entry is None:
         return _without_entry(route, partition, entries, untouched_up_to)
-    return _of_entry(route, partition, entry, untouched_up_to, target_topic, is_of_now=is_of_now)
+    return _of_entry(route, partition, entry, untouched_up_to, target_topic, is_current=is_current)
 
 
 def _without_entry(
@@ -89,22 +89,22 @@ def _of_entry(
     untouched_up_to: int,
     target_topic: str | None,
     *,
-    is_of_now: bool,
+    is_current: bool,
 ) -> LedgerView:
     note = f"{route.name} is parked: {entry.parked}" if entry.parked else ""
-    told_topic = entry.target_topic and entry.target_topic.hex
-    if told_topic and target_topic and told_topic != target_topic:
+    entry_topic = entry.target_topic and entry.target_topic.hex
+    if entry_topic and target_topic and entry_topic != target_topic:
         note = note or f"{route.name}: {partition.topic} was made anew in {route.target}"
         return LedgerView(losses=entry.losses, is_void=True, note=note)
     if entry.parked and entry.parked.kind in VOID:
         return LedgerView(losses=entry.losses, is_void=True, note=note)
     key = None
-    if entry.source_topic and told_topic:
-        key = RunsKey(*partition, entry.source_topic.hex, told_topic)
+    if entry.source_topic and entry_topic:
+        key = RunsKey(*partition, entry.source_topic.hex, entry_topic)
     # A carrier that acquires a free partition commits an entry before it produces records. A
     # coordinator that is cut off may still answer that the partition is free.
     is_virgin = entry.custody is Custody.VIRGIN
-    is_released = is_of_now and entry.custody is Custody.RELEASED and not entry.parked
+    is_released = is_current and entry.custody is Custody.RELEASED and not entry.parked
     up_to = max(entry.target_offset, untouched_up_to)
     is_cut = entry.parked and entry.parked.kind is LossKind.SOURCE_TRUNCATED
     return LedgerView(

@@ -9,7 +9,7 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.groups.failover.ledger_view import LedgerView, word
+from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.progress.aggregate import Passed
 from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
@@ -30,15 +30,15 @@ ENTRY = held(
 )
 
 
-def of(entry: Entry | None, *, is_of_now=True, target_topic=TARGET.hex, **more) -> LedgerView:
+def of(entry: Entry | None, *, is_current=True, target_topic=TARGET.hex, **more) -> LedgerView:
     entries = Entries(**({"read": {PARTITION: entry}} if entry else {}), **more)
-    return word(
+    return ledger_view(
         ROUTE,
         PARTITION,
         entries,
         untouched_up_to=80,
         target_topic=target_topic,
-        is_of_now=is_of_now,
+        is_current=is_current,
     )
 
 
@@ -49,7 +49,7 @@ def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
 
 
 @pytest.mark.parametrize(
-    ("custody", "is_of_now", "up_to"),
+    ("custody", "is_current", "up_to"),
     [
         (Custody.VIRGIN, True, 80),
         (Custody.VIRGIN, False, 80),
@@ -58,16 +58,16 @@ def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
     ],
 )
 def test_what_nobody_holds_has_not_been_written_to_up_to_where_the_log_ended(
-    custody, is_of_now, up_to
+    custody, is_current, up_to
 ):
-    found = of(replace(ENTRY, custody=custody), is_of_now=is_of_now)
+    found = of(replace(ENTRY, custody=custody), is_current=is_current)
     assert found.passed == Passed(30, up_to)
 
 
 def test_what_is_free_by_the_target_itself_may_be_lifted_when_no_run_says_otherwise():
     released = replace(ENTRY, custody=Custody.RELEASED)
     assert of(released).unwritten_up_to == 80
-    assert of(released, is_of_now=False).unwritten_up_to is None
+    assert of(released, is_current=False).unwritten_up_to is None
     assert of(ENTRY).unwritten_up_to is None
     cut = released.park(Loss(LossKind.SOURCE_TRUNCATED, 20, 30))
     assert (of(cut).unwritten_up_to, of(cut).cut_at) == (None, 20)
