@@ -63,7 +63,7 @@ class GroupOutcome:
     """Outcome of one group; `why` is for the operator."""
 
     group: str
-    standing: MoveState
+    state: MoveState
     why: str = ""
     positions: tuple[PositionOutcome, ...] = ()
 
@@ -79,20 +79,20 @@ class Outcome:
 
     @property
     def done(self) -> tuple[str, ...]:
-        return tuple(each.group for each in self.groups if each.standing.is_done)
+        return tuple(each.group for each in self.groups if each.state.is_done)
 
     @property
     def not_done(self) -> tuple[str, ...]:
-        return tuple(each.group for each in self.groups if not each.standing.is_done)
+        return tuple(each.group for each in self.groups if not each.state.is_done)
 
     @property
     def overtaken(self) -> tuple[str, ...]:
         """Groups of not_done that no second run of the plan finishes."""
-        return tuple(e.group for e in self.groups if e.standing is MoveState.OVERTAKEN)
+        return tuple(e.group for e in self.groups if e.state is MoveState.OVERTAKEN)
 
     @property
     def is_known(self) -> bool:
-        return not any(each.standing is MoveState.UNKNOWN for each in self.groups)
+        return not any(each.state is MoveState.UNKNOWN for each in self.groups)
 
     def as_values(self) -> dict[str, Any]:
         """Returns the outcome as values for JSON and YAML."""
@@ -106,7 +106,7 @@ class Outcome:
             "groups": [
                 {
                     "group": each.group,
-                    "standing": each.standing.value,
+                    "standing": each.state.value,
                     "why": each.why,
                     "positions": [asdict(position) for position in each.positions],
                 }
@@ -129,7 +129,7 @@ def planned(group: GroupPlan) -> dict[TopicPartition, OffsetAndMetadata]:
     }
 
 
-def standing_of(move: Move, found: OffsetAndMetadata | None) -> MoveState:
+def state_of(move: Move, found: OffsetAndMetadata | None) -> MoveState:
     """Returns the state of one position of a group that this plan has begun to move."""
     if move.resume is None:
         return MoveState.AS_PLANNED
@@ -186,8 +186,8 @@ def outcome_of(
         for move in group.moves
         if move.resume is not None
     )
-    standing, why = _judged(plan, group, record, after)
-    return GroupOutcome(group.group, standing, why, positions)
+    state, why = _judged(plan, group, record, after)
+    return GroupOutcome(group.group, state, why, positions)
 
 
 def _judged(
@@ -200,12 +200,12 @@ def _judged(
         return MoveState.OPEN, f"not recorded as living in {plan.target}"
     if found is None:
         return MoveState.UNKNOWN, f"{plan.target} does not say what it has committed"
-    standings = {
-        move.topic_partition: standing_of(move, found.get(move.topic_partition))
+    states = {
+        move.topic_partition: state_of(move, found.get(move.topic_partition))
         for move in group.moves
     }
     for worst in (MoveState.OVERTAKEN, MoveState.OPEN):
-        partitions = [f"{t}-{p}" for (t, p), each in standings.items() if each is worst]
+        partitions = [f"{t}-{p}" for (t, p), each in states.items() if each is worst]
         if partitions:
             more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
             told = {
@@ -213,7 +213,7 @@ def _judged(
                 MoveState.OPEN: "not written yet",
             }
             return worst, f"{told[worst]}: {partitions[0]}{more}"
-    if MoveState.MOVED_ON in standings.values():
+    if MoveState.MOVED_ON in states.values():
         return MoveState.MOVED_ON, f"its consumers in {plan.target} have committed since"
     return MoveState.AS_PLANNED, ""
 

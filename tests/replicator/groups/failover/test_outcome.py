@@ -12,7 +12,7 @@ from replicator.groups.failover.outcome import (
     is_of,
     outcome_of,
     planned,
-    standing_of,
+    state_of,
 )
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import Case, GroupPlan, Move
@@ -51,7 +51,7 @@ def test_a_vector_that_no_broker_takes_is_left_out():
 
 
 @pytest.mark.parametrize(
-    ("found", "standing"),
+    ("found", "state"),
     [
         (1200, MoveState.MOVED_ON),
         (1100, MoveState.OPEN),
@@ -60,15 +60,15 @@ def test_a_vector_that_no_broker_takes_is_left_out():
         (1150, MoveState.OVERTAKEN),
     ],
 )
-def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
+def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, state):
     held = None if found is None else OffsetAndMetadata(found, "")
-    assert standing_of(MOVE, held) is standing
+    assert state_of(MOVE, held) is state
     after = {} if held is None else {PARTITION: held}
-    assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
+    assert outcome_of(PLAN, GROUP, OURS, {}, after).state is state
 
 
 @pytest.mark.parametrize(
-    ("vector", "standing"),
+    ("vector", "state"),
     [
         ({"west": 9}, MoveState.AS_PLANNED),
         ({"west": 10, "east": 1}, MoveState.AS_PLANNED),
@@ -77,45 +77,45 @@ def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
         ({}, MoveState.MOVED_ON),
     ],
 )
-def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, standing):
+def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, state):
     # The offset sync left an older vector here just before it stopped.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
-    assert standing_of(move, OffsetAndMetadata(1200, encode(vector) if vector else "")) is standing
+    assert state_of(move, OffsetAndMetadata(1200, encode(vector) if vector else "")) is state
 
 
 def test_a_vector_that_claims_more_than_was_planned_is_open_as_long_as_it_stood_there_before():
     # The vector is from before the group was rewound: a helper that trusted it would skip records.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 99})
-    assert standing_of(move, OffsetAndMetadata(1200, encode({"west": 99}))) is MoveState.OPEN
+    assert state_of(move, OffsetAndMetadata(1200, encode({"west": 99}))) is MoveState.OPEN
     plain = replace(MOVE, target_committed=1200)
-    assert standing_of(plain, OffsetAndMetadata(1200, "")) is MoveState.OPEN
+    assert state_of(plain, OffsetAndMetadata(1200, "")) is MoveState.OPEN
 
 
 def test_a_named_group_that_goes_back_is_open_as_long_as_it_has_not_moved():
     back = replace(MOVE, target_committed=1300)
-    assert standing_of(back, OffsetAndMetadata(1300, "")) is MoveState.OPEN
-    assert standing_of(back, OffsetAndMetadata(1301, "")) is MoveState.MOVED_ON
+    assert state_of(back, OffsetAndMetadata(1300, "")) is MoveState.OPEN
+    assert state_of(back, OffsetAndMetadata(1301, "")) is MoveState.MOVED_ON
 
 
 def test_a_group_that_never_committed_is_done_with_its_record():
-    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).standing is MoveState.AS_PLANNED
+    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).state is MoveState.AS_PLANNED
 
 
 def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
     held = {PARTITION: OffsetAndMetadata(1200, METADATA)}
-    assert outcome_of(PLAN, GROUP, None, None, held).standing is MoveState.OPEN
+    assert outcome_of(PLAN, GROUP, None, None, held).state is MoveState.OPEN
     before = replace(OURS, generation=4, plan_id="p0")
-    assert outcome_of(PLAN, GROUP, before, None, held).standing is MoveState.OPEN
+    assert outcome_of(PLAN, GROUP, before, None, held).state is MoveState.OPEN
     after = replace(OURS, generation=6, region="north", plan_id="p2", why="drill")
     found = outcome_of(PLAN, GROUP, after, None, held)
-    assert found.standing is MoveState.OVERTAKEN
+    assert found.state is MoveState.OVERTAKEN
     assert found.why == "lives in north since, by plan p2: drill"
     assert not is_of(after, PLAN) and is_of(OURS, PLAN)
 
 
 def test_what_the_target_does_not_say_is_unknown():
     found = outcome_of(PLAN, GROUP, OURS, {PARTITION: OffsetAndMetadata(1100, "")}, None)
-    assert found.standing is MoveState.UNKNOWN
+    assert found.state is MoveState.UNKNOWN
     assert found.positions == (PositionOutcome("trades", 3, 1100, 1200, None),)
 
 
