@@ -14,7 +14,7 @@ from replicator.groups.planning.knowledge import Progress
 from replicator.groups.planning.plan import Case, Move
 
 
-class Followed(NamedTuple):
+class LastWritten(NamedTuple):
     """Position last written here, and the group's commit in its primary region at that time."""
 
     committed: int
@@ -24,7 +24,7 @@ class Followed(NamedTuple):
 def to_write(
     moves: Iterable[Move],
     held: Mapping[TopicPartition, Progress],
-    followed: Mapping[TopicPartition, Followed],
+    last_written: Mapping[TopicPartition, LastWritten],
 ) -> dict[TopicPartition, Progress]:
     """Returns the positions to write; none for a partition of which nothing is known.
 
@@ -38,7 +38,7 @@ def to_write(
         partition = move.topic_partition
         if move.case is not Case.MOVES or move.resume is None or move.committed is None:
             continue
-        found, before = Progress(move.resume, move.vector), followed.get(partition)
+        found, before = Progress(move.resume, move.vector), last_written.get(partition)
         if move.basis != "exact" and before and move.committed >= before.committed:
             # A commit by somebody else here says nothing about the group's own progress.
             is_ours = held.get(partition) == before.written

@@ -12,6 +12,7 @@ from replicator.kafka.tail.stored_positions import StoreBehind
 from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.groups.recorded_waits import RecordedWaits
 
 BEGIN = TailPosition("topic", 0)
 BEGINNING = {0: Portion(BEGIN, BEGIN)}
@@ -29,21 +30,20 @@ class Stage:
     def __init__(self, *script: list[dict[int, Portion] | Exception]) -> None:
         self.put_failures: list[Exception | None] = []
         self.taken: list[dict[int, Portion]] = []
-        self.waited: list[float] = []
         self.stops_with_first_put = False
-        self._script = list(script)
-        self.copier = Copier(self, self)
-        self.copier._stopping.wait = self.waited.append
+        self.script = list(script)
+        self.stopping = RecordedWaits()
+        self.copier = Copier(self, self, self.stopping)
 
     def position(self) -> dict[int, TailPosition]:
         return {}
 
     def follow(self, positions: object) -> Iterator[dict[int, Portion]]:
-        for each in self._script.pop(0) if self._script else []:
+        for each in self.script.pop(0) if self.script else []:
             if isinstance(each, Exception):
                 raise each
             yield each
-        if not self._script:
+        if not self.script:
             self.copier.stop()
 
     def put(self, portions: dict[int, Portion]) -> None:
@@ -81,7 +81,7 @@ def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(s
 
 def test_a_beginning_alone_is_no_end_of_a_trouble(said):
     stage = Stage(*[[BEGINNING, LogUnreadable("denied")]] * 20)
-    stage._script.append([])
+    stage.script.append([])
     stage.copier.run()
     assert said() == [NOT_COPIED]
 
@@ -89,7 +89,7 @@ def test_a_beginning_alone_is_no_end_of_a_trouble(said):
 def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
     stage = Stage(*[[BEGINNING, LogUnreadable("away")]] * 8, [NEWS, AWAY], [NEWS])
     stage.copier.run()
-    *waited, last = stage.waited
+    *waited, last = stage.stopping.waited
     assert waited == [0.2, 0.4, 0.8, 1.6, 3.2, *[RETRY_SECONDS_MAX] * 3]
     assert last == RETRY_SECONDS_MIN
 
@@ -112,7 +112,7 @@ def test_it_is_copying_once_it_has_put_something_until_a_trouble():
     stage = Stage([BEGINNING, NEWS], [AWAY])
     assert not stage.copier.is_copying
     seen = []
-    stage.copier._stopping.wait = lambda _: seen.append(stage.copier.is_copying)
+    stage.stopping.on_wait = lambda: seen.append(stage.copier.is_copying)
     taken, put = [], stage.put
 
     def watched(portions):
@@ -120,7 +120,7 @@ def test_it_is_copying_once_it_has_put_something_until_a_trouble():
         put(portions)
 
     stage.put = watched
-    stage._script = [[BEGINNING, NEWS, NEWS, AWAY], []]
+    stage.script = [[BEGINNING, NEWS, NEWS, AWAY], []]
     stage.copier.run()
     assert taken == [False, False, True]
     assert seen == [False]

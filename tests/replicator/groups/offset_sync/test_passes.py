@@ -8,6 +8,7 @@ import pytest
 
 from replicator.groups.offset_sync.passes import Pass, PassFailed, PassLoop
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.groups.recorded_waits import RecordedWaits
 
 FAILED, WORKS = "event=pass-failed", "event=pass-works-again"
 
@@ -17,9 +18,8 @@ class Script:
 
     def __init__(self, *outcomes: Exception | None) -> None:
         self._outcomes = list(outcomes)
-        self.loop = PassLoop(Pass("counting", 30.0, self.once))
-        self.waited: list[float] = []
-        self.loop._stopping.wait = self.waited.append
+        self.stopping = RecordedWaits()
+        self.loop = PassLoop(Pass("counting", 30.0, self.once), self.stopping)
 
     def once(self) -> None:
         outcome = self._outcomes.pop(0)
@@ -38,7 +38,7 @@ def said(caplog):
 def test_it_is_done_at_once_and_again_after_its_seconds(said):
     script = Script(None, None, None)
     script.loop.run()
-    assert script.waited == [30.0] * 3
+    assert script.stopping.waited == [30.0] * 3
     assert script.loop.succeeded_at is not None
     assert said() == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.groups.offset_sync.passive_position import Followed, is_settled, to_write
+from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
 from replicator.groups.planning.knowledge import Progress
 from replicator.groups.planning.plan import Case, Move
 
@@ -24,11 +24,11 @@ def move(resume: int | None = 40, basis="exact", committed=50, case=Case.MOVES, 
     )
 
 
-def written(each: Move, held: Progress | None = None, followed: Followed | None = None):
+def written(each: Move, held: Progress | None = None, last_written: LastWritten | None = None):
     return to_write(
         [each],
         {PARTITION: held} if held else {},
-        {PARTITION: followed} if followed else {},
+        {PARTITION: last_written} if last_written else {},
     ).get(PARTITION)
 
 
@@ -47,13 +47,13 @@ def test_where_nothing_is_known_or_there_is_nothing_to_go_to_nothing_is_written(
 
 @pytest.mark.parametrize("basis", ["exact", "floor"])
 def test_a_group_that_was_rewound_where_it_lives_goes_back_here(basis):
-    before = Followed(50, Progress(40, {"west": 30}))
+    before = LastWritten(50, Progress(40, {"west": 30}))
     rewound = move(10, basis, committed=20, west=5)
     assert written(rewound, before.written, before) == Progress(10, {"west": 5})
 
 
 def test_knowing_less_than_before_takes_nothing_back():
-    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+    before = LastWritten(50, Progress(40, {"west": 30, "east": 4}))
     less = move(10, "floor", west=5, east=0)
     assert written(less, before.written, before) is None
     on = move(10, "floor", committed=51, west=31, east=0)
@@ -61,13 +61,13 @@ def test_knowing_less_than_before_takes_nothing_back():
 
 
 def test_what_was_written_of_a_region_that_does_not_count_any_more_is_not_written_again():
-    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+    before = LastWritten(50, Progress(40, {"west": 30, "east": 4}))
     lossy = move(10, "floor", committed=51, east=3)
     assert written(lossy, before.written, before) == Progress(10, {"east": 3})
 
 
 def test_what_somebody_else_wrote_here_is_overruled():
-    before = Followed(50, Progress(40, {"west": 30}))
+    before = LastWritten(50, Progress(40, {"west": 30}))
     assert written(move(), Progress(99), before) == Progress(40, {"west": 30})
     assert written(move(10, "floor", west=5), Progress(99), before) == Progress(10, {"west": 5})
 
