@@ -68,7 +68,7 @@ class Arrival:
             wanted = goals(ends, (move for _, move in moves))
             found = lag(wanted, known, fresh_age_ms=now_ms - stopped_ms)
             yield Awaited(
-                f"arriving in {target}", found.records + found.untold, f"missing: {found}"
+                f"arriving in {target}", found.records + found.unknown, f"missing: {found}"
             )
             if found.is_zero:
                 text = f"{target} has all that was written, and read, when the groups had stopped"

@@ -199,7 +199,7 @@ def _judged(
             return MoveState.OVERTAKEN, f"lives in {record.region} since, {by}: {record.why}"
         return MoveState.OPEN, f"not recorded as living in {plan.target}"
     if found is None:
-        return MoveState.UNKNOWN, f"{plan.target} does not say what it has committed"
+        return MoveState.UNKNOWN, f"its commits in {plan.target} cannot be read"
     states = {
         move.topic_partition: state_of(move, found.get(move.topic_partition))
         for move in group.moves
@@ -208,11 +208,11 @@ def _judged(
         partitions = [f"{t}-{p}" for (t, p), each in states.items() if each is worst]
         if partitions:
             more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
-            told = {
-                MoveState.OVERTAKEN: "somebody else has committed since, before where it goes on",
+            reasons = {
+                MoveState.OVERTAKEN: "another client has committed since, before the planned offset",
                 MoveState.OPEN: "not written yet",
             }
-            return worst, f"{told[worst]}: {partitions[0]}{more}"
+            return worst, f"{reasons[worst]}: {partitions[0]}{more}"
     if MoveState.MOVED_ON in states.values():
         return MoveState.MOVED_ON, f"its consumers in {plan.target} have committed since"
     return MoveState.AS_PLANNED, ""

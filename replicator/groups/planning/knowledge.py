@@ -108,17 +108,17 @@ class Knowledge:
             return log.start
         return self.offsets_at.get(choice.at_ms, {}).get(partition)
 
-    def untold_ledgers(
+    def unknown_ledgers(
         self, request: Request, partitions: Iterable[TopicPartition]
     ) -> Mapping[str, int]:
         """Returns the routes whose ledger says nothing, and for how many of these partitions."""
-        untold: Counter[str] = Counter()
+        unknown: Counter[str] = Counter()
         for partition in partitions:
             facts = self.partitions[partition]
             for region, side in ((request.source, facts.here), (request.target, facts.there)):
-                untold.update(
+                unknown.update(
                     f"{origin}>{region}"
                     for origin, known in side.known.items()
                     if known.passed is None
                 )
-        return untold
+        return unknown

@@ -103,7 +103,7 @@ class _PartitionPlanner:
             return self._stay(group, Case.UNCOMMITTED, None, note)
         committed = progress.offset
         if self._partition.topic not in self._knowledge.mirrored_topics:
-            note = f"the topic is not mirrored into {target}: the position stays behind"
+            note = f"the topic is not mirrored into {target}: nothing to move"
             return self._stay(group, Case.NOT_MIRRORED, committed, note)
         if not (self._facts and self._crossing and self._facts.there_log):
             note = f"{target} has no such partition: nothing to move"
@@ -141,7 +141,7 @@ class _PartitionPlanner:
         source, start, end = self._request.source, facts.here_start, facts.here.log_end
         if start is not None and committed < start:
             gone = start - committed
-            return [f"stood below the log's start in {source}: {gone} offsets were gone there"]
+            return [f"was {gone} offsets below the log's start in {source}"]
         if end is not None and committed >= end:
             return [f"has read all that {source} held"]
         return []
@@ -157,7 +157,10 @@ class _PartitionPlanner:
             move = _noted(move, f"retention in {target} took up to {took} unread offsets")
         if resume < found.offset:
             # Only a log that lost its end is shorter than runs and ledger say.
-            move = _noted(replace(move, basis="floor"), f"{target}'s log ends at {log.end} already")
+            move = _noted(
+                replace(move, basis="floor"),
+                f"{target}'s log ends at {log.end}, before the mapped offset",
+            )
         return move
 
     def _chosen(self, stay: Move, group: str, log: LogRange) -> Move:
@@ -167,8 +170,8 @@ class _PartitionPlanner:
             return stay
         resume = min(max(offset, log.start), log.end)
         move = replace(stay, case=Case.CHOSEN, resume=resume)
-        skipped = "" if choice.at_ms is None else ": what is older is skipped"
-        return _noted(move, f"goes on by choice: {choice}{skipped}")
+        skipped = "" if choice.at_ms is None else ": older records are skipped"
+        return _noted(move, f"continues by choice: {choice}{skipped}")
 
 
 def _noted(move: Move, note: str) -> Move:

@@ -110,7 +110,7 @@ class PartitionRecords(Generic[Item]):
         """Yields the records that may go on now, in the order of the log.
 
         Args:
-            even_untold: also releases records of which it is not known whether they were read.
+            even_unknown: also releases records of which it is not known whether they were read.
         """
         while self._held:
             offset, item = self._held[0]

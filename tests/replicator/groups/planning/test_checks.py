@@ -155,7 +155,7 @@ def test_what_is_not_replicated_is_summed_over_partitions_and_never_called_nothi
     unsure = check("replication", replace(MOVE, not_replicated=Count(0, "at least")))
     assert (unsure.level, "did not say" in unsure.text) == (Level.WARN, True)
     unknown = check("replication", replace(MOVE, not_replicated=None))
-    assert (unknown.level, "not known of 1" in unknown.text) == (Level.WARN, True)
+    assert (unknown.level, "not known for 1" in unknown.text) == (Level.WARN, True)
 
 
 def test_what_retention_took_warns_with_its_number():

@@ -33,9 +33,9 @@ def test_a_choice_is_the_logs_start_or_what_the_log_answered_for_a_time():
 
 
 def test_routes_without_a_ledger_are_named_with_how_many_partitions_lack_it():
-    told, untold = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
+    told, unknown = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
     facts = PartitionFacts(
-        here=Aggregate({"west": told, "north": untold}), there=Aggregate({"west": untold})
+        here=Aggregate({"west": told, "north": unknown}), there=Aggregate({"west": unknown})
     )
     other = TopicPartition("trades", 1)
     knowledge = Knowledge(
@@ -46,8 +46,8 @@ def test_routes_without_a_ledger_are_named_with_how_many_partitions_lack_it():
         active_in_target=frozenset(),
     )
     request = Request(source="west", target="east", reason="", groups=frozenset())
-    assert knowledge.untold_ledgers(request, [PARTITION, other]) == {
+    assert knowledge.unknown_ledgers(request, [PARTITION, other]) == {
         "north>west": 2,
         "west>east": 2,
     }
-    assert not knowledge.untold_ledgers(request, [])
+    assert not knowledge.unknown_ledgers(request, [])

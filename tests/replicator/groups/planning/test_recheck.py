@@ -70,7 +70,7 @@ def test_a_vector_that_says_more_than_a_look_of_now_would_skip_records():
     )
     for now in ({"west": 8, "north": 5}, {"north": 5}):
         (reason,) = stale(planned, fresh(replace(MOVE, vector=now)))
-        assert reason == "has read less than was planned of some region in trades-3"
+        assert reason == "the planned vector is ahead of what was read in trades-3"
     assert not stale(planned, fresh(replace(MOVE, vector={"west": 10, "north": 5})))
 
 
@@ -102,7 +102,7 @@ def test_a_commit_that_is_new_or_gone_is_planned_anew():
 
 
 def test_a_group_that_somebody_else_moved_since_is_planned_anew():
-    assert stale(PLAN, fresh(MOVE, generation=5)) == ["where it lives was decided anew since"]
+    assert stale(PLAN, fresh(MOVE, generation=5)) == ["its primary region was decided anew since"]
 
 
 def test_a_plan_of_another_appliance_is_found_out_by_its_cluster():
