@@ -42,17 +42,17 @@ def time_ms() -> int:
 def test_what_regions_said_last_is_known(redis):
     with ActivityStore(redis.url) as store:
         assert store.active(NOW_MS) == {}
-        store.say("west", ["orders", "bills"], NOW_MS)
-        store.say("east", [], NOW_MS)
+        store.publish("west", ["orders", "bills"], NOW_MS)
+        store.publish("east", [], NOW_MS)
         assert store.active(NOW_MS) == {"west": {"orders", "bills"}, "east": frozenset()}
-        store.say("west", ["ü \0 {x}"], NOW_MS + 1)
+        store.publish("west", ["ü \0 {x}"], NOW_MS + 1)
         assert store.active(NOW_MS + 1)["west"] == {"ü \0 {x}"}
 
 
 def test_what_was_not_said_again_in_time_is_not_known_and_redis_forgets_it(redis):
     with ActivityStore(redis.url) as store, Redis.from_url(redis.url) as client:
-        store.say("west", ["orders"], NOW_MS)
-        store.say("east", ["orders"], NOW_MS + 1)
+        store.publish("west", ["orders"], NOW_MS)
+        store.publish("east", ["orders"], NOW_MS + 1)
         assert set(store.active(NOW_MS + FRESH_SECONDS * 1000)) == {"east"}
         assert 0 < client.ttl("sluice:active:west") <= FRESH_SECONDS
         client.delete("sluice:active:east")
@@ -62,7 +62,7 @@ def test_what_was_not_said_again_in_time_is_not_known_and_redis_forgets_it(redis
 def test_a_redis_that_is_away_is_named_without_its_password(tmp_path):
     url = RedisServer(tmp_path).url.replace("redis://", "redis://user:secret@")
     with ActivityStore(url) as store:
-        for ask in (lambda: store.say("west", [], NOW_MS), lambda: store.active(NOW_MS)):
+        for ask in (lambda: store.publish("west", [], NOW_MS), lambda: store.active(NOW_MS)):
             with pytest.raises(StoreUnreachable, match="Redis at") as caught:
                 ask()
             assert "secret" not in str(caught.value)

@@ -167,7 +167,7 @@ def test_what_other_regions_told_is_believed_and_they_are_not_asked(lab, capsys)
     nobody = f"127.0.0.1:{free_port()}"
     lab.configure(east=nobody)
     with ActivityStore(lab.redis["west"].url) as store:
-        store.say("east", [lab.group], time.time_ns() // 1_000_000)
+        store.publish("east", [lab.group], time.time_ns() // 1_000_000)
     assert lab.set_primary("--to", "west") == ExitCode.REFUSED
     assert lab.shown(capsys, "west")["active_in"] == ["east"]
 

@@ -185,10 +185,10 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
         assert scene.held() == Progress(15)
         # Once this region's daemon reports the members, the group is not even surveyed.
         with ActivityStore(scene.regions.url("east")) as store:
-            store.say(scene.regions.name["east"], [scene.group], scene.now_ms)
+            store.publish(scene.regions.name["east"], [scene.group], scene.now_ms)
             scene.once()
             assert scene.sync.counts.active == 1
-            store.say(scene.regions.name["east"], [], scene.now_ms)
+            store.publish(scene.regions.name["east"], [], scene.now_ms)
     finally:
         consumer.close()
     assert until(lambda: not scene.east.active([scene.group]), PATIENCE_SECONDS)

@@ -137,45 +137,47 @@ class CommitStore:
         all portions are put that continue from what is here.
         """
         hashes: dict[str, int] = {}
-        told = [_told(number, portion, hashes) for number, portion in portions.items()]
+        packed = [_packed(number, portion, hashes) for number, portion in portions.items()]
         keys = [*self._positions.keys, self._groups, *(self._prefix + it for it in hashes)]
         with reached(self.name):
-            behind: Any = self._put(keys, [text(told), DELETED_SECONDS])
+            behind: Any = self._put(keys, [text(packed), DELETED_SECONDS])
         self._positions.raise_if(behind)
 
 
 def newest(
-    told: Iterable[VersionedRecord[CommitRecord]],
+    records: Iterable[VersionedRecord[CommitRecord]],
 ) -> dict[Committed, VersionedRecord[CommitRecord]]:
     """Returns the newest record of each commit key, in any order and with any repetition."""
     found: dict[Committed, VersionedRecord[CommitRecord]] = {}
-    for each in told:
+    for each in records:
         committed = each.record.committed
         if committed not in found or found[committed].version < each.version:
             found[committed] = each
     return found
 
 
-def _told(number: int, portion: Portion[CommitRecord], hashes: dict[str, int]) -> dict[str, object]:
+def _packed(
+    number: int, portion: Portion[CommitRecord], hashes: dict[str, int]
+) -> dict[str, object]:
     """Returns a portion in the script's form; groups get their numbers in `hashes`."""
     commits = [
         (
             hashes.setdefault(committed.group, len(hashes) + 1),
             committed.group,
             text((committed.topic, committed.partition)),
-            _value(told),
+            _value(record),
         )
-        for committed, told in newest(portion.told).items()
+        for committed, record in newest(portion.told).items()
     ]
     return {**header(number, portion), "commits": commits}
 
 
-def _value(told: VersionedRecord[CommitRecord]) -> str:
+def _value(record: VersionedRecord[CommitRecord]) -> str:
     """Returns the stored text, which begins with the version that the script compares.
 
     A deletion is nothing but its version.
     """
-    (era, log_offset), (_, commit) = told
+    (era, log_offset), (_, commit) = record
     if commit is None:
         return text((era, log_offset))
     fields = commit.offset, commit.metadata, commit.at_ms, commit.leader_epoch

@@ -77,7 +77,7 @@ class RunsCopies:
         """
         names: dict[str, int] = {}
         packed: dict[bytes, int] = {}
-        told = []
+        records = []
         for number, portion in portions.items():
             pieces = [
                 (
@@ -87,17 +87,17 @@ class RunsCopies:
                 )
                 for key, piece in _few(each.record for each in portion.told)
             ]
-            told.append({**header(number, portion), "pieces": pieces})
+            records.append({**header(number, portion), "pieces": pieces})
         keys = [*self._positions.keys, *names]
         with reached(self.name):
-            behind: Any = self._put(keys, [text(told), *packed])
+            behind: Any = self._put(keys, [text(records), *packed])
         self._positions.raise_if(behind)
 
 
-def _few(told: Iterable[RunsRecord]) -> list[RunsRecord]:
+def _few(records: Iterable[RunsRecord]) -> list[RunsRecord]:
     """Returns the same pieces, joined per partition where they are many."""
     pieces: dict[RunsKey, list[bytes]] = {}
-    for key, piece in told:
+    for key, piece in records:
         pieces.setdefault(key, []).append(piece)
     return [RunsRecord(key, piece) for key, some in pieces.items() for piece in _joined(some)]
 

@@ -50,7 +50,9 @@ class Arrival:
             stopped_ms = _now_ms()
             known = self._plans.knowledge(self._request, stopped_ms)
             if known.active_in_source is None:
-                return _blocked(f"not waited for: {source} does not say which groups have members")
+                return _blocked(
+                    f"not waited for: {source} does not answer which groups have members"
+                )
             active = known.active_in_source & self._request.groups
             if not active:
                 break

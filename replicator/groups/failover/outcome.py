@@ -209,7 +209,7 @@ def _judged(
         if partitions:
             more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
             reasons = {
-                MoveState.OVERTAKEN: "another client has committed since, before the planned offset",
+                MoveState.OVERTAKEN: "another client has committed before the planned offset since",
                 MoveState.OPEN: "not written yet",
             }
             return worst, f"{reasons[worst]}: {partitions[0]}{more}"

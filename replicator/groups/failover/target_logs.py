@@ -49,8 +49,8 @@ def offsets_at(
     """Returns by time the offset of the first record of that time or later; else the log's end."""
     found: dict[int, dict[TopicPartition, int]] = {}
     for at_ms in times_ms:
-        told = _all(admin, logs, at_ms)
-        found[at_ms] = {p: log.end if told[p] < 0 else told[p] for p, log in logs.items()}
+        offsets = _all(admin, logs, at_ms)
+        found[at_ms] = {p: log.end if offsets[p] < 0 else offsets[p] for p, log in logs.items()}
     return found
 
 

@@ -4,7 +4,7 @@
     sluice:active:<region>      what the region published, expiring
 
 Nothing is known of a region that has published nothing for FRESH_SECONDS. A region without groups
-publishes an empty list, so it is told apart from a lost region.
+publishes an empty list, which distinguishes it from a lost region.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class ActivityStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def say(self, region: str, groups: Iterable[str], now_ms: int) -> None:
+    def publish(self, region: str, groups: Iterable[str], now_ms: int) -> None:
         """Publishes that these groups of a region have members, and no others.
 
         Raises StoreUnreachable.
         """
-        said = text({"at_ms": now_ms, "groups": sorted(groups)})
+        published = text({"at_ms": now_ms, "groups": sorted(groups)})
         with reached(self.name), self._redis.pipeline(transaction=True) as pipeline:
             pipeline.sadd(REGIONS, region)
-            pipeline.set(_key(region), said, ex=FRESH_SECONDS)
+            pipeline.set(_key(region), published, ex=FRESH_SECONDS)
             pipeline.execute()
 
     def active(self, now_ms: int) -> dict[str, frozenset[str]]:
@@ -60,8 +60,8 @@ class ActivityStore:
         with reached(self.name):
             members: Any = self._redis.smembers(REGIONS)
             names = sorted(member.decode() for member in members)
-            said: Any = self._redis.mget([_key(name) for name in names]) if names else []
-        known = {name: json.loads(text) for name, text in zip(names, said, strict=True) if text}
+            texts: Any = self._redis.mget([_key(name) for name in names]) if names else []
+        known = {name: json.loads(it) for name, it in zip(names, texts, strict=True) if it}
         return {
             name: frozenset(it["groups"])
             for name, it in known.items()

@@ -141,15 +141,15 @@ class PrimaryCopies(PrimaryStore):
 
     def put(self, portions: Mapping[int, Portion[PrimaryRegion]]) -> None:
         """Joins what was read, in one step; raises StoreBehind as every copy does."""
-        told = [
-            {**header(number, portion), "records": _told(portion)}
+        packed = [
+            {**header(number, portion), "records": _packed(portion)}
             for number, portion in portions.items()
         ]
         with reached(self.name):
-            behind: Any = self._put([*self._positions.keys, KEY], [text(told)])
+            behind: Any = self._put([*self._positions.keys, KEY], [text(packed)])
         self._positions.raise_if(behind)
 
 
-def _told(portion: Portion[PrimaryRegion]) -> list[tuple[str, str]]:
-    records = joined(told.record for told in portion.told)
+def _packed(portion: Portion[PrimaryRegion]) -> list[tuple[str, str]]:
+    records = joined(each.record for each in portion.told)
     return [(group, encode(record)) for group, record in records.items()]

@@ -47,14 +47,14 @@ def own_copies(appliance: Appliance, region: str) -> list[Copy]:
     found: list[Copy] = []
     for peer in appliance.regions:
         url = appliance.region(peer).redis_url()
-        told: list[tuple[str, AgedStore, TopicTailer[Any]]] = [
+        copies: list[tuple[str, AgedStore, TopicTailer[Any]]] = [
             ("primary regions", PrimaryCopies(url, region), PrimaryFollower(name, cluster))
         ]
         if peer != region:
-            told.append(("commits", CommitStore(url, region), commit_follower(name, cluster)))
-            told += [
+            copies.append(("commits", CommitStore(url, region), commit_follower(name, cluster)))
+            copies += [
                 (f"runs {it}", RunsCopies(url, it.key), runs_follower(name, cluster, it.key))
                 for it in appliance.routes_into(region)
             ]
-        found += [Copy(peer, of, store, Copier(follower, store)) for of, store, follower in told]
+        found += [Copy(peer, of, store, Copier(follower, store)) for of, store, follower in copies]
     return found

@@ -144,10 +144,10 @@ def _begin(offset_map: OffsetMap) -> Cut:
     if offset_map.trimmed is not None:
         return Cut(offset_map.trimmed.source_offset, is_exact=False)
     piece = offset_map.piece()
-    told = [int(begins[0]) for begins, _ in (piece.known, piece.thinned) if len(begins)]
+    begins = [int(each[0]) for each, _ in (piece.known, piece.thinned) if len(each)]
     if len(piece.sources):
-        told.append(int(piece.sources[0]))
-    return Cut(min(told)) if told else UNKNOWN
+        begins.append(int(piece.sources[0]))
+    return Cut(min(begins)) if begins else UNKNOWN
 
 
 def _runs_end(maps: Mapping[int, OffsetMap], *, below: int) -> int:

@@ -35,18 +35,18 @@ class Store:
     def __init__(self, name: str) -> None:
         self.name = f"Redis at {name}"
         self.is_away = False
-        self.said: dict[str, frozenset[str]] = {}
+        self.published: dict[str, frozenset[str]] = {}
         self.gate = threading.Event()
         self.gate.set()
 
-    def say(self, region: str, groups: frozenset[str], now_ms: int) -> None:
+    def publish(self, region: str, groups: frozenset[str], now_ms: int) -> None:
         self.gate.wait(30)
         self._reach()
-        self.said[region] = groups
+        self.published[region] = groups
 
     def active(self, now_ms: int) -> dict[str, frozenset[str]]:
         self._reach()
-        return self.said
+        return self.published
 
     def _reach(self) -> None:
         if self.is_away:
@@ -91,49 +91,49 @@ def test_every_region_is_told_of_the_groups_with_members_and_not_of_sluices_own(
     stage.groups.answer = {"orders": True, "idle": False, "sluice.west.east.0": True}
     stage.run()
     for store in (stage.west, stage.east):
-        assert store.said == {"west": frozenset({"orders"})}
+        assert store.published == {"west": frozenset({"orders"})}
 
 
 def test_a_group_that_is_active_twice_is_said_when_it_begins_and_when_it_ends(stage, caplog):
     stage.groups.answer = {"orders": True}
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run(4)
     assert events(caplog) == ["group-active-twice"]
     assert stage.passing.out_of_place == {"orders": OutOfPlace("orders", "west", ("east", "west"))}
     stage.groups.answer = {"orders": False}
     stage.run(3)
     assert events(caplog) == ["group-active-twice", "group-out-of-place"]
-    stage.west.said["east"] = frozenset()
+    stage.west.published["east"] = frozenset()
     stage.run(3)
     assert events(caplog) == ["group-active-twice", "group-out-of-place", "group-in-place"]
     assert stage.passing.out_of_place == {}
 
 
 def test_what_is_seen_once_only_is_a_group_that_has_just_moved(stage, caplog):
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run()
-    stage.west.said["east"] = frozenset()
+    stage.west.published["east"] = frozenset()
     stage.run(2)
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run()
     assert events(caplog) == []
     assert stage.passing.out_of_place == {}
 
 
 def test_it_is_said_when_the_region_where_it_was_out_of_place_is_not_heard_any_more(stage, caplog):
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run(2)
-    del stage.west.said["east"]
+    del stage.west.published["east"]
     stage.run()
     assert events(caplog) == ["group-out-of-place", "group-in-place"]
-    assert "nothing is heard of east" in caplog.text
+    assert "east published nothing lately" in caplog.text
 
 
 def test_while_the_own_aggregate_is_away_nothing_is_said_and_the_others_are_heard(stage, caplog):
     stage.groups.answer = None
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.fail(3, "west aggregate: no answer")
-    assert "west" not in stage.east.said
+    assert "west" not in stage.east.published
     assert events(caplog) == ["group-out-of-place"]
 
 
@@ -141,10 +141,10 @@ def test_a_redis_that_is_away_is_named_and_the_others_are_told(stage):
     stage.groups.answer = {"orders": True}
     stage.east.is_away = True
     stage.fail(3, "Redis at east: away")
-    assert stage.west.said == {"west": frozenset({"orders"})}
+    assert stage.west.published == {"west": frozenset({"orders"})}
     stage.east.is_away = False
     stage.run()
-    assert stage.east.said == {"west": frozenset({"orders"})}
+    assert stage.east.published == {"west": frozenset({"orders"})}
 
 
 def test_a_redis_that_does_not_answer_holds_up_no_other(stage):
@@ -153,17 +153,17 @@ def test_a_redis_that_does_not_answer_holds_up_no_other(stage):
     running = threading.Thread(target=stage.run)
     running.start()
     try:
-        while not stage.west.said:
+        while not stage.west.published:
             running.join(0.01)
         assert running.is_alive()
     finally:
         stage.east.gate.set()
         running.join(30)
-    assert stage.east.said
+    assert stage.east.published
 
 
 def test_while_the_own_redis_is_away_it_is_not_known_who_is_out_of_place(stage, caplog):
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run(2)
     stage.west.is_away = True
     stage.fail(2, "^Redis at west: away$")

@@ -60,7 +60,7 @@ def test_a_route_of_which_nothing_is_known_is_waited_for_and_named():
         {WEST: 3, NORTH: 0}, knowledge(west=Known(told(0)), north=Known(told(0))), fresh_age_ms=0
     )
     assert found == Lag({"north": 0}, unknown=1)
-    assert str(found) == "partitions of which no ledger tells: 1"
+    assert str(found) == "partitions without a known ledger entry: 1"
 
 
 def test_what_can_never_arrive_is_not_waited_for():
