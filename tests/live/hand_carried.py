@@ -85,7 +85,7 @@ class HandCarried:
         self._topic_ids: dict[tuple[str, str], UUID] = {}
         self._witnessed: set[Route] = set()
         self._landed: dict[tuple[Route, TopicPartition], RunBuffer] = {}
-        self._told: dict[tuple[Route, TopicPartition], tuple[int, int]] = {}
+        self._published: dict[tuple[Route, TopicPartition], tuple[int, int]] = {}
         self._logs: dict[tuple[str, TopicPartition], list[Record]] = defaultdict(list)
         self._positions: dict[tuple[str, str], int] = defaultdict(int)
 
@@ -114,7 +114,7 @@ class HandCarried:
         log = self._logs[where, place]
         for origin, count in blocks:
             route = self.route(origin, where)
-            begin, _ = self._told.get((route, place), (0, 0))
+            begin, _ = self._published.get((route, place), (0, 0))
             gathering = self._landed.setdefault((route, place), RunBuffer(begin))
             for source_offset in range(begin, begin + count):
                 gathering.land(source_offset, len(log), 1)
@@ -122,10 +122,10 @@ class HandCarried:
                 text = f"{origin} {source_offset}".encode()
                 if producer:
                     producer.produce(place.topic, text, partition=place.partition)
-            self._told[route, place] = begin + count, len(log)
+            self._published[route, place] = begin + count, len(log)
         assert not producer or producer.flush(30) == 0
 
-    def tell(self, where: str, *, but: Iterable[str] = (), runs: bool = True) -> None:
+    def publish(self, where: str, *, but: Iterable[str] = (), runs: bool = True) -> None:
         """Publishes runs and ledger entries of the landed records, to the region's cluster and to
         the copies of all others.
 
@@ -133,7 +133,7 @@ class HandCarried:
             but: source regions whose routes publish nothing.
         """
         rows: list[Row] = []
-        for route, place in self._told:
+        for route, place in self._published:
             origin = route.source.removesuffix(f"-{self._mark}")
             if route.target != self.name[where] or origin in but:
                 continue
@@ -142,17 +142,17 @@ class HandCarried:
             for name in self.name if runs else ():
                 with OffsetStore(self.url(name), route.key) as store:
                     store.copy(key, pieces)
-            rows.append(self._row(origin, where, place))
+            rows.append(self.row(origin, where, place))
             self.witness(origin, where, place.topic)
         self.commit_rows(where, rows)
 
     def entry(self, origin: str, where: str, place: TopicPartition, **changes: object) -> None:
-        """Commits a ledger entry that differs from the one of tell()."""
-        self.commit_rows(where, [self._row(origin, where, place, **changes)])
+        """Commits a ledger entry that differs from the one of publish()."""
+        self.commit_rows(where, [self.row(origin, where, place, **changes)])
 
-    def _row(self, origin: str, where: str, place: TopicPartition, **changes: Any) -> Row:
+    def row(self, origin: str, where: str, place: TopicPartition, **changes: Any) -> Row:
         route, key = self.route(origin, where), self.key(origin, where, place)
-        source_end, target_end = self._told.get((route, place), (0, 0))
+        source_end, target_end = self._published.get((route, place), (0, 0))
         entry = held(
             source_offset=source_end,
             target_offset=target_end,
@@ -188,10 +188,14 @@ class HandCarried:
     def commit_rows(self, where: str, rows: list[Row]) -> None:
         """Commits rows to the region's cluster and adds them to the copies of the others."""
         if where in self._clusters:
-            asyncio.run(self._committed(where, rows))
+            self.commit_uncopied(where, rows)
         for peer in self.name:
             if peer != where:
                 self.copied_only(peer, where, rows)
+
+    def commit_uncopied(self, where: str, rows: list[Row]) -> None:
+        """Commits rows to the region's cluster, and to no copy."""
+        asyncio.run(self._committed(where, rows))
 
     def copied_only(self, peer: str, where: str, rows: list[Row]) -> None:
         """Adds commits to one region's copy only; no cluster holds them (any more)."""
@@ -213,12 +217,14 @@ class HandCarried:
             self._witnessed.add(route)
         self.commit_rows(where, [(witness_group(route.key, topic), witnessed, partitions, "")])
 
-    def copied(self, peer: str, where: str, told: Sequence[CommitRecord] = ()) -> None:
+    def copied(self, peer: str, where: str, records: Sequence[CommitRecord] = ()) -> None:
         """Adds commits to a copy and marks the copies as caught up now."""
         now_ms = time.time_ns() // 1_000_000
         begin = self._positions[peer, where]
-        end = self._positions[peer, where] = begin + len(told)
-        rows = tuple(VersionedRecord(Version(0, at), each) for at, each in enumerate(told, begin))
+        end = self._positions[peer, where] = begin + len(records)
+        rows = tuple(
+            VersionedRecord(Version(0, at), each) for at, each in enumerate(records, begin)
+        )
         portion = Portion(TailPosition("log", 0, begin), TailPosition("log", 0, end), rows, now_ms)
         start = TailPosition("log", 0)
         if self._copies_commits:
@@ -229,6 +235,10 @@ class HandCarried:
             with RunsCopies(self.url(peer), route.key) as copies:
                 copies.put(opening(0, begin=start))
                 copies.put({0: Portion(start, start, (), now_ms)})
+
+    def begin_copies_anew(self) -> None:
+        """Lets all copies of commits begin again, as after a flush of their Redis."""
+        self._positions.clear()
 
     async def _committed(self, where: str, rows: list[Row]) -> None:
         cluster = Cluster(where, self.settings(where))

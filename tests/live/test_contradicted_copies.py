@@ -6,7 +6,6 @@ group has read more, or that records have other offsets, than the regions' own l
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import pytest
@@ -43,7 +42,7 @@ def forge_commit(scene: Scene, offset: int, vector: dict[str, int] | None = None
 
 def commit_unseen(scene: Scene, offset: int) -> None:
     """Commits to west's brokers without any copy."""
-    asyncio.run(scene.regions._committed("west", [(scene.group, scene.place, offset, "")]))
+    scene.regions.commit_uncopied("west", [(scene.group, scene.place, offset, "")])
 
 
 def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) -> None:

@@ -23,7 +23,7 @@ def test_what_the_targets_log_alone_knows_to_be_decided_counts_in_a_plan(
     place = TopicPartition(make_topic(regional, aggregate), 0)
     for where in ("west", "east"):
         regions.land(where, place, ("west", 10), ("east", 5))
-        regions.tell(where)
+        regions.publish(where)
     group = f"group-{uuid.uuid4().hex[:12]}"
     regions.commit("west", group, {place: 12})
     west, east = regions.name["west"], regions.name["east"]

@@ -39,14 +39,14 @@ class Lab:
     ) -> None:
         self.group = f"group-{uuid.uuid4().hex[:8]}"
         self.redis = redis
-        self._aggregates = aggregates
+        self.aggregates = aggregates
         self._file = file
         self.configure()
 
     def configure(self, **aggregates: str) -> None:
         """Writes the configuration, with other addresses for some regions' aggregates."""
         text = ""
-        for number, (region, cluster) in enumerate(self._aggregates.items(), 1):
+        for number, (region, cluster) in enumerate(self.aggregates.items(), 1):
             bootstrap = aggregates.get(region, cluster.bootstrap)
             text += (
                 f'[regions.{region}]\nredis = "{self.redis[region].url}"\n'
@@ -71,7 +71,7 @@ class Lab:
         return found
 
     def log(self, region: str) -> PrimaryLog:
-        table = self._aggregates[region].topology_table()
+        table = self.aggregates[region].topology_table()
         return PrimaryLog(region, topology.KafkaCluster.model_validate(table))
 
     def record(self, region: str) -> PrimaryRegion | None:
@@ -81,7 +81,7 @@ class Lab:
     @contextmanager
     def consuming(self, region: str, topic: str) -> Iterator[None]:
         """Runs a member of the group in the region."""
-        options = self._aggregates[region].librdkafka_options()
+        options = self.aggregates[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": self.group})
         assigned = []
         consumer.subscribe([topic], on_assign=lambda _, places: assigned.extend(places))
@@ -136,7 +136,7 @@ def test_the_same_once_more_changes_nothing(lab, capsys):
 
 
 def test_where_its_members_are_is_shown_and_whether_that_is_in_place(lab, capsys, make_topic):
-    topic = make_topic(*lab._aggregates.values())
+    topic = make_topic(*lab.aggregates.values())
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     with lab.consuming("east", topic):
         for region in ("west", "east"):
@@ -152,7 +152,7 @@ def test_where_its_members_are_is_shown_and_whether_that_is_in_place(lab, capsys
 def test_while_a_group_has_members_elsewhere_it_is_refused_unless_told_otherwise(
     lab, capsys, make_topic
 ):
-    topic = make_topic(*lab._aggregates.values())
+    topic = make_topic(*lab.aggregates.values())
     with lab.consuming("east", topic):
         assert lab.set_primary("--to", "west") == ExitCode.REFUSED
         assert f"group {lab.group!r} has members in east" in capsys.readouterr().err

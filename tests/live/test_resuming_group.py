@@ -35,7 +35,7 @@ def test_partitions_that_change_hands_lose_and_repeat_nothing(
         for partition in range(4):
             records = [r for at in range(begin, end) for r in (("west", at), ("east", at))]
             mirrored.land("east", *records, partition=partition)
-        mirrored.tell("east")
+        mirrored.publish("east")
 
     readers = [Reader(mirrored, "east", opened, config=config)]
 
@@ -155,7 +155,7 @@ def test_what_was_handled_is_committed_when_what_follows_is_not_told(mirrored, o
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 60_000}
     mirrored.commit("east", 0, {"west": 1, "east": 9})
     mirrored.land("east", *west(1))
-    mirrored.tell("east")
+    mirrored.publish("east")
     consumer = ResumingConsumer(
         config, region="east", appliance=mirrored.appliance, patience_seconds=5
     )
@@ -201,7 +201,7 @@ def test_a_partition_that_was_full_when_it_went_away_is_read_when_it_comes_back(
 
     assert until(is_shared, PATIENCE_SECONDS, 0)
     other.consumer.close()
-    mirrored.tell("east")
+    mirrored.publish("east")
     reader.until(200)
     assert sorted(reader.read) == sorted(west(*range(100, 200)) * 2)
 
@@ -211,7 +211,7 @@ def test_a_database_that_is_away_at_the_assignment_holds_it_up_and_loses_nothing
     mirrored, opened, protocol
 ):
     mirrored.land("east", *west(0, 1, 2))
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 0, {})
     troubles = [ConnectionError("no database")] * 3
     began: list[int] = []
@@ -240,7 +240,7 @@ def test_partitions_that_could_not_be_begun_can_go_to_another_member(
     mirrored = Mirrored({"west": regional, "east": aggregate}, redis.url, partitions=2)
     for partition in (0, 1):
         mirrored.land("east", *west(0, 1, 2), partition=partition)
-    mirrored.tell("east")
+    mirrored.publish("east")
     config = PROTOCOLS[protocol]
     tries: list[int] = []
 

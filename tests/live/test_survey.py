@@ -84,7 +84,7 @@ def interleaved(regions: HandCarried, place: TopicPartition, *wheres: str) -> No
     }
     for where in wheres:
         regions.land(where, place, *blocks[where])
-        regions.tell(where)
+        regions.publish(where)
 
 
 def test_a_group_goes_on_behind_what_it_has_read_and_meets_nothing_else_than_the_plan_says(
@@ -130,7 +130,7 @@ def test_three_regions_stand_in_a_plan_also_one_that_never_sent_a_record(
     regions.land("west", place, ("west", 4), ("north", 6), ("east", 5))
     regions.land("east", place, ("east", 5), ("north", 3), ("west", 4), ("north", 3))
     for where in ("west", "east"):
-        regions.tell(where)
+        regions.publish(where)
     regions.commit("west", group, {place: 7})
     move = moves(planned(regions, request(regions, group)))[place]
     assert vector(regions, move) == {"west": 4, "north": 3, "east": 0, "south": 0}
@@ -248,7 +248,7 @@ def test_choices_go_by_the_target_logs(regions, make_topic: TopicMaker, regional
     between = now_ms() + 1
     assert until(lambda: now_ms() > between, 5)
     regions.land("east", place, ("east", 3))
-    regions.tell("west")
+    regions.publish("west")
     regions.entry("west", "east", place, source_offset=4, target_offset=4)
     # East knows nothing of east's own records, except that they were adopted.
     regions.entry("east", "west", place, custody=Custody.VIRGIN, target_offset=0)
@@ -273,7 +273,7 @@ def test_before_anything_came_by_a_route_it_holds_nothing_up(
     regions.land("east", place, ("west", 9))
     # Only west's records are known; east has no such topic, or no records in it.
     for where in ("west", "east"):
-        regions.tell(where)
+        regions.publish(where)
     regions.commit("west", group, {place: 6})
     move = moves(planned(regions, request(regions, group)))[place]
     assert (move.resume, move.basis, move.read_again) == (6, "exact", Count(0))
@@ -310,7 +310,7 @@ def test_an_entry_that_cannot_be_read_or_is_gone_leaves_the_runs_of_the_only_top
     place = TopicPartition(make_topic(regional, aggregate), 0)
     interleaved(regions, place, "west", "east")
     regions.commit("west", group, {place: 12})
-    row = regions._row("east", "east", place)
+    row = regions.row("east", "east", place)
     regions.commit_rows("east", [(*row[:3], "not ours")])
     move = moves(planned(regions, request(regions, group)))[place]
     assert any("cannot be read" in note for note in move.notes)
@@ -338,7 +338,7 @@ def test_after_a_flush_of_the_targets_redis_nothing_is_claimed(
     assert made.age_ms is None
     assert "age" in [check.name for check in made.blocks]
     # Commits are copied first, and runs later.
-    regions._positions.clear()
+    regions.begin_copies_anew()
     regions.copied_only("east", "west", [(group, place, 12, "")])
     move = moves(planned(regions, asked))[place]
     assert (move.case, move.resume) == (Case.UNKNOWN, None)

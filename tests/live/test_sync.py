@@ -122,7 +122,7 @@ def scene(regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicM
     regions.land("west", place, ("west", 10), ("east", 5))
     regions.land("east", place, ("east", 5), ("west", 10))
     for where in ("west", "east"):
-        regions.tell(where)
+        regions.publish(where)
     made = Scene(regions, place)
     made.lives_in("west")
     return made
@@ -198,12 +198,12 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
 
 def test_what_has_not_arrived_is_waited_for_and_then_passed(scene):
     scene.regions.land("west", scene.place, ("west", 6))
-    scene.regions.tell("west")
+    scene.regions.publish("west")
     scene.commit(21)
     scene.once()
     assert scene.held() == Progress(15, {"west": 16, "east": 5})
     scene.regions.land("east", scene.place, ("west", 6), ("east", 1))
-    scene.regions.tell("east")
+    scene.regions.publish("east")
     scene.once()
     assert scene.held() == Progress(21, {"west": 16, "east": 5})
 
@@ -271,7 +271,7 @@ def test_a_vector_too_large_for_a_broker_is_left_out_and_said_once(scene, monkey
 def test_an_aggregate_that_is_away_is_named(scene, redis):
     away = HandCarried({}, redis.url, away=["west", "east"])
     away.land("west", scene.place, ("west", 10))
-    away.tell("west")
+    away.publish("west")
     away.commit("west", "g", {scene.place: 5})
     with PrimaryCopies(away.url("east"), away.name["east"]) as copies:
         copies.write([PrimaryRegion("g", away.name["west"], 1, 1, "ann", "test")])
@@ -293,7 +293,7 @@ def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
     regions.land("west", place, ("west", 30), ("east", 20), ("west", 10))
     regions.land("east", place, ("east", 20), ("west", 40))
     for where in ("west", "east"):
-        regions.tell(where)
+        regions.publish(where)
     scene = Scene(regions, place)
     scene.lives_in("west")
     with CommitStore(regions.url("east"), regions.name["west"]) as store:
