@@ -68,7 +68,7 @@ def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
 
 
 @pytest.mark.parametrize("done", range(STEPS + 1))
-def test_broken_off_after_any_step_verify_tells_the_truth_and_a_second_apply_finishes(
+def test_broken_off_after_any_step_verify_is_right_and_a_second_apply_finishes(
     scene: Scene, done: int
 ):
     with closing(scene.steps()) as steps:
@@ -84,7 +84,7 @@ def test_broken_off_after_any_step_verify_tells_the_truth_and_a_second_apply_fin
     assert {r.generation for r in scene.target().store.all().values()} == {1}
 
 
-def test_a_plan_that_was_begun_is_finished_whatever_its_source_says_and_however_late(
+def test_a_begun_plan_is_finished_whatever_changed_in_its_source_and_however_late(
     scene: Scene,
 ):
     with closing(scene.steps()) as steps:
@@ -122,7 +122,7 @@ def test_a_group_that_has_gone_on_in_the_target_is_done_and_left_alone(scene: Sc
     assert scene.verify().not_done == ()
 
 
-def test_what_somebody_rewound_in_the_target_since_is_not_skipped_by_applying_again(scene: Scene):
+def test_a_rewind_in_the_target_is_not_skipped_by_applying_again(scene: Scene):
     scene.apply()
     first, _ = scene.groups
     scene.commit(first, {0: 7})
@@ -185,7 +185,7 @@ def test_where_the_offset_is_right_already_the_vector_is_still_to_be_written(
         assert vectors(scene, group) == [{"west": 40}, {"west": 41}]
 
 
-def test_a_plan_that_was_begun_does_not_write_what_retention_took_since(scene: Scene):
+def test_a_begun_plan_writes_no_offset_that_retention_took_since(scene: Scene):
     with closing(scene.steps()) as steps:
         list(islice(steps, 3))
     admin = scene.cluster.admin()
@@ -295,7 +295,7 @@ def test_a_group_that_started_before_its_offsets_were_written_is_not_called_move
     assert "has members in east" in outcome.groups[0].why
 
 
-def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
+def test_two_applications_of_one_plan_at_once_both_finish(scene: Scene):
     one, other = scene.steps(), scene.steps(now_ms=NOW_MS + 1)
     for steps in (one, other, one, other, one):
         next(steps)
@@ -304,7 +304,7 @@ def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
     assert scene.committed(scene.groups[0]) == {0: 100, 1: 101}
 
 
-def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_says_so(
+def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_is_overtaken(
     scene: Scene,
 ):
     later = plan_of(scene.groups, scene.topic, resume=200)
@@ -326,7 +326,7 @@ def test_a_plan_that_another_one_overtook_is_stale(scene: Scene):
         scene.apply(plan=plan_of(scene.groups, scene.topic, resume=200), fresh=now)
 
 
-def test_a_redis_that_dies_between_leaves_nothing_written_and_is_said(
+def test_a_redis_that_dies_between_leaves_nothing_written_and_is_named(
     aggregate: LabCluster, make_topic: TopicMaker, tmp_path
 ):
     own = RedisServer(tmp_path)

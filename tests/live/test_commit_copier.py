@@ -241,7 +241,7 @@ def test_a_cluster_without_any_commit_is_waited_for_and_so_is_one_that_is_killed
         assert {position.era for position in store.position().values()} == eras
 
 
-def test_a_log_that_ends_before_what_was_read_of_it_is_read_anew(
+def test_a_log_that_ends_before_the_read_position_is_read_anew(
     aggregate, redis, make_topic, group, caplog
 ):
     topic = make_topic(aggregate)

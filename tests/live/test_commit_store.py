@@ -141,7 +141,7 @@ def test_repeated_shuffled_lost_and_flushed_it_holds_all_up_to_its_positions_and
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 9))), st.data())
-def test_the_newest_of_each_is_found_in_any_order_and_however_often_it_is_told(log, data):
+def test_the_newest_of_each_key_is_found_in_any_order_and_with_repetitions(log, data):
     told = [
         VersionedRecord(Version(0, offset), CommitRecord(of(group), None if it is None else at(it)))
         for offset, (group, it) in enumerate(log)
@@ -150,7 +150,7 @@ def test_the_newest_of_each_is_found_in_any_order_and_however_often_it_is_told(l
     assert newest(again) == {each.record.committed: each for each in told}
 
 
-def test_an_older_commit_that_comes_late_does_not_bring_back_what_was_deleted(store):
+def test_an_older_commit_that_comes_late_does_not_undo_a_deletion(store):
     early = portion([(of("g"), at(5))])
     store.put({0: early})
     store.put({0: portion([(of("g"), None)], early.end)})
@@ -188,7 +188,7 @@ def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
 # Rebuilt clusters
 
 
-def test_what_was_committed_in_the_former_cluster_is_not_known_any_more(store):
+def test_commits_of_the_former_cluster_are_not_known_any_more(store):
     store.put(opening(1))
     store.put({0: portion([(of("g"), at(9000)), (of("h"), at(9000))])})
     store.put({1: portion([(of("i"), at(9000))])})

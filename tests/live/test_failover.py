@@ -95,7 +95,7 @@ def test_groups_of_a_lost_region_go_on_in_another_and_that_can_be_read_back(slui
     assert code == ExitCode.DONE and plan["id"] in out and "valid for another" in out
 
 
-def test_what_people_read_begins_with_the_verdict_and_names_the_next_command(sluice, copied):
+def test_the_text_of_a_plan_begins_with_the_verdict_and_names_the_next_command(sluice, copied):
     code, out, _ = sluice(*plan_arguments(copied))
     lines = out.splitlines()
     assert (code, lines[0]) == (ExitCode.DONE, "CAN BE APPLIED")
@@ -133,7 +133,7 @@ def test_yaml_and_json_say_the_same(sluice, copied):
     assert [each["id"] for each in json.loads(out)] == [plan["id"]]
 
 
-def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(sluice, copied):
+def test_an_older_vector_at_the_planned_offset_is_in_the_plan_and_replaced(sluice, copied):
     """The offset sync leaves a passive group in this state."""
     groups = Groups("east", copied.settings(copied.east))
     place = TopicPartition(copied.topic, 0)
@@ -200,7 +200,7 @@ def test_bad_input_is_named_and_nothing_is_planned(sluice, copied, wrong, words)
     assert list(plans(copied).all()) == []
 
 
-def test_regions_that_nobody_can_move_between_are_refused(sluice, copied):
+def test_regions_without_a_way_between_them_are_refused(sluice, copied):
     code, _, err = sluice(*plan_arguments(copied, "--to", copied.west))
     assert code == ExitCode.USAGE and "the same region" in err
     text = copied.config.read_text()

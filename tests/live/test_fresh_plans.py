@@ -16,7 +16,7 @@ from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried
 
 
-def test_what_the_targets_log_alone_knows_to_be_decided_counts_in_a_plan(
+def test_a_decision_that_only_the_targets_log_has_counts_in_a_plan(
     regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicMaker
 ):
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url)

@@ -171,7 +171,7 @@ def test_a_cluster_that_is_away_is_named(name):
             ask()
 
 
-def test_a_broker_that_dies_while_it_is_asked_again_and_again_does_not_end_who_asks(
+def test_a_broker_that_dies_during_requests_does_not_end_the_process(
     make_cluster: ClusterMaker, name
 ):
     """librdkafka's request to a coordinator that dies ends the whole process (librdkafka issue

@@ -116,7 +116,7 @@ def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, 
     assert verified(sluice, regions, "many")[0] == ExitCode.DONE
 
 
-def test_an_apply_that_is_killed_is_told_by_verify_and_finished_by_a_second_one(sluice, many):
+def test_a_killed_apply_is_reported_by_verify_and_finished_by_a_second_one(sluice, many):
     regions, plan = many
     process = applying(regions, "15")
     process.kill()

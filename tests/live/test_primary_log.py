@@ -116,7 +116,7 @@ def configs_of(cluster: KafkaCluster) -> dict[str, str]:
 # The log itself
 
 
-def test_what_is_written_is_read_back_and_the_newest_decision_counts(aggregate):
+def test_decisions_are_read_back_and_the_newest_counts(aggregate):
     record = first()
     moved = later(record, "east")
     log = log_of(aggregate)
@@ -141,7 +141,7 @@ def test_where_nothing_was_ever_decided_the_topic_is_made_with_the_first_decisio
     )
 
 
-def test_two_who_decide_at_once_where_the_topic_is_missing_are_both_heard(without_topic):
+def test_two_decisions_at_once_where_the_topic_is_missing_are_both_recorded(without_topic):
     records = [first() for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda record: log_of(without_topic).write([record]), records))
@@ -187,7 +187,7 @@ def test_compaction_leaves_the_decision_that_counts_though_another_was_written_l
     assert log.read()[record.group] == moved
 
 
-def test_what_others_write_into_the_topic_is_left_out_and_said_once(without_topic, caplog):
+def test_foreign_records_in_the_topic_are_left_out_and_logged_once(without_topic, caplog):
     record = first()
     log = log_of(without_topic)
     log.write([record])
@@ -273,7 +273,7 @@ def test_decisions_of_two_regions_join_and_an_older_one_that_comes_late_changes_
             assert store.all()[record.group] == back
 
 
-def test_a_copier_makes_the_topic_where_none_is_and_says_nothing(without_topic, redis, caplog):
+def test_a_copier_makes_a_missing_topic_and_logs_nothing(without_topic, redis, caplog):
     began_ms, record = time.time_ns() // 1_000_000, first()
     with (
         caplog.at_level(logging.INFO),
@@ -287,7 +287,7 @@ def test_a_copier_makes_the_topic_where_none_is_and_says_nothing(without_topic, 
     assert events(caplog) == []
 
 
-def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
+def test_a_deleted_topic_is_read_anew_and_its_decisions_stay_known(
     without_topic, redis, monkeypatch
 ):
     monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)

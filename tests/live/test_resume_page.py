@@ -46,7 +46,7 @@ def run(example: str, mirrored: Mirrored, count: int) -> list:
     return handled
 
 
-def test_the_example_handles_what_the_group_has_not_read_and_goes_on_where_it_was(mirrored):
+def test_the_example_handles_unread_records_and_continues_where_it_was(mirrored):
     mirrored.land("east", *[(region, at) for at in range(5) for region in ("west", "east")])
     mirrored.publish("east")
     mirrored.commit("east", 0, {"west": 3, "east": 1})

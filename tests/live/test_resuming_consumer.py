@@ -85,7 +85,7 @@ def test_without_a_vector_it_is_a_consumer_like_any_other_and_needs_no_redis(
     assert mirrored.committed("east") == (3, {})
 
 
-def test_behind_a_real_carrier_it_skips_and_follows_what_arrives(
+def test_behind_a_real_carrier_it_skips_and_follows_new_records(
     regional, aggregate, carry, make_topic, opened
 ):
     topic = make_topic(regional, aggregate)
@@ -159,7 +159,7 @@ def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(mirror
     assert reader.until(2000) == west(*range(1000, 3000))
 
 
-def test_what_nobody_tells_is_an_error_that_names_it_and_afterwards_goes_on(mirrored, opened):
+def test_a_record_without_a_run_is_an_error_that_names_it_and_reading_continues(mirrored, opened):
     mirrored.commit("east", 0, {"west": 1})
     mirrored.land("east", *west(0, 1))
     reader = Reader(mirrored, "east", opened, patience_seconds=2)
@@ -169,7 +169,7 @@ def test_what_nobody_tells_is_an_error_that_names_it_and_afterwards_goes_on(mirr
     assert reader.until(1) == west(1)
 
 
-def test_who_would_rather_read_twice_than_wait_may_say_so(mirrored, opened):
+def test_an_application_may_read_twice_instead_of_waiting(mirrored, opened):
     mirrored.commit("east", 0, {"west": 1})
     mirrored.land("east", *west(0, 1))
     reader = Reader(mirrored, "east", opened, patience_seconds=0.5, untold="deliver")
@@ -236,7 +236,7 @@ def test_a_stored_vector_behind_the_commit_goes_back(mirrored, opened, protocol)
     ]
 
 
-def test_an_unplanned_move_is_exact_for_who_stores_vectors(mirrored, opened):
+def test_an_unplanned_move_is_exact_with_stored_vectors(mirrored, opened):
     """East does not know the last commit in west, but it has the stored vector."""
     database: dict[tuple[str, int], dict[str, int]] = {}
     effects: list[Record] = []

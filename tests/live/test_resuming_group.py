@@ -93,7 +93,7 @@ def test_partitions_that_change_hands_lose_and_repeat_nothing(
     assert {mirrored.committed("east", partition)[0] for partition in range(4)} == {28}
 
 
-def test_what_was_not_handled_is_not_committed_when_an_error_ends_it(mirrored, opened):
+def test_messages_not_handled_are_not_committed_when_an_error_ends_the_consumer(mirrored, opened):
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 0}
     mirrored.land("east", *west(0, 1, 2))
 
@@ -129,7 +129,7 @@ def test_of_a_batch_nothing_is_committed_when_an_error_ends_its_handling(mirrore
     assert mirrored.committed("east") == (handled[0], {})
 
 
-def test_what_the_application_committed_of_a_batch_stays_committed(mirrored, opened):
+def test_a_part_of_a_batch_that_the_application_committed_stays_committed(mirrored, opened):
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 60_000}
     mirrored.land("east", *west(*range(20)))
 
@@ -150,7 +150,7 @@ def test_what_the_application_committed_of_a_batch_stays_committed(mirrored, ope
     assert mirrored.committed("east") == (handled[0], {})
 
 
-def test_what_was_handled_is_committed_when_what_follows_is_not_told(mirrored, opened):
+def test_handled_messages_are_committed_when_the_next_record_has_no_run(mirrored, opened):
     """RunsUntold concerns the next record, not the message before."""
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 60_000}
     mirrored.commit("east", 0, {"west": 1, "east": 9})

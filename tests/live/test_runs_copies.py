@@ -106,7 +106,7 @@ async def test_a_flushed_destination_fills_again_by_itself(aggregate, redis, rou
         assert events(caplog) == ["not-copied", "copied-again"]
 
 
-async def test_a_destination_restored_from_yesterday_gets_what_it_lost(
+async def test_a_destination_restored_from_yesterday_gets_its_missing_pieces(
     aggregate, redis, route_key, caplog
 ):
     await tell(aggregate, route_key, {KEY: stretches(0, 10)})
@@ -163,7 +163,7 @@ async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
         assert "log-read-anew" in events(caplog)
 
 
-async def test_a_message_that_is_not_ours_is_named_by_its_place_and_stops_the_copy(
+async def test_a_foreign_message_is_named_with_its_offset_and_stops_the_copy(
     aggregate, redis, route_key, caplog
 ):
     topic = runs_topic(route_key).name
@@ -233,7 +233,7 @@ def test_pieces_that_cannot_be_read_are_copied_as_they_are(store, redis):
         assert set(client.zrange(name, 0, -1)) == {each.piece for each in told}
 
 
-def test_pieces_that_were_tended_here_do_not_come_apart_when_they_are_told_again(store, redis):
+def test_joined_pieces_stay_joined_when_they_are_published_again(store, redis):
     told = portion(BEGIN, runs(0, 9))
     store.put({0: told})
     with OffsetStore(redis.url, ROUTE) as tended:

@@ -86,7 +86,7 @@ def test_portions_that_go_on_are_taken_and_the_position_with_them(store):
     assert store.positions.get() == {0: second.end}
 
 
-def test_what_overlaps_is_taken_and_the_position_never_goes_back(store):
+def test_an_overlapping_portion_is_accepted_and_the_position_never_goes_back(store):
     first = portion("abcd")
     store.put(0, first)
     store.put(0, portion("ab"))

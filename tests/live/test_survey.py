@@ -87,7 +87,7 @@ def interleaved(regions: HandCarried, place: TopicPartition, *wheres: str) -> No
         regions.publish(where)
 
 
-def test_a_group_goes_on_behind_what_it_has_read_and_meets_nothing_else_than_the_plan_says(
+def test_a_group_resumes_behind_what_it_has_read_and_meets_only_what_the_plan_counts(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
     place = TopicPartition(make_topic(regional, aggregate), 0)
@@ -157,7 +157,7 @@ def test_a_group_that_comes_back_is_not_taken_behind_what_it_had_read_before(
     assert (move.resume, move.basis) == (15, "exact")
 
 
-def test_what_the_target_group_and_its_record_say_stands_in_the_plan(
+def test_a_plan_has_the_groups_target_commits_and_primary_region(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
     place = TopicPartition(make_topic(regional, aggregate), 0)
@@ -192,7 +192,7 @@ def test_members_are_seen_in_both_regions(
         consumer.close()
 
 
-def test_groups_without_commits_and_partitions_without_a_target_are_told_as_such(
+def test_groups_without_commits_and_partitions_without_a_target_are_named(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
     topic = make_topic(regional, aggregate, partitions=2)

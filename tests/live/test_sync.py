@@ -141,7 +141,7 @@ def test_a_position_follows_where_the_group_lives_on_and_back_again(scene):
     assert (scene.sync.counts.groups, scene.sync.counts.written) == (1, 3)
 
 
-def test_the_vector_beside_the_groups_own_commit_is_kept(scene):
+def test_the_vector_of_the_groups_own_commit_is_kept(scene):
     scene.commit(8, {"west": 4, "east": 5})
     scene.once()
     assert scene.held() == Progress(13, {"west": 8, "east": 5})
@@ -196,7 +196,7 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
     assert scene.held() == Progress(4, {"west": 10, "east": 4})
 
 
-def test_what_has_not_arrived_is_waited_for_and_then_passed(scene):
+def test_records_that_have_not_arrived_are_awaited_and_then_passed(scene):
     scene.regions.land("west", scene.place, ("west", 6))
     scene.regions.publish("west")
     scene.commit(21)
@@ -230,7 +230,7 @@ def test_a_pass_surveys_only_groups_of_which_something_may_have_changed(scene):
     assert len(looks) == count + 1
 
 
-def test_of_what_nothing_is_known_nothing_is_written_and_copies_of_unknown_age_are_not_used(scene):
+def test_unknown_positions_are_not_written_and_copies_of_unknown_age_are_not_used(scene):
     scene.commit(12)
     with Redis.from_url(scene.regions.url("east")) as client:
         runs = list(client.scan_iter("sluice:runs:*"))
@@ -255,7 +255,7 @@ def test_while_its_own_decisions_are_not_surely_in_redis_nothing_is_written(scen
     assert scene.held() == Progress(2, {"west": 10, "east": 2})
 
 
-def test_a_vector_too_large_for_a_broker_is_left_out_and_said_once(scene, monkeypatch, caplog):
+def test_a_vector_too_large_for_a_broker_is_left_out_and_logged_once(scene, monkeypatch, caplog):
     monkeypatch.setattr("replicator.groups.progress.vector_metadata.BYTES_MAX", 30)
     with caplog.at_level(logging.WARNING):
         for offset in (12, 14):
@@ -285,7 +285,7 @@ def test_an_aggregate_that_is_away_is_named(scene, redis):
 # With a real copier, and a consumer that starts in east
 
 
-def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
+def test_a_consumer_that_starts_here_skips_nothing(
     regional, aggregate, redis, make_topic: TopicMaker
 ):
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url, copies_commits=False)

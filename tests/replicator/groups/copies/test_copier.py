@@ -65,21 +65,21 @@ NOT_COPIED, COPIED_AGAIN = "event=not-copied", "event=copied-again"
 AWAY = StoreUnreachable("away")
 
 
-def test_all_that_is_told_is_put_and_nothing_is_put_when_nothing_is_told(said):
+def test_all_portions_are_put_and_an_empty_poll_puts_nothing(said):
     stage = Stage([BEGINNING, {}, NEWS, {}])
     stage.copier.run()
     assert stage.taken == [BEGINNING, NEWS]
     assert said() == []
 
 
-def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(said):
     stage = Stage(*[[BEGINNING]] * 4, [LogUnreadable("denied")], [BEGINNING, NEWS])
     stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
     stage.copier.run()
     assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
 
 
-def test_a_beginning_alone_is_no_end_of_a_trouble(said):
+def test_an_opening_portion_alone_ends_no_error(said):
     stage = Stage(*[[BEGINNING, LogUnreadable("denied")]] * 20)
     stage.script.append([])
     stage.copier.run()
@@ -94,14 +94,14 @@ def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
     assert last == RETRY_SECONDS_MIN
 
 
-def test_when_it_is_told_to_stop_nothing_more_is_put():
+def test_after_stop_nothing_more_is_put():
     stage = Stage([BEGINNING, NEWS])
     stage.stops_with_first_put = True
     stage.copier.run()
     assert stage.taken == [BEGINNING]
 
 
-def test_a_surprise_is_told_with_its_traceback_and_tried_again(said, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback_and_tried_again(said, caplog):
     stage = Stage([BEGINNING, KeyError("lost key")], [BEGINNING, NEWS])
     stage.copier.run()
     assert said() == [NOT_COPIED, COPIED_AGAIN]

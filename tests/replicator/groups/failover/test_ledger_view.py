@@ -42,7 +42,7 @@ def of(entry: Entry | None, *, is_current=True, target_topic=TARGET.hex, **more)
     )
 
 
-def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
+def test_an_entry_gives_its_routes_progress_and_the_key_of_its_runs():
     assert of(ENTRY) == LedgerView(Passed(30, 50), KEY)
     assert of(replace(ENTRY, losses=2)) == LedgerView(Passed(30, 50), KEY, losses=2)
     assert of(ENTRY, target_topic=None) == LedgerView(Passed(30, 50), KEY)
@@ -57,14 +57,14 @@ def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
         (Custody.HELD, True, 50),
     ],
 )
-def test_what_nobody_holds_has_not_been_written_to_up_to_where_the_log_ended(
+def test_a_virgin_partition_has_no_records_of_its_route_below_the_log_end(
     custody, is_current, up_to
 ):
     found = of(replace(ENTRY, custody=custody), is_current=is_current)
     assert found.passed == Passed(30, up_to)
 
 
-def test_what_is_free_by_the_target_itself_may_be_lifted_when_no_run_says_otherwise():
+def test_a_released_entry_from_the_target_itself_gives_an_unwritten_range():
     released = replace(ENTRY, custody=Custody.RELEASED)
     assert of(released).unwritten_up_to == 80
     assert of(released, is_current=False).unwritten_up_to is None
@@ -78,7 +78,7 @@ def test_a_virgin_entry_knows_no_source_topic_and_has_no_runs():
     assert of(entry) == LedgerView(Passed(0, 80))
 
 
-def test_a_parked_entry_is_named_and_counts_unless_the_target_lost_what_it_speaks_of():
+def test_a_parked_entry_is_noted_and_counts_unless_the_target_lost_its_records():
     parked = of(ENTRY.park(Loss(LossKind.RETENTION_PASSED, 30, 40)))
     assert (parked.passed, parked.key) == (Passed(30, 50), KEY)
     assert "west>east is parked: source retention" in parked.note
@@ -89,13 +89,13 @@ def test_a_parked_entry_is_named_and_counts_unless_the_target_lost_what_it_speak
     assert of(replace(released, custody=Custody.RELEASED)).passed == Passed(30, 50)
 
 
-def test_an_entry_of_another_target_topic_says_nothing():
+def test_an_entry_of_another_target_topic_does_not_count():
     found = of(ENTRY, target_topic="another")
     assert (found.passed, found.key) == (None, None)
     assert "trades was made anew in east" in found.note
 
 
-def test_without_an_entry_the_witness_tells_whether_there_ever_was_one():
+def test_without_an_entry_the_witness_decides_whether_there_ever_was_one():
     assert of(None, adopted={"trades": 2}) == LedgerView(Passed(0, 80))
     assert of(None, adopted={"trades": 0}) == LedgerView(Passed(0, 80), is_mirrored=False)
     gone = of(None, adopted={"trades": 3})

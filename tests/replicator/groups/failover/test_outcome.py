@@ -60,7 +60,7 @@ def test_a_vector_that_no_broker_takes_is_left_out():
         (1150, MoveState.OVERTAKEN),
     ],
 )
-def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, state):
+def test_the_state_of_a_position_follows_from_its_commits_before_and_now(found, state):
     held = None if found is None else OffsetAndMetadata(found, "")
     assert state_of(MOVE, held) is state
     after = {} if held is None else {PARTITION: held}
@@ -77,7 +77,7 @@ def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, state):
         ({}, MoveState.MOVED_ON),
     ],
 )
-def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, state):
+def test_where_the_offset_is_as_planned_the_vector_decides(vector, state):
     # The offset sync left an older vector here just before it stopped.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
     assert state_of(move, OffsetAndMetadata(1200, encode(vector) if vector else "")) is state
@@ -113,13 +113,13 @@ def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
     assert not is_of(after, PLAN) and is_of(OURS, PLAN)
 
 
-def test_what_the_target_does_not_say_is_unknown():
+def test_commits_that_could_not_be_read_are_unknown():
     found = outcome_of(PLAN, GROUP, OURS, {PARTITION: OffsetAndMetadata(1100, "")}, None)
     assert found.state is MoveState.UNKNOWN
     assert found.positions == (PositionOutcome("trades", 3, 1100, 1200, None),)
 
 
-def test_an_outcome_lists_who_is_done_and_who_is_not():
+def test_an_outcome_lists_the_groups_that_are_done_and_the_others():
     done = outcome_of(PLAN, GROUP, OURS, {}, {PARTITION: OffsetAndMetadata(1200, METADATA)})
     open_one = replace(outcome_of(PLAN, GROUP, None, {}, {}), group="billing")
     outcome = Outcome("p1", "west", "east", (done, open_one))

@@ -87,14 +87,14 @@ def events(caplog) -> list[str]:
     return [record.getMessage().split()[0].removeprefix("event=") for record in caplog.records]
 
 
-def test_every_region_is_told_of_the_groups_with_members_and_not_of_sluices_own(stage):
+def test_groups_with_members_are_published_to_every_region_without_sluices_own(stage):
     stage.groups.answer = {"orders": True, "idle": False, "sluice.west.east.0": True}
     stage.run()
     for store in (stage.west, stage.east):
         assert store.published == {"west": frozenset({"orders"})}
 
 
-def test_a_group_that_is_active_twice_is_said_when_it_begins_and_when_it_ends(stage, caplog):
+def test_a_group_that_is_active_twice_is_logged_when_that_begins_and_ends(stage, caplog):
     stage.groups.answer = {"orders": True}
     stage.west.published["east"] = frozenset({"orders"})
     stage.run(4)
@@ -109,7 +109,7 @@ def test_a_group_that_is_active_twice_is_said_when_it_begins_and_when_it_ends(st
     assert stage.passing.out_of_place == {}
 
 
-def test_what_is_seen_once_only_is_a_group_that_has_just_moved(stage, caplog):
+def test_a_group_seen_out_of_place_only_once_has_just_moved(stage, caplog):
     stage.west.published["east"] = frozenset({"orders"})
     stage.run()
     stage.west.published["east"] = frozenset()
@@ -120,7 +120,7 @@ def test_what_is_seen_once_only_is_a_group_that_has_just_moved(stage, caplog):
     assert stage.passing.out_of_place == {}
 
 
-def test_it_is_said_when_the_region_where_it_was_out_of_place_is_not_heard_any_more(stage, caplog):
+def test_the_log_names_a_region_that_no_longer_publishes(stage, caplog):
     stage.west.published["east"] = frozenset({"orders"})
     stage.run(2)
     del stage.west.published["east"]
@@ -129,7 +129,9 @@ def test_it_is_said_when_the_region_where_it_was_out_of_place_is_not_heard_any_m
     assert "east published nothing lately" in caplog.text
 
 
-def test_while_the_own_aggregate_is_away_nothing_is_said_and_the_others_are_heard(stage, caplog):
+def test_while_the_own_aggregate_is_away_nothing_is_published_and_the_others_are_read(
+    stage, caplog
+):
     stage.groups.answer = None
     stage.west.published["east"] = frozenset({"orders"})
     stage.fail(3, "west aggregate: no answer")
@@ -137,7 +139,7 @@ def test_while_the_own_aggregate_is_away_nothing_is_said_and_the_others_are_hear
     assert events(caplog) == ["group-out-of-place"]
 
 
-def test_a_redis_that_is_away_is_named_and_the_others_are_told(stage):
+def test_a_redis_that_is_away_is_named_and_the_others_are_written(stage):
     stage.groups.answer = {"orders": True}
     stage.east.is_away = True
     stage.fail(3, "Redis at east: away")
@@ -162,7 +164,7 @@ def test_a_redis_that_does_not_answer_holds_up_no_other(stage):
     assert stage.east.published
 
 
-def test_while_the_own_redis_is_away_it_is_not_known_who_is_out_of_place(stage, caplog):
+def test_while_the_own_redis_is_away_no_group_is_known_to_be_out_of_place(stage, caplog):
     stage.west.published["east"] = frozenset({"orders"})
     stage.run(2)
     stage.west.is_away = True

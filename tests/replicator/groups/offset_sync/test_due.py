@@ -29,7 +29,7 @@ def test_everything_is_looked_at_again_after_a_long_time():
     assert is_due(SETTLED, "sign", None, 1000 + AGAIN_MS)
 
 
-def test_what_waits_is_due_while_something_moves_and_for_a_while_after_it():
+def test_a_waiting_group_is_due_while_its_surroundings_change_and_for_a_while_after():
     surroundings = Surroundings("logs", 500)
     assert is_due(WAITING, "sign", surroundings, 2000)
     assert not is_due(SETTLED, "sign", surroundings, 2000)

@@ -35,7 +35,7 @@ def said(caplog):
     return lambda: [record.getMessage().split()[0] for record in caplog.records]
 
 
-def test_it_is_done_at_once_and_again_after_its_seconds(said):
+def test_a_pass_runs_at_once_and_again_after_its_interval(said):
     script = Script(None, None, None)
     script.loop.run()
     assert script.stopping.waited == [30.0] * 3
@@ -43,14 +43,14 @@ def test_it_is_done_at_once_and_again_after_its_seconds(said):
     assert said() == []
 
 
-def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(said):
     away, failed = StoreUnreachable("away"), PassFailed("refused")
     script = Script(away, away, failed, failed, None, None)
     script.loop.run()
     assert said() == [FAILED, FAILED, WORKS]
 
 
-def test_a_second_region_that_is_away_is_not_silent(said, monkeypatch, caplog):
+def test_a_second_region_that_is_away_is_logged_too(said, monkeypatch, caplog):
     monkeypatch.setattr("replicator.runtime.report_once.AGAIN_SECONDS", 0.0)
     west, both = PassFailed("west is away"), PassFailed("west is away; east is away")
     Script(west, west, both, both, None).loop.run()
@@ -58,14 +58,14 @@ def test_a_second_region_that_is_away_is_not_silent(said, monkeypatch, caplog):
     assert "east is away" in caplog.text
 
 
-def test_a_surprise_is_told_with_its_traceback_and_ends_nothing(said, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback_and_ends_nothing(said, caplog):
     script = Script(KeyError("lost key"), None)
     script.loop.run()
     assert said() == [FAILED, WORKS]
     assert caplog.records[0].exc_info
 
 
-def test_what_never_succeeded_has_no_time():
+def test_a_pass_that_never_succeeded_has_no_time():
     script = Script(StoreUnreachable("away"))
     script.loop.run()
     assert script.loop.succeeded_at is None

@@ -32,7 +32,7 @@ def written(each: Move, held: Progress | None = None, last_written: LastWritten 
     ).get(PARTITION)
 
 
-def test_what_differs_in_offset_or_vector_is_written_and_the_same_is_not():
+def test_a_position_that_differs_in_offset_or_vector_is_written():
     wanted = Progress(40, {"west": 30})
     assert written(move()) == wanted
     assert written(move(), Progress(39, {"west": 30})) == wanted
@@ -60,19 +60,19 @@ def test_knowing_less_than_before_takes_nothing_back():
     assert written(on, before.written, before) == Progress(40, {"west": 31, "east": 4})
 
 
-def test_what_was_written_of_a_region_that_does_not_count_any_more_is_not_written_again():
+def test_a_vector_entry_of_a_region_that_no_longer_counts_is_not_written_again():
     before = LastWritten(50, Progress(40, {"west": 30, "east": 4}))
     lossy = move(10, "floor", committed=51, east=3)
     assert written(lossy, before.written, before) == Progress(10, {"east": 3})
 
 
-def test_what_somebody_else_wrote_here_is_overruled():
+def test_a_commit_by_another_client_here_is_overruled():
     before = LastWritten(50, Progress(40, {"west": 30}))
     assert written(move(), Progress(99), before) == Progress(40, {"west": 30})
     assert written(move(10, "floor", west=5), Progress(99), before) == Progress(10, {"west": 5})
 
 
-def test_after_a_restart_what_the_group_says_where_it_lives_counts():
+def test_after_a_restart_the_groups_commit_in_its_own_region_counts():
     held = Progress(40, {"west": 30})
     assert written(move(10, "floor", west=5), held) == Progress(10, {"west": 5})
 

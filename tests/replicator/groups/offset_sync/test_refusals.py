@@ -13,7 +13,7 @@ def events(caplog):
     return [line.split()[0] for line in caplog.messages]
 
 
-def test_a_refusal_is_told_when_it_begins_and_when_it_ends_and_not_between(caplog):
+def test_a_refusal_is_logged_when_it_begins_and_when_it_ends_and_not_between(caplog):
     refusals = Refusals()
     with caplog.at_level(logging.WARNING):
         refusals.found("billing", {PARTITION: "at 12"})

@@ -138,14 +138,14 @@ def test_the_map_warns_with_its_numbers_unless_all_is_exact():
     assert (found.level, found.text) == (Level.WARN, "2 of 3 positions are mapped, 1 exactly")
 
 
-def test_a_ledger_that_says_nothing_warns_by_its_route():
+def test_an_unknown_ledger_warns_with_its_route():
     silent = PartitionFacts(here=Aggregate({"north": Known(OffsetMap())}), there=TOLD)
     found = check("ledger", MOVE, partitions={PARTITION: silent})
     assert found.level is Level.WARN
     assert "north>west (partitions: 1)" in found.text
 
 
-def test_what_is_not_replicated_is_summed_over_partitions_and_never_called_nothing_if_unknown():
+def test_records_not_replicated_are_summed_over_partitions_and_never_zero_if_unknown():
     some = replace(MOVE, not_replicated=Count(4))
     assert check("replication", some, some).text.startswith("4 records")
     other = TopicPartition("trades", 1)
@@ -158,7 +158,7 @@ def test_what_is_not_replicated_is_summed_over_partitions_and_never_called_nothi
     assert (unknown.level, "not known for 1" in unknown.text) == (Level.WARN, True)
 
 
-def test_what_retention_took_warns_with_its_number():
+def test_unread_offsets_that_retention_took_warn_with_their_number():
     found = check("retention", replace(MOVE, retention_took=3), replace(MOVE, retention_took=4))
     assert found.level is Level.WARN
     assert "up to 7 unread offsets" in found.text

@@ -198,7 +198,7 @@ def test_records_that_a_dead_region_had_and_the_target_has_not_are_counted_by_it
     assert Crossing(here, there).not_replicated("west", 8) == Count(0)
 
 
-def test_what_retention_took_there_of_the_unread_is_told_in_source_offsets():
+def test_unread_offsets_that_retention_took_are_counted_in_source_offsets():
     runs = landed(Run(0, 0, 10))
     runs.trim(7)
     there = Aggregate({"west": Known(runs, Passed(10, 10))}, log_end=10)

@@ -14,7 +14,7 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 PARTITION = TopicPartition("trades", 0)
 
 
-def test_a_choice_is_the_logs_start_or_what_the_log_answered_for_a_time():
+def test_a_choice_is_the_logs_start_or_the_logs_answer_for_a_time():
     knowledge = Knowledge(
         commits={},
         target_commits={},

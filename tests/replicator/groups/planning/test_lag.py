@@ -49,7 +49,7 @@ def test_positions_that_do_not_move_have_nothing_to_wait_for():
     assert goals({}, [chosen]) == {}
 
 
-def test_what_runs_or_ledger_have_passed_has_arrived():
+def test_records_that_runs_or_ledger_have_passed_have_arrived():
     for known in (Known(told(8)), Known(told(0), Passed(8, 8)), Known(told(8), Passed(5, 5))):
         assert lag({WEST: 10}, knowledge(west=known), fresh_age_ms=0) == Lag({"west": 2})
         assert lag({WEST: 8}, knowledge(west=known), fresh_age_ms=0).is_zero
@@ -63,7 +63,7 @@ def test_a_route_of_which_nothing_is_known_is_waited_for_and_named():
     assert str(found) == "partitions without a known ledger entry: 1"
 
 
-def test_what_can_never_arrive_is_not_waited_for():
+def test_records_that_can_never_arrive_are_not_awaited():
     without_route = knowledge(north=Known(told(0), Passed(0, 0)))
     without_partition = knowledge(log=None, west=Known(told(0), Passed(0, 0)))
     for facts in (without_route, without_partition):
@@ -77,6 +77,6 @@ def test_copies_of_before_the_groups_stopped_are_not_enough():
     assert lag({}, knowledge(age_ms=10), fresh_age_ms=10).is_zero
 
 
-def test_a_lag_says_what_is_missing():
+def test_the_text_of_a_lag_names_what_is_missing():
     assert str(Lag({"west": 3, "east": 0}, is_fresh=False)) == "3 records of west, the last commits"
     assert str(Lag()) == "nothing"

@@ -109,7 +109,7 @@ def test_a_group_goes_on_where_progress_and_resume_say_and_skips_nothing(data, w
 
 
 @given(st.data(), worlds(2, 4))
-def test_nothing_that_the_target_still_holds_is_skipped_and_what_it_lost_is_told(data, world):
+def test_nothing_that_the_target_still_holds_is_skipped_and_its_losses_are_counted(data, world):
     regions = list(world.sources)
     here = data.draw(aggregates(world.here, regions))
     there = data.draw(aggregates(world.there, regions))
@@ -136,7 +136,7 @@ def test_nothing_that_the_target_still_holds_is_skipped_and_what_it_lost_is_told
     assert move.retention_took >= len(lost - set(world.there[move.resume :]))
 
 
-def test_a_plan_for_three_regions_says_for_each_what_was_read_and_goes_on_at_the_smallest_place():
+def test_a_plan_for_three_regions_has_a_vector_of_each_and_resumes_at_the_smallest_offset():
     made = planned(knowledge())
     (move,) = made.groups[0].moves
     assert move == Move(
@@ -200,13 +200,13 @@ def test_a_commit_on_a_topic_that_is_not_mirrored_stays_and_is_named():
     assert not blocks(made)
 
 
-def test_a_commit_at_the_logs_end_goes_on_behind_all_and_says_so():
+def test_a_commit_at_the_logs_end_resumes_behind_all_records_with_a_note():
     move = only_move(knowledge(committed=20))
     assert (move.resume, move.basis, move.read_again) == (20, "exact", Count(0))
     assert move.notes == ("has read all that west held",)
 
 
-def test_a_commit_below_the_logs_start_says_what_was_gone_and_needs_a_choice_once_runs_are():
+def test_a_commit_below_the_logs_start_is_noted_and_needs_a_choice_once_runs_are_gone():
     facts = replace(FACTS, here_start=15)
     move = only_move(knowledge(facts))
     assert (move.resume, move.basis) == (2, "exact")
@@ -224,7 +224,7 @@ def test_a_commit_below_the_logs_start_says_what_was_gone_and_needs_a_choice_onc
     assert blocks(made) == ["basis"]
 
 
-def test_a_resume_below_the_targets_log_start_is_raised_to_it_and_what_was_lost_is_told():
+def test_a_resume_below_the_targets_log_start_is_raised_to_it_and_the_loss_is_noted():
     made = planned(knowledge(replace(FACTS, there_log=LogRange(6, 20))))
     ((_, move),) = made.moves()
     assert (move.resume, move.basis, move.retention_took) == (6, "exact", 4)
@@ -274,7 +274,7 @@ def test_only_the_topics_that_were_asked_for_are_moved():
     assert [move.topic for _, move in planned(both).moves()] == ["quotes", "trades"]
 
 
-def test_a_vector_beside_the_commit_counts_for_what_the_position_does_not_say():
+def test_a_vector_in_the_metadata_counts_where_the_position_says_less():
     # The group moved here. Records that it read elsewhere lie behind its position, or are not here.
     beside = Progress(12, {"west": 4, "north": 5, "south": 3})
     move = only_move(knowledge(commits={"orders": {PARTITION: beside}}))
@@ -294,17 +294,17 @@ def test_after_an_accepted_loss_a_vector_does_not_count_for_that_region():
     assert move.vector == {"west": 11, "east": 2}
 
 
-def test_what_is_noted_of_a_partition_stands_in_the_moves_of_its_groups():
+def test_notes_on_a_partition_are_in_the_moves_of_its_groups():
     move = only_move(knowledge(replace(FACTS, notes=("the route north>west is parked",))))
     assert "the route north>west is parked" in move.notes
 
 
-def test_what_the_target_group_has_committed_stands_beside_where_it_would_go():
+def test_a_move_has_the_groups_present_commit_in_the_target():
     move = only_move(knowledge(target_commits={"orders": {PARTITION: Progress(7)}}))
     assert (move.resume, move.target_committed, move.goes_back) == (2, 7, True)
 
 
-def test_without_the_source_what_is_not_replicated_is_what_the_copies_tell():
+def test_without_the_source_the_copies_count_what_is_not_replicated():
     there = replace(THERE, known={**THERE.known, "west": known(Run(0, 10, 6))})
     move = only_move(knowledge(replace(FACTS, there=there, source_end=None)))
     assert move.not_replicated == Count(4, "at least")

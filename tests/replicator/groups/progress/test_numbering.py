@@ -111,7 +111,7 @@ def test_a_position_among_old_records_is_not_taken_for_one_among_the_new():
     assert back.resume(back.progress(5800)) == (4000, "floor")
 
 
-def test_what_was_accepted_in_one_aggregate_only_counts_below_the_cut():
+def test_a_loss_accepted_in_one_aggregate_only_counts_below_the_cut():
     cut = told(landed(0, Run(0, 0, 5000)), landed(4000, Run(4000, 5000, 800)))
     assert (cut.cuts, cut.ghosts_end, cut.edges) == ((Cut(4000),), 5000, (Edge(4000, 4000),))
     assert cut.agrees_below(PLAIN) == PLAIN.agrees_below(cut) == 4000
@@ -134,17 +134,17 @@ def test_a_topic_made_anew_may_stand_behind_an_older_ones_records():
     assert numbering({1: anew}, anew).begin(0) == 0
 
 
-def test_a_loss_of_which_nothing_was_told_yet_may_be_any_cut():
+def test_a_loss_without_published_runs_may_be_any_cut():
     accepted = told(landed(0, Run(0, 0, 10)), losses=1)
     assert accepted.cuts == (UNKNOWN,)
     assert accepted.agrees_below(PLAIN) == accepted.agrees_below(accepted) == 0
 
 
-def test_a_cut_that_nobody_has_accepted_counts_too():
+def test_a_cut_that_is_not_accepted_counts_too():
     assert told(landed(0, Run(0, 0, 10)), parked_at=4).agrees_below(PLAIN) == 4
 
 
-def test_what_retention_took_of_a_newer_map_may_have_been_the_same_cut():
+def test_a_newer_map_that_retention_trimmed_may_have_the_same_cut():
     newer = landed(4, Run(4, 10, 8))
     newer.trim(15)
     trimmed = told(landed(0, Run(0, 0, 10)), newer)

@@ -16,7 +16,7 @@ def truth(record, vector):
 
 
 @given(st.data(), worlds(regions_max=4))
-def test_no_record_is_taken_for_what_it_is_not_whatever_is_known(data, world):
+def test_no_record_is_judged_wrongly_whatever_is_known(data, world):
     vector = exact_vector(world, data.draw(st.integers(0, len(world.here))))
     there = data.draw(aggregates(world.there, list(world.sources)))
     for at, record in enumerate(world.there):
@@ -25,7 +25,7 @@ def test_no_record_is_taken_for_what_it_is_not_whatever_is_known(data, world):
 
 
 @given(st.data(), worlds(regions_max=4))
-def test_with_all_runs_told_no_record_is_in_doubt(data, world):
+def test_with_all_runs_published_no_record_is_unknown(data, world):
     vector = exact_vector(world, data.draw(st.integers(0, len(world.here))))
     there = data.draw(aggregates(world.there, list(world.sources), is_whole=True))
     for at, record in enumerate(world.there):
@@ -65,7 +65,7 @@ def test_an_offset_that_runs_of_two_regions_claim_counts_as_unread():
     assert found == [RecordState.READ, RecordState.UNREAD, RecordState.UNREAD]
 
 
-def test_offsets_that_the_source_left_out_are_passed_as_soon_as_that_is_told():
+def test_offsets_that_the_source_left_out_are_passed_once_that_is_published():
     runs = learned([RunSegment(0, 10, (Run(0, 100, 10),))])
     there = Aggregate({"west": Known(runs)})
     assert not is_past(there, 110, {"west": 12})

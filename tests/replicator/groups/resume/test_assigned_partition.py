@@ -21,7 +21,7 @@ def assigned(read: dict[str, int]) -> AssignedPartition:
     )
 
 
-def test_a_vector_too_long_for_metadata_is_left_out_and_said_once(caplog):
+def test_a_vector_too_long_for_metadata_is_left_out_and_logged_once(caplog):
     partition = assigned({f"region-{number}": 10**12 for number in range(300)})
     with caplog.at_level(logging.WARNING):
         assert [partition.commit_at(at) for at in (5, 6)] == [

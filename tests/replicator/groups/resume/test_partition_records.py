@@ -198,7 +198,7 @@ def test_until_it_is_past_the_vector_stays_as_it_came():
     assert partition.vector(2) == {"west": 9}
 
 
-def test_what_nobody_tells_goes_when_the_caller_says_so_and_claims_nothing():
+def test_a_record_without_a_run_is_released_on_request_and_changes_no_vector():
     partition: PartitionRecords = PartitionRecords({"west": 1}, is_tracking=True)
     partition.set_runs(known(Run(0, 0, 2)))
     for at in range(3):
@@ -208,7 +208,7 @@ def test_what_nobody_tells_goes_when_the_caller_says_so_and_claims_nothing():
     assert partition.vector(3) == {"west": 2}
 
 
-def test_what_is_no_record_keeps_its_place():
+def test_an_error_without_an_offset_keeps_its_order():
     partition: PartitionRecords = PartitionRecords({"west": 9})
     partition.take(0, "record")
     partition.take(None, "end of partition")
@@ -218,7 +218,7 @@ def test_what_is_no_record_keeps_its_place():
     assert handed(partition.release()) == ["record", "end of partition"]
 
 
-def test_what_is_fetched_a_second_time_is_dropped():
+def test_a_record_that_is_fetched_a_second_time_is_dropped():
     partition: PartitionRecords = PartitionRecords({"west": 1}, is_tracking=True)
     partition.set_runs(known(Run(1, 0, 3)))
     for at in (0, 1, 0, 1, 2):

@@ -23,7 +23,7 @@ def told(*runs: Run, source: Source = WEST, losses: int = 0) -> PublishedPieces:
 
 
 @given(st.data(), worlds())
-def test_told_in_any_order_and_twice_every_record_has_its_origin(data, world):
+def test_published_in_any_order_and_twice_every_record_has_its_origin(data, world):
     memory = RunsMemory(world.sources)
     for each in data.draw(tellings(world.there, list(world.sources))):
         memory.learn(each)
@@ -39,7 +39,7 @@ def test_a_region_without_runs_is_known_to_have_a_route():
     assert RunsMemory(["west", "east"]).aggregate().resume({"west": 0, "east": 0}).offset == 0
 
 
-def test_what_was_trimmed_stays_forgotten_when_it_is_told_again():
+def test_trimmed_runs_stay_forgotten_when_they_are_published_again():
     memory = RunsMemory(["west"])
     memory.learn(told(Run(0, 0, 10)))
     memory.trim(6)
@@ -48,7 +48,7 @@ def test_what_was_trimmed_stays_forgotten_when_it_is_told_again():
     assert [origins(there, at) for at in (5, 6, 20)] == [[], [("west", 6)], [("west", 10)]]
 
 
-def test_runs_told_after_an_accepted_loss_overrule_the_older_ones():
+def test_runs_published_after_an_accepted_loss_overrule_the_older_ones():
     memory = RunsMemory(["west"])
     memory.learn(told(Run(0, 0, 10)))
     memory.learn(told(Run(5, 30, 5), losses=1))
