@@ -13,12 +13,13 @@ ONLY_LIVE = """
     balancer/decision/: placement
     replicator/audit/: target_audit
     replicator/groups/copies/: runs_follower
-    replicator/groups/failover/: arrival source_facts target_logs
-    replicator/groups/offset_sync/: peer_tending
-    replicator/groups/resume/: assignment awaited_runs commits runs_reader
+    replicator/groups/failover/: arrival source_copies source_facts target_logs
+    replicator/groups/offset_sync/: peer_tending region_sync
+    replicator/groups/resume/: assignment awaited_runs runs_reader
     replicator/kafka/admin/: topic_changes
     replicator/kafka/client/: cluster open_transactions trouble_watch
-    replicator/kafka/protocol/: fetch leader_epoch metadata produce producers topic_id transactions
+    replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
+    replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assignment carrier_session pipelines reassignment
     replicator/mirror/carrier/: reporting senders target_watch transaction_watch

@@ -45,7 +45,7 @@ REST_SHARE = 3.0
 
 
 class Surveyed(Protocol):
-    """What is known about a move from the other region to here: failover.survey.Survey."""
+    """Survey of a move from the other region to here: failover.survey.Survey."""
 
     def knowledge(self, request: Request, now_ms: int) -> Knowledge: ...
 

@@ -147,11 +147,11 @@ def test_an_unknown_ledger_warns_with_its_route():
 
 def test_records_not_replicated_are_summed_over_partitions_and_never_zero_if_unknown():
     some = replace(MOVE, not_replicated=Count(4))
-    assert check("replication", some, some).text.startswith("4 records")
+    assert check("replication", some, some).text.startswith("4 known records")
     other = TopicPartition("trades", 1)
     both = {PARTITION: KNOWLEDGE.partitions[PARTITION], other: KNOWLEDGE.partitions[PARTITION]}
     two = check("replication", some, replace(some, partition=1), partitions=both)
-    assert two.text.startswith("8 records")
+    assert two.text.startswith("8 known records")
     unsure = check("replication", replace(MOVE, not_replicated=Count(0, "at least")))
     assert (unsure.level, "did not say" in unsure.text) == (Level.WARN, True)
     unknown = check("replication", replace(MOVE, not_replicated=None))

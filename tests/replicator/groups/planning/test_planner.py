@@ -210,7 +210,7 @@ def test_a_commit_below_the_logs_start_is_noted_and_needs_a_choice_once_runs_are
     facts = replace(FACTS, here_start=15)
     move = only_move(knowledge(facts))
     assert (move.resume, move.basis) == (2, "exact")
-    assert "3 offsets were gone" in move.notes[0]
+    assert "was 3 offsets below the log's start" in move.notes[0]
     trimmed = {}
     for region, each in HERE.known.items():
         runs = OffsetMap()

@@ -134,7 +134,9 @@ def test_where_nothing_is_known_any_more_the_check_blocks():
 
 
 def test_a_stale_plan_names_the_changes_and_their_groups():
-    with pytest.raises(PlanStale, match="p1 is stale: where it lives .*: orders; make a new plan"):
+    with pytest.raises(
+        PlanStale, match="p1 is stale: its primary region was .*: orders; make a new plan"
+    ):
         recheck(PLAN, fresh(MOVE, generation=5), LOGS).raise_if_any("p1")
 
 
