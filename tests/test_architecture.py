@@ -20,7 +20,7 @@ ONLY_LIVE = """
     replicator/kafka/client/: cluster open_transactions trouble_watch
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions
-    replicator/kafka/tail/: consumer_offsets log_ends topic_tailer
+    replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assignment carrier_session pipelines reassignment
     replicator/mirror/carrier/: reporting senders target_watch transaction_watch
     replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts own_topics
@@ -29,6 +29,7 @@ ONLY_LIVE = """
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership daemon
+    replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
     tui/: balance_client probe
 """

@@ -19,14 +19,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import redis
-
 from balancer.plan import TopicPartition
 from replicator.kafka.protocol.commit_record import Commit, Committed
 from replicator.kafka.tail.consumer_offsets import CommitRecord
-from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, TailPosition, VersionedRecord, first_era
-from replicator.runtime.store_errors import reached, redis_name
+from replicator.kafka.tail.copy_store import CopyStore
+from replicator.kafka.tail.stored_positions import PRELUDE, header, text
+from replicator.kafka.tail.tail_position import Portion, VersionedRecord, first_era
+from replicator.runtime.store_errors import reached
 
 GROUPS_PER_READ = 1000
 # A group without commits is forgotten after this time; no commit arrives that late.
@@ -70,27 +69,14 @@ return behind
 )
 
 
-class CommitStore:
+class CommitStore(CopyStore):
     """Commits of one region in one Redis, for the copier that writes them and for readers."""
 
     def __init__(self, url: str, region: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = redis_name(url)
+        super().__init__(url, f"commits:{region}", timeout_seconds=timeout_seconds)
         self._prefix = f"sluice:commits:{region}:"
         self._groups = f"sluice:groups:{region}"
-        self._redis: redis.Redis = redis.Redis.from_url(
-            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
-        )
-        self._positions = Positions(self._redis, self.name, f"commits:{region}")
         self._put = self._redis.register_script(PUT)
-
-    def close(self) -> None:
-        self._redis.close()
-
-    def __enter__(self) -> CommitStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # Reading
 
@@ -119,14 +105,6 @@ class CommitStore:
                 group: _commits(fields, since) for group, fields in zip(some, hashes, strict=True)
             }
         return found
-
-    def position(self) -> dict[int, TailPosition]:
-        """Returns the position up to which each partition of `__consumer_offsets` is here."""
-        return self._positions.get()
-
-    def age(self, now_ms: int) -> int | None:
-        """Returns an age in ms: all commits made that long ago are here; None: not known."""
-        return self._positions.age(now_ms)
 
     # Copying
 

@@ -13,32 +13,19 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import redis
-
 from replicator.kafka.tail.stored_positions import text
-from replicator.runtime.store_errors import reached, redis_name
+from replicator.runtime.redis_store import RedisStore
+from replicator.runtime.store_errors import reached
 
 FRESH_SECONDS = 15
 REGIONS = "sluice:active"
 
 
-class ActivityStore:
+class ActivityStore(RedisStore):
     """Groups with members in one Redis, for the daemon of each region and for readers."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 2.0) -> None:
-        self.name = redis_name(url)
-        self._redis: redis.Redis = redis.Redis.from_url(
-            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
-        )
-
-    def close(self) -> None:
-        self._redis.close()
-
-    def __enter__(self) -> ActivityStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(url, timeout_seconds=timeout_seconds)
 
     def publish(self, region: str, groups: Iterable[str], now_ms: int) -> None:
         """Publishes that these groups of a region have members, and no others.

@@ -153,7 +153,7 @@ def test_records_not_replicated_are_summed_over_partitions_and_never_zero_if_unk
     two = check("replication", some, replace(some, partition=1), partitions=both)
     assert two.text.startswith("8 known records")
     unsure = check("replication", replace(MOVE, not_replicated=Count(0, "at least")))
-    assert (unsure.level, "did not say" in unsure.text) == (Level.WARN, True)
+    assert (unsure.level, "does not answer" in unsure.text) == (Level.WARN, True)
     unknown = check("replication", replace(MOVE, not_replicated=None))
     assert (unknown.level, "not known for 1" in unknown.text) == (Level.WARN, True)
 
