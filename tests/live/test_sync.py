@@ -23,10 +23,9 @@ from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.groups.offset_sync.due import AGAIN_MS, LATE_MS
 from replicator.groups.offset_sync.passes import PassFailed
-from replicator.groups.offset_sync.region_commits import GroupCommits
 from replicator.groups.offset_sync.region_sync import OtherRegion
 from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync, other_region
-from replicator.groups.planning.knowledge import Knowledge, Progress, Request
+from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.tail.consumer_offsets import commit_follower
 from replicator.kafka.tail.tail_position import Portion
@@ -56,7 +55,7 @@ class WatchedRegion:
 
     def commits(
         self, groups: Iterable[str], partitions: Iterable[TopicPartition]
-    ) -> GroupCommits | None:
+    ) -> GroupProgress | None:
         return None if self.is_silent else self._known.own_commits.commits(groups, partitions)
 
 

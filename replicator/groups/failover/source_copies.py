@@ -12,13 +12,12 @@ from replicator.groups.copies.runs_copies import RunsCopies
 from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.membership.primary_region import regions
 from replicator.groups.membership.primary_store import PrimaryStore
-from replicator.groups.planning.knowledge import Progress, Request
+from replicator.groups.planning.knowledge import GroupProgress, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entries import Entries, told
 from replicator.mirror.ledger.ledger import groups_of
 
-Commits = Mapping[str, Mapping[TopicPartition, Progress]]
 LedgerViews = Mapping[Route, Mapping[TopicPartition, LedgerView]]
 
 
@@ -53,7 +52,7 @@ class SourceCopies:
         known = [age for age in ages if age is not None]
         return max(known) if len(known) == len(ages) else None
 
-    def commits(self, request: Request) -> tuple[Commits, dict[str, frozenset[str]]]:
+    def commits(self, request: Request) -> tuple[GroupProgress, dict[str, frozenset[str]]]:
         """Returns commits on the requested topics, and by group the other topics with commits."""
         with self._commit_store() as store:
             found = store.commits(sorted(request.groups))
@@ -72,7 +71,7 @@ class SourceCopies:
         }
         return wanted, {group: topics for group, topics in left_out.items() if topics}
 
-    def ledgers(self, commits: Commits, *, is_whole: bool) -> LedgerViews:
+    def ledgers(self, commits: GroupProgress, *, is_whole: bool) -> LedgerViews:
         """Returns the views of the ledgers of the routes into the source.
 
         Args:

@@ -27,11 +27,10 @@ from replicator.groups.planning.knowledge import (
     Knowledge,
     LogRange,
     PartitionFacts,
-    Progress,
     Request,
+    progress_of,
 )
 from replicator.groups.progress.aggregate import Aggregate, Known
-from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -114,13 +113,7 @@ class Survey:
             facts = answers.until(give_up_at) if answers else SourceFacts()
             return Knowledge(
                 commits=commits,
-                target_commits={
-                    group: {
-                        partition: Progress(commit.offset, decode(commit.metadata))
-                        for partition, commit in of_group.items()
-                    }
-                    for group, of_group in held.result().items()
-                },
+                target_commits=progress_of(held.result()),
                 partitions={
                     partition: _facts(partition, here, there, logs, now[partition], facts)
                     for partition in logs.ends

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from balancer.plan import TopicPartition
-from replicator.groups.planning.knowledge import Knowledge, PartitionFacts, Progress
+from replicator.groups.planning.knowledge import GroupProgress, Knowledge, PartitionFacts, Progress
 from replicator.groups.progress.aggregate import Known
 
 
@@ -20,7 +20,7 @@ def contradicted(
     group: str,
     wanted: Mapping[TopicPartition, Progress],
     known: Knowledge,
-    own: Mapping[str, Mapping[TopicPartition, Progress]] | None,
+    own: GroupProgress | None,
 ) -> dict[TopicPartition, str]:
     """Returns the positions of a group that must not go forward, and why.
 

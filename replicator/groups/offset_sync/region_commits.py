@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from balancer.plan import TopicPartition
-from replicator.groups.planning.knowledge import Progress
-from replicator.groups.progress.vector_metadata import decode
+from replicator.groups.planning.knowledge import GroupProgress, progress_of
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
@@ -21,8 +20,6 @@ QUIET_SECONDS = 30.0
 """Time for which a region that did not answer is not asked again. It is lost, or cut off from here,
 and each question costs the pass time.
 """
-
-GroupCommits = Mapping[str, Mapping[TopicPartition, Progress]]
 
 
 class CommittedOffsets(Protocol):
@@ -52,7 +49,7 @@ class RegionCommits:
 
     def commits(
         self, groups: Iterable[str], partitions: Iterable[TopicPartition]
-    ) -> GroupCommits | None:
+    ) -> GroupProgress | None:
         """Returns the commits there, by group; None: the region does not answer."""
         if self._clock() < self._quiet_until:
             return None
@@ -72,10 +69,4 @@ class RegionCommits:
         if self._is_silent:
             logger.warning("event=own-commits-seen region=%s", self._region)
         self._is_silent = False
-        return {
-            group: {
-                partition: Progress(commit.offset, decode(commit.metadata))
-                for partition, commit in commits.items()
-            }
-            for group, commits in found.items()
-        }
+        return progress_of(found)

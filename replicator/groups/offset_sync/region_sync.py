@@ -29,9 +29,8 @@ from replicator.groups.offset_sync.due import (
 )
 from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
 from replicator.groups.offset_sync.refusals import Refusals
-from replicator.groups.offset_sync.region_commits import GroupCommits
 from replicator.groups.offset_sync.vector_limit import VectorLimit
-from replicator.groups.planning.knowledge import Knowledge, Request
+from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Request
 from replicator.groups.planning.plan import Case, GroupPlan
 from replicator.groups.planning.planner import plan
 from replicator.groups.progress.vector_metadata import encode
@@ -55,7 +54,7 @@ class OwnCommits(Protocol):
 
     def commits(
         self, groups: Iterable[str], partitions: Iterable[TopicPartition]
-    ) -> GroupCommits | None: ...
+    ) -> GroupProgress | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ class RegionSync:
             at_ms = now_ms - (AGAIN_MS - LATE_MS) if soon else now_ms
             state.planned = LastPlanned(signs[group], at_ms, is_settled(each.moves, ends))
 
-    def _write(self, each: GroupPlan, known: Knowledge, own: GroupCommits | None) -> bool:
+    def _write(self, each: GroupPlan, known: Knowledge, own: GroupProgress | None) -> bool:
         """Writes the positions of a group; returns False if they have to be planned again."""
         group = each.group
         held = known.target_commits.get(group, {})
