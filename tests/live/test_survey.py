@@ -289,7 +289,7 @@ def test_before_anything_came_by_a_route_it_holds_nothing_up(
     [
         ("west", {"parked": Loss(LossKind.SOURCE_CORRUPT, 3, 4)}, "source batch cannot be read"),
         ("east", {"parked": Loss(LossKind.TARGET_TRUNCATED, 3, 4)}, "target lost"),
-        ("east", {"target_topic": uuid.uuid4()}, "made anew"),
+        ("east", {"target_topic": uuid.uuid4()}, "recreated"),
     ],
 )
 def test_a_route_that_is_parked_or_has_lost_its_topic_is_named_and_skips_nothing(

@@ -94,7 +94,7 @@ def _of_entry(
     note = f"{route.name} is parked: {entry.parked}" if entry.parked else ""
     entry_topic = entry.target_topic and entry.target_topic.hex
     if entry_topic and target_topic and entry_topic != target_topic:
-        note = note or f"{route.name}: {partition.topic} was made anew in {route.target}"
+        note = note or f"{route.name}: {partition.topic} was recreated in {route.target}"
         return LedgerView(losses=entry.losses, is_void=True, note=note)
     if entry.parked and entry.parked.kind in VOID:
         return LedgerView(losses=entry.losses, is_void=True, note=note)

@@ -56,7 +56,7 @@ class Stage:
 
 
 @pytest.fixture
-def said(caplog):
+def logged(caplog):
     caplog.set_level(logging.INFO)
     return lambda: [record.getMessage().split()[0] for record in caplog.records]
 
@@ -65,25 +65,25 @@ NOT_COPIED, COPIED_AGAIN = "event=not-copied", "event=copied-again"
 AWAY = StoreUnreachable("away")
 
 
-def test_all_portions_are_put_and_an_empty_poll_puts_nothing(said):
+def test_all_portions_are_put_and_an_empty_poll_puts_nothing(logged):
     stage = Stage([BEGINNING, {}, NEWS, {}])
     stage.copier.run()
     assert stage.taken == [BEGINNING, NEWS]
-    assert said() == []
+    assert logged() == []
 
 
-def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(said):
+def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(logged):
     stage = Stage(*[[BEGINNING]] * 4, [LogUnreadable("denied")], [BEGINNING, NEWS])
     stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
     stage.copier.run()
-    assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
+    assert logged() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
 
 
-def test_an_opening_portion_alone_ends_no_error(said):
+def test_an_opening_portion_alone_ends_no_error(logged):
     stage = Stage(*[[BEGINNING, LogUnreadable("denied")]] * 20)
     stage.script.append([])
     stage.copier.run()
-    assert said() == [NOT_COPIED]
+    assert logged() == [NOT_COPIED]
 
 
 def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
@@ -101,10 +101,10 @@ def test_after_stop_nothing_more_is_put():
     assert stage.taken == [BEGINNING]
 
 
-def test_an_unexpected_error_is_logged_with_its_traceback_and_tried_again(said, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback_and_tried_again(logged, caplog):
     stage = Stage([BEGINNING, KeyError("lost key")], [BEGINNING, NEWS])
     stage.copier.run()
-    assert said() == [NOT_COPIED, COPIED_AGAIN]
+    assert logged() == [NOT_COPIED, COPIED_AGAIN]
     assert caplog.records[0].exc_info
 
 

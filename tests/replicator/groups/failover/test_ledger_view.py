@@ -92,7 +92,7 @@ def test_a_parked_entry_is_noted_and_counts_unless_the_target_lost_its_records()
 def test_an_entry_of_another_target_topic_does_not_count():
     found = of(ENTRY, target_topic="another")
     assert (found.passed, found.key) == (None, None)
-    assert "trades was made anew in east" in found.note
+    assert "trades was recreated in east" in found.note
 
 
 def test_without_an_entry_the_witness_decides_whether_there_ever_was_one():

@@ -30,38 +30,38 @@ class Script:
 
 
 @pytest.fixture
-def said(caplog):
+def logged(caplog):
     caplog.set_level(logging.INFO)
     return lambda: [record.getMessage().split()[0] for record in caplog.records]
 
 
-def test_a_pass_runs_at_once_and_again_after_its_interval(said):
+def test_a_pass_runs_at_once_and_again_after_its_interval(logged):
     script = Script(None, None, None)
     script.loop.run()
     assert script.stopping.waited == [30.0] * 3
     assert script.loop.succeeded_at is not None
-    assert said() == []
+    assert logged() == []
 
 
-def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(said):
+def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(logged):
     away, failed = StoreUnreachable("away"), PassFailed("refused")
     script = Script(away, away, failed, failed, None, None)
     script.loop.run()
-    assert said() == [FAILED, FAILED, WORKS]
+    assert logged() == [FAILED, FAILED, WORKS]
 
 
-def test_a_second_region_that_is_away_is_logged_too(said, monkeypatch, caplog):
+def test_a_second_region_that_is_away_is_logged_too(logged, monkeypatch, caplog):
     monkeypatch.setattr("replicator.runtime.report_once.AGAIN_SECONDS", 0.0)
     west, both = PassFailed("west is away"), PassFailed("west is away; east is away")
     Script(west, west, both, both, None).loop.run()
-    assert said() == [FAILED, FAILED, WORKS]
+    assert logged() == [FAILED, FAILED, WORKS]
     assert "east is away" in caplog.text
 
 
-def test_an_unexpected_error_is_logged_with_its_traceback_and_ends_nothing(said, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback_and_ends_nothing(logged, caplog):
     script = Script(KeyError("lost key"), None)
     script.loop.run()
-    assert said() == [FAILED, WORKS]
+    assert logged() == [FAILED, WORKS]
     assert caplog.records[0].exc_info
 
 

@@ -148,18 +148,18 @@ def test_a_group_that_moves_on_and_back_is_never_kept_from_a_record_whatever_is_
 def test_a_vector_moves_no_answer_past_what_was_read_and_is_exact_only_where_that_is(data, world):
     regions = list(world.sources)
     committed = data.draw(st.integers(0, len(world.here)))
-    said = {region: data.draw(st.integers(0, 25)) for region in regions}
+    before = {region: data.draw(st.integers(0, 25)) for region in regions}
     by_position = exact_vector(world, committed)
     for is_whole in (True, False):
         here = data.draw(aggregates(world.here, regions, is_whole=is_whole))
-        for region, partition in (progress(here, committed, said) or {}).items():
-            truth = max(by_position[region], said[region])
-            between = [o for o in world.sources[region] if truth <= o < partition.offset]
-            assert not between or partition.offset == truth
-            assert said[region] <= partition.offset
-            if partition.basis == "exact":
+        for region, answer in (progress(here, committed, before) or {}).items():
+            truth = max(by_position[region], before[region])
+            between = [o for o in world.sources[region] if truth <= o < answer.offset]
+            assert not between or answer.offset == truth
+            assert before[region] <= answer.offset
+            if answer.basis == "exact":
                 mirrored = {offset for each, offset in filter(None, world.here) if each == region}
-                assert not {o for o in mirrored if partition.offset <= o < truth}
+                assert not {o for o in mirrored if answer.offset <= o < truth}
 
 
 def landed(*runs: Run) -> OffsetMap:

@@ -33,9 +33,9 @@ def test_a_choice_is_the_logs_start_or_the_logs_answer_for_a_time():
 
 
 def test_routes_without_a_ledger_are_named_with_how_many_partitions_lack_it():
-    told, unknown = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
+    known, unknown = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
     facts = PartitionFacts(
-        here=Aggregate({"west": told, "north": unknown}), there=Aggregate({"west": unknown})
+        here=Aggregate({"west": known, "north": unknown}), there=Aggregate({"west": unknown})
     )
     other = TopicPartition("trades", 1)
     knowledge = Knowledge(

@@ -17,11 +17,11 @@ def move(**vector: int) -> Move:
     return Move(topic="trades", partition=0, case=Case.MOVES, committed=1, vector=vector)
 
 
-def told(landed: int) -> OffsetMap:
-    gathering = RunBuffer(0)
-    if landed:
-        gathering.land(0, 0, landed)
-    return learned(gathering.take())
+def landed(records: int) -> OffsetMap:
+    buffer = RunBuffer(0)
+    if records:
+        buffer.land(0, 0, records)
+    return learned(buffer.take())
 
 
 LOG = LogRange(0, 9)
@@ -50,22 +50,24 @@ def test_positions_that_do_not_move_have_nothing_to_wait_for():
 
 
 def test_records_that_runs_or_ledger_have_passed_have_arrived():
-    for known in (Known(told(8)), Known(told(0), Passed(8, 8)), Known(told(8), Passed(5, 5))):
+    for known in (Known(landed(8)), Known(landed(0), Passed(8, 8)), Known(landed(8), Passed(5, 5))):
         assert lag({WEST: 10}, knowledge(west=known), fresh_age_ms=0) == Lag({"west": 2})
         assert lag({WEST: 8}, knowledge(west=known), fresh_age_ms=0).is_zero
 
 
 def test_a_route_of_which_nothing_is_known_is_waited_for_and_named():
     found = lag(
-        {WEST: 3, NORTH: 0}, knowledge(west=Known(told(0)), north=Known(told(0))), fresh_age_ms=0
+        {WEST: 3, NORTH: 0},
+        knowledge(west=Known(landed(0)), north=Known(landed(0))),
+        fresh_age_ms=0,
     )
     assert found == Lag({"north": 0}, unknown=1)
     assert str(found) == "partitions without a known ledger entry: 1"
 
 
 def test_records_that_can_never_arrive_are_not_awaited():
-    without_route = knowledge(north=Known(told(0), Passed(0, 0)))
-    without_partition = knowledge(log=None, west=Known(told(0), Passed(0, 0)))
+    without_route = knowledge(north=Known(landed(0), Passed(0, 0)))
+    without_partition = knowledge(log=None, west=Known(landed(0), Passed(0, 0)))
     for facts in (without_route, without_partition):
         assert lag({WEST: 3}, facts, fresh_age_ms=0).is_zero
     assert lag({Origin("west", TopicPartition("no", 0)): 3}, knowledge(), fresh_age_ms=0).is_zero

@@ -276,20 +276,20 @@ def test_only_the_topics_that_were_asked_for_are_moved():
 
 def test_a_vector_in_the_metadata_counts_where_the_position_says_less():
     # The group moved here. Records that it read elsewhere lie behind its position, or are not here.
-    beside = Progress(12, {"west": 4, "north": 5, "south": 3})
-    move = only_move(knowledge(commits={"orders": {PARTITION: beside}}))
+    commit = Progress(12, {"west": 4, "north": 5, "south": 3})
+    move = only_move(knowledge(commits={"orders": {PARTITION: commit}}))
     assert move.vector == {"west": 10, "east": 2, "north": 5, "south": 3}
     assert (move.committed, move.resume, move.basis) == (12, 2, "exact")
     assert move.read_again == Count(15)
-    told = only_move(knowledge(UNTOLD, commits={"orders": {PARTITION: beside}}))
+    told = only_move(knowledge(UNTOLD, commits={"orders": {PARTITION: commit}}))
     assert (told.case, told.resume, told.basis) == (Case.MOVES, 2, "floor")
 
 
 def test_after_an_accepted_loss_a_vector_does_not_count_for_that_region():
     lossy = replace(THERE, known={**THERE.known, "north": replace(THERE.known["north"], losses=1)})
-    beside = Progress(12, {"west": 11, "north": 5})
+    commit = Progress(12, {"west": 11, "north": 5})
     move = only_move(
-        knowledge(replace(FACTS, there=lossy), commits={"orders": {PARTITION: beside}})
+        knowledge(replace(FACTS, there=lossy), commits={"orders": {PARTITION: commit}})
     )
     assert move.vector == {"west": 11, "east": 2}
 

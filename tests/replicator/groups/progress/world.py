@@ -86,15 +86,15 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
     known = {}
     for region in regions:
         records = placed(log, region)
-        runs, gathering = OffsetMap(), RunBuffer(0)
+        runs, buffer = OffsetMap(), RunBuffer(0)
         for source, target in records:
-            gathering.land(source, target, 1)
+            buffer.land(source, target, 1)
             if draw(st.booleans()):
-                for stretch in gathering.take():
+                for segment in buffer.take():
                     # A missing first segment leaves nothing to answer, so most stay.
                     if is_whole or draw(MOSTLY):
-                        learn(runs, stretch)
-        learn(runs, *gathering.take())
+                        learn(runs, segment)
+        learn(runs, *buffer.take())
         passed = None
         if is_whole or draw(MOSTLY):
             at = len(log) if is_whole else draw(st.integers(0, len(log)))

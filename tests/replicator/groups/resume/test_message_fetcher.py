@@ -12,7 +12,7 @@ from replicator.groups.resume.runs_memory import PublishedPieces, Source
 from replicator.groups.resume.runs_reader import Answer, Question
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
-from tests.replicator.groups.resume.telling import piece
+from tests.replicator.groups.resume.published_runs import piece
 
 FLIGHTS = TopicPartition("flights", 0)
 

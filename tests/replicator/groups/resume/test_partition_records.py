@@ -13,7 +13,7 @@ from replicator.groups.resume.partition_records import PartitionRecords
 from replicator.groups.resume.runs_memory import PublishedPieces, RunsMemory, Source
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, exact_vector, placed, worlds
-from tests.replicator.groups.resume.telling import piece, tellings
+from tests.replicator.groups.resume.published_runs import piece, publications
 from tests.replicator.mirror.offset_map.told_logs import alone, learned
 
 
@@ -31,10 +31,10 @@ def whole(log: Log, regions: Iterable[str]) -> Aggregate:
     """Returns everything that runs can say about a log."""
     memory = RunsMemory(regions)
     for region in regions:
-        gathering = RunBuffer(0)
+        buffer = RunBuffer(0)
         for source, target in placed(log, region):
-            gathering.land(source, target, 1)
-        pieces = tuple(piece(stretch) for stretch in gathering.take())
+            buffer.land(source, target, 1)
+        pieces = tuple(piece(segment) for segment in buffer.take())
         memory.learn(PublishedPieces(Source(region, "id"), 0, pieces))
     return memory.aggregate()
 
@@ -49,14 +49,14 @@ def test_resumed_the_unread_records_are_handed_out_once_and_in_order(data, world
     partition.begin(begin.offset)
     memory = RunsMemory(world.sources)
     partition.set_runs(memory.aggregate())
-    told = data.draw(tellings(world.there, list(world.sources)))
+    published = data.draw(publications(world.there, list(world.sources)))
     arrived, out = begin.offset, []
-    while told or arrived < len(world.there):
+    while published or arrived < len(world.there):
         if arrived < len(world.there) and data.draw(st.booleans()):
             feed(partition, world.there, arrived, arrived + 1)
             arrived += 1
-        elif told:
-            memory.learn(told.pop())
+        elif published:
+            memory.learn(published.pop())
             partition.set_runs(memory.aggregate())
             if out and data.draw(st.booleans()):
                 memory.trim(world.there.index(out[-1]) + 1)
@@ -138,9 +138,9 @@ def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, commit
     """
     stored = exact_vector(world, data.draw(st.integers(0, len(world.here))))
     memory = RunsMemory(world.sources)
-    told = data.draw(tellings(world.there, list(world.sources)))
-    late = data.draw(st.integers(0, len(told)))
-    for each in told[late:]:
+    published = data.draw(publications(world.there, list(world.sources)))
+    late = data.draw(st.integers(0, len(published)))
+    for each in published[late:]:
         memory.learn(each)
     partition: PartitionRecords = PartitionRecords(stored, is_tracking=True)
     partition.set_runs(memory.aggregate())
@@ -148,7 +148,7 @@ def test_a_stored_vector_is_the_truth_whatever_was_committed(data, world, commit
     partition.begin(begin)
     feed(partition, world.there, begin, len(world.there))
     out = handed(partition.release())
-    for each in told[:late]:
+    for each in published[:late]:
         memory.learn(each)
     partition.set_runs(memory.aggregate())
     out += handed(partition.release())

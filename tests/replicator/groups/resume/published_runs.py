@@ -8,21 +8,21 @@ from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, placed
 
 
-def piece(stretch: RunSegment) -> Piece:
-    return unpack(pack_stretch(stretch))
+def piece(segment: RunSegment) -> Piece:
+    return unpack(pack_stretch(segment))
 
 
 @st.composite
-def tellings(draw, log: Log, regions: list[str]) -> list[PublishedPieces]:
-    told = []
+def publications(draw, log: Log, regions: list[str]) -> list[PublishedPieces]:
+    published = []
     for region in regions:
-        gathering = RunBuffer(0)
+        buffer = RunBuffer(0)
         for source, target in placed(log, region):
-            gathering.land(source, target, 1)
+            buffer.land(source, target, 1)
             if draw(st.booleans()):
-                told += [(region, stretch) for stretch in gathering.take()]
-        told += [(region, stretch) for stretch in gathering.take()]
+                published += [(region, segment) for segment in buffer.take()]
+        published += [(region, segment) for segment in buffer.take()]
     return [
-        PublishedPieces(Source(region, "id"), 0, (piece(stretch),))
-        for region, stretch in draw(st.permutations(told))
+        PublishedPieces(Source(region, "id"), 0, (piece(segment),))
+        for region, segment in draw(st.permutations(published))
     ]
