@@ -150,21 +150,21 @@ class Relocating:
                 source_topic=UUID(self._topic_id(source)),
                 target_topic=UUID(self._topic_id(target)),
             )
-            place = TopicPartition(self.topic, number)
-            self._commit_entry(route, place, *encode(entry))
+            partition = TopicPartition(self.topic, number)
+            self._commit_entry(route, partition, *encode(entry))
 
     def _commit_entry(
-        self, route: Route, place: TopicPartition, offset: int, metadata: str
+        self, route: Route, partition: TopicPartition, offset: int, metadata: str
     ) -> None:
         """Commits with a client that adds nothing to the metadata."""
 
         async def commit() -> None:
             consumer = AIOKafkaConsumer(
                 bootstrap_servers=self.clusters[route.target].bootstrap,
-                group_id=group_of(route, place),
+                group_id=group_of(route, partition),
                 enable_auto_commit=False,
             )
-            where = AioPartition(place.topic, place.partition)
+            where = AioPartition(partition.topic, partition.partition)
             consumer.assign([where])
             await consumer.start()
             await consumer.commit({where: OffsetAndMetadata(offset, metadata)})
@@ -177,11 +177,11 @@ class Relocating:
     def commit(self, region: str, offsets: Mapping[int, int], group: str | None = None) -> None:
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": group or self.group})
-        places = [
+        partitions = [
             KafkaTopicPartition(self.topic, number, offset) for number, offset in offsets.items()
         ]
         try:
-            consumer.commit(offsets=places, asynchronous=False)
+            consumer.commit(offsets=partitions, asynchronous=False)
         finally:
             consumer.close()
 
@@ -208,11 +208,13 @@ class Relocating:
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": group or self.group})
         try:
-            places = [KafkaTopicPartition(self.topic, number) for number in range(PARTITIONS)]
-            found = consumer.committed(places, timeout=30)
+            partitions = [KafkaTopicPartition(self.topic, number) for number in range(PARTITIONS)]
+            found = consumer.committed(partitions, timeout=30)
         finally:
             consumer.close()
-        return {place.partition: place.offset for place in found if place.offset >= 0}
+        return {
+            partition.partition: partition.offset for partition in found if partition.offset >= 0
+        }
 
     # -- the part of west's `sluice offsets`
 

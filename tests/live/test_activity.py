@@ -77,7 +77,7 @@ def consuming(cluster: KafkaCluster, group: str, topic: str, protocol: str) -> I
     options = {**cluster.librdkafka_options(), "group.id": group, "group.protocol": protocol}
     consumer = Consumer(options)
     assigned = []
-    consumer.subscribe([topic], on_assign=lambda _, places: assigned.extend(places))
+    consumer.subscribe([topic], on_assign=lambda _, partitions: assigned.extend(partitions))
     try:
         assert until(lambda: bool(consumer.poll(0.1) or assigned), PATIENCE_SECONDS)
         yield

@@ -53,8 +53,8 @@ def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
     assert (first.before, first.resume, first.after) == (None, 100, 100)
     for group in scene.groups:
         assert scene.committed(group) == {0: 100, 1: 101}
-    place = TopicPartition(scene.topic, 1)
-    held = scene.target().groups.commits(scene.groups, [place])[scene.groups[0]][place]
+    partition = TopicPartition(scene.topic, 1)
+    held = scene.target().groups.commits(scene.groups, [partition])[scene.groups[0]][partition]
     assert decode(held.metadata) == {"west": 41}
 
     records = scene.target().store.all()
@@ -166,9 +166,9 @@ def with_older_vectors(scene: Scene) -> Scene:
 
 
 def vectors(scene: Scene, group: str) -> list[dict[str, int]]:
-    places = [TopicPartition(scene.topic, number) for number in (0, 1)]
-    found = scene.target().groups.commits([group], places)[group]
-    return [decode(found[place].metadata) for place in places]
+    partitions = [TopicPartition(scene.topic, number) for number in (0, 1)]
+    found = scene.target().groups.commits([group], partitions)[group]
+    return [decode(found[partition].metadata) for partition in partitions]
 
 
 @pytest.mark.parametrize("done", [2, 3])

@@ -43,7 +43,7 @@ def group() -> str:
 
 
 def copied(store: CommitStore, group: str) -> dict[tuple[str, int], int]:
-    return {place: it.offset for place, it in store.commits([group])[group].items()}
+    return {partition: it.offset for partition, it in store.commits([group])[group].items()}
 
 
 def until_copied(store: CommitStore, group: str, topic: str, *offsets: int) -> None:

@@ -45,8 +45,8 @@ def at(offset: int, metadata: str = "") -> Commit:
     return Commit(offset, metadata, at_ms=1)
 
 
-def of(group: str, place: TopicPartition = FLIGHTS) -> Committed:
-    return Committed(group, *place)
+def of(group: str, partition: TopicPartition = FLIGHTS) -> Committed:
+    return Committed(group, *partition)
 
 
 Record = tuple[Committed, Commit | None]
@@ -103,7 +103,7 @@ def content(store: CommitStore, server: RedisServer) -> dict[str, object]:
 def live_in(store: CommitStore) -> dict[Committed, Commit]:
     found = store.commits(store.groups())
     assert all(found.values())
-    return {of(group, place): it for group in found for place, it in found[group].items()}
+    return {of(group, partition): it for group in found for partition, it in found[group].items()}
 
 
 def live_up_to(positions: dict[int, TailPosition], told: list[Telling]) -> dict[Committed, Commit]:
@@ -246,13 +246,13 @@ def test_a_group_without_commits_is_forgotten_in_the_end_unless_it_comes_back(st
 
 
 def test_all_commits_of_a_hundred_groups_on_64_partitions_are_found(store):
-    places = [TopicPartition("flights", number) for number in range(64)]
+    partitions = [TopicPartition("flights", number) for number in range(64)]
     groups = [f"group-{number}" for number in range(100)]
     for group in groups:
         begin = store.position().get(0, BEGIN)
-        store.put({0: portion([(of(group, place), at(5)) for place in places], begin)})
+        store.put({0: portion([(of(group, partition), at(5)) for partition in partitions], begin)})
     assert store.commits(store.groups()) == {
-        group: dict.fromkeys(places, at(5)) for group in groups
+        group: dict.fromkeys(partitions, at(5)) for group in groups
     }
 
 

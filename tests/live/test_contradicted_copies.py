@@ -36,13 +36,13 @@ def followed(scene: Scene) -> Scene:
 def forge_commit(scene: Scene, offset: int, vector: dict[str, int] | None = None) -> None:
     """Adds a commit to the copy in east's Redis only."""
     named = {scene.regions.name[name]: it for name, it in (vector or {}).items()}
-    row = (scene.group, scene.place, offset, vector_metadata(named) if named else "")
+    row = (scene.group, scene.partition, offset, vector_metadata(named) if named else "")
     scene.regions.copied_only("east", "west", [row])
 
 
 def commit_unseen(scene: Scene, offset: int) -> None:
     """Commits to west's brokers without any copy."""
-    scene.regions.commit_uncopied("west", [(scene.group, scene.place, offset, "")])
+    scene.regions.commit_uncopied("west", [(scene.group, scene.partition, offset, "")])
 
 
 def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) -> None:
@@ -53,7 +53,7 @@ def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) 
     with Redis.from_url(scene.regions.url("east")) as client:
         client.delete(*client.scan_iter(f"sluice:runs:{route.key}:*"))
     with OffsetStore(scene.regions.url("east"), route.key) as store:
-        key = scene.regions.key(origin, "east", scene.place)
+        key = scene.regions.key(origin, "east", scene.partition)
         store.copy(key, [pack_stretch(each) for each in forged.take()])
 
 
@@ -69,7 +69,7 @@ def test_a_commit_that_the_groups_own_region_does_not_have_moves_nothing(
     assert followed.sync.counts.refused == 1
     said = [line for line in caplog.messages if line.startswith("event=copies-contradict ")]
     assert len(said) == 1
-    assert followed.group in said[0] and f"{followed.place.topic}-0" in said[0]
+    assert followed.group in said[0] and f"{followed.partition.topic}-0" in said[0]
 
 
 def test_once_the_commit_is_in_its_own_regions_log_the_group_follows_it(followed, caplog):

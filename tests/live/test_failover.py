@@ -136,9 +136,9 @@ def test_yaml_and_json_say_the_same(sluice, copied):
 def test_an_older_vector_at_the_planned_offset_is_in_the_plan_and_replaced(sluice, copied):
     """The offset sync leaves a passive group in this state."""
     groups = Groups("east", copied.settings(copied.east))
-    place = TopicPartition(copied.topic, 0)
+    partition = TopicPartition(copied.topic, 0)
     older = {copied.west: 3}
-    assert groups.write(copied.group, {place: (10, vector_metadata.encode(older))}) == {}
+    assert groups.write(copied.group, {partition: (10, vector_metadata.encode(older))}) == {}
     plan = planned(sluice, copied)
     move = next(move for move in plan["groups"][0]["moves"] if move["partition"] == 0)
     assert (move["resume"], move["target_committed"]) == (10, 10)
@@ -146,7 +146,7 @@ def test_an_older_vector_at_the_planned_offset_is_in_the_plan_and_replaced(sluic
     begun(copied, plan["id"])
     assert verified(sluice, copied, plan["id"])[0] == ExitCode.FAILED
     assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
-    held = groups.commits([copied.group], [place])[copied.group][place]
+    held = groups.commits([copied.group], [partition])[copied.group][partition]
     assert vector_metadata.decode(held.metadata) == move["vector"] != older
 
 

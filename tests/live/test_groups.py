@@ -84,20 +84,20 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     groups, name, join, known_topic: TopicMaker, protocol
 ):
     topic = known_topic(2)
-    place = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, 0)
     consumer = join(name, topic, protocol)
     consumer.commit(offsets=[KafkaTopicPartition(topic, 0, 3)], asynchronous=False)
     assert groups.members()[name]
     assert groups.active([name, "nobody"]) == {name}
     with pytest.raises(GroupActive, match=name):
-        groups.write(name, {place: (5, "")})
-    assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(3)}}
+        groups.write(name, {partition: (5, "")})
+    assert groups.commits([name], [partition]) == {name: {partition: OffsetAndMetadata(3)}}
 
     consumer.close()
     assert until(lambda: not groups.active([name]), PATIENCE_SECONDS)
     assert not groups.members()[name]
-    assert groups.write(name, {place: (5, "")}) == {}
-    assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(5)}}
+    assert groups.write(name, {partition: (5, "")}) == {}
+    assert groups.commits([name], [partition]) == {name: {partition: OffsetAndMetadata(5)}}
     # The group's next consumer begins at the offset that was set.
     consumer = join(name, topic, protocol)
     assert {
@@ -113,20 +113,20 @@ def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
     offsets = {TopicPartition(topic, n): (n + 1, encode(vector)) for n, vector in vectors.items()}
     assert groups.write(name, offsets) == {}
     found = groups.commits([name], offsets)[name]
-    assert found == {place: OffsetAndMetadata(*it) for place, it in offsets.items()}
-    assert {place.partition: decode(it.metadata) for place, it in found.items()} == vectors
+    assert found == {partition: OffsetAndMetadata(*it) for partition, it in offsets.items()}
+    assert {partition.partition: decode(it.metadata) for partition, it in found.items()} == vectors
 
 
 def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(
     groups, name, known_topic: TopicMaker
 ):
-    place = TopicPartition(known_topic(), 0)
+    partition = TopicPartition(known_topic(), 0)
     assert name not in groups.members()
     assert groups.active([name]) == frozenset()
-    assert groups.commits([name], [place]) == {name: {}}
-    assert groups.write(name, {place: (7, "text")}) == {}
+    assert groups.commits([name], [partition]) == {name: {}}
+    assert groups.write(name, {partition: (7, "text")}) == {}
     assert not groups.members()[name]
-    assert groups.commits([name], [place]) == {name: {place: OffsetAndMetadata(7, "text")}}
+    assert groups.commits([name], [partition]) == {name: {partition: OffsetAndMetadata(7, "text")}}
 
 
 def test_nothing_to_read_or_to_write_needs_no_broker(name):

@@ -74,7 +74,7 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
     """Returns the process of a `sluice failover apply` that has begun to write."""
     options = regions.clusters[regions.east].librdkafka_options()
     consumer = Consumer({**options, "group.id": "group-003"})
-    place = KafkaTopicPartition(regions.topic, 0)
+    partition = KafkaTopicPartition(regions.topic, 0)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tui.program", "failover", "apply", "many"),
@@ -86,7 +86,7 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
         text=True,
     )
     try:
-        while process.poll() is None and consumer.committed([place], timeout=30)[0].offset < 0:
+        while process.poll() is None and consumer.committed([partition], timeout=30)[0].offset < 0:
             pass
     finally:
         consumer.close()

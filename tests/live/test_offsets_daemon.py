@@ -171,8 +171,8 @@ def cut_off(cluster, topic: str, offset: int) -> None:
     for _ in range(offset + 30):
         producer.produce(topic, value=b"record")
     assert producer.flush(30) == 0
-    admin, place = cluster.admin(), TopicPartition(topic, 0, offset)
-    admin.delete_records([place])[place].result(30)
+    admin, partition = cluster.admin(), TopicPartition(topic, 0, offset)
+    admin.delete_records([partition])[partition].result(30)
 
 
 # The region's own maps

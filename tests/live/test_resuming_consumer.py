@@ -98,7 +98,9 @@ def test_behind_a_real_carrier_it_skips_and_follows_new_records(
         config,
         region=route.target,
         appliance=carrying.appliance,
-        stored_vectors=lambda places: {place: {route.source: 300} for place in places},
+        stored_vectors=lambda partitions: {
+            partition: {route.source: 300} for partition in partitions
+        },
     )
     opened.callback(consumer.close)
     consumer.subscribe([topic])

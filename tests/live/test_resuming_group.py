@@ -216,10 +216,10 @@ def test_a_database_that_is_away_at_the_assignment_holds_it_up_and_loses_nothing
     troubles = [ConnectionError("no database")] * 3
     began: list[int] = []
 
-    def stored(places):
+    def stored(partitions):
         if troubles:
             raise troubles.pop()
-        return {place: {"west": 1} for place in places}
+        return {partition: {"west": 1} for partition in partitions}
 
     reader = Reader(mirrored, "east", opened, stored_vectors=stored, config=PROTOCOLS[protocol])
     reader.consumer.subscribe([mirrored.topic], on_assign=lambda _, at: began.append(len(at)))

@@ -62,8 +62,8 @@ class WatchedRegion:
 class Scene:
     """A group that lives in west, and east's offset sync, run pass by pass."""
 
-    def __init__(self, regions: HandCarried, place: TopicPartition) -> None:
-        self.regions, self.place = regions, place
+    def __init__(self, regions: HandCarried, partition: TopicPartition) -> None:
+        self.regions, self.partition = regions, partition
         self.group = f"group-{uuid.uuid4().hex[:12]}"
         self.others: dict[str, WatchedRegion] = {}
         self.sync = OffsetSync(
@@ -90,7 +90,7 @@ class Scene:
                 store.write([record])
 
     def commit(self, offset: int, vector: dict[str, int] | None = None, where="west") -> None:
-        self.regions.commit(where, self.group, {self.place: offset}, vector)
+        self.regions.commit(where, self.group, {self.partition: offset}, vector)
 
     def once(self, later_ms: int = 1) -> None:
         """Runs a pass."""
@@ -106,7 +106,7 @@ class Scene:
             copies.put({0: heard})
 
     def held(self) -> Progress | None:
-        found = self.east.commits([self.group], [self.place])[self.group].get(self.place)
+        found = self.east.commits([self.group], [self.partition])[self.group].get(self.partition)
         if found is None:
             return None
         names = {full: name for name, full in self.regions.name.items()}
@@ -117,12 +117,12 @@ class Scene:
 @pytest.fixture
 def scene(regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicMaker) -> Scene:
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url)
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 10), ("east", 5))
-    regions.land("east", place, ("east", 5), ("west", 10))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 10), ("east", 5))
+    regions.land("east", partition, ("east", 5), ("west", 10))
     for where in ("west", "east"):
         regions.publish(where)
-    made = Scene(regions, place)
+    made = Scene(regions, partition)
     made.lives_in("west")
     return made
 
@@ -176,9 +176,9 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
     options = {"group.id": scene.group, "enable.auto.commit": False}
     consumer = Consumer({**aggregate.librdkafka_options(), **options})
     try:
-        consumer.subscribe([scene.place.topic])
+        consumer.subscribe([scene.partition.topic])
         assert until(lambda: bool(consumer.poll(0.1) or consumer.assignment()), PATIENCE_SECONDS)
-        consumer.commit(offsets=[KafkaTopicPartition(*scene.place, 15)], asynchronous=False)
+        consumer.commit(offsets=[KafkaTopicPartition(*scene.partition, 15)], asynchronous=False)
         scene.commit(14)
         scene.once()
         assert scene.held() == Progress(15)
@@ -196,12 +196,12 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
 
 
 def test_records_that_have_not_arrived_are_awaited_and_then_passed(scene):
-    scene.regions.land("west", scene.place, ("west", 6))
+    scene.regions.land("west", scene.partition, ("west", 6))
     scene.regions.publish("west")
     scene.commit(21)
     scene.once()
     assert scene.held() == Progress(15, {"west": 16, "east": 5})
-    scene.regions.land("east", scene.place, ("west", 6), ("east", 1))
+    scene.regions.land("east", scene.partition, ("west", 6), ("east", 1))
     scene.regions.publish("east")
     scene.once()
     assert scene.held() == Progress(21, {"west": 16, "east": 5})
@@ -224,7 +224,7 @@ def test_a_pass_surveys_only_groups_of_which_something_may_have_changed(scene):
     count = len(looks)
     scene.once(LATE_MS + 1)
     assert len(looks) == count
-    scene.regions.land("east", scene.place, ("east", 1))
+    scene.regions.land("east", scene.partition, ("east", 1))
     scene.once()
     assert len(looks) == count + 1
 
@@ -269,9 +269,9 @@ def test_a_vector_too_large_for_a_broker_is_left_out_and_logged_once(scene, monk
 
 def test_an_aggregate_that_is_away_is_named(scene, redis):
     away = HandCarried({}, redis.url, away=["west", "east"])
-    away.land("west", scene.place, ("west", 10))
+    away.land("west", scene.partition, ("west", 10))
     away.publish("west")
-    away.commit("west", "g", {scene.place: 5})
+    away.commit("west", "g", {scene.partition: 5})
     with PrimaryCopies(away.url("east"), away.name["east"]) as copies:
         copies.write([PrimaryRegion("g", away.name["west"], 1, 1, "ann", "test")])
         copies.put(opening(0))
@@ -288,17 +288,17 @@ def test_a_consumer_that_starts_here_skips_nothing(
     regional, aggregate, redis, make_topic: TopicMaker
 ):
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url, copies_commits=False)
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 30), ("east", 20), ("west", 10))
-    regions.land("east", place, ("east", 20), ("west", 40))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 30), ("east", 20), ("west", 10))
+    regions.land("east", partition, ("east", 20), ("west", 40))
     for where in ("west", "east"):
         regions.publish(where)
-    scene = Scene(regions, place)
+    scene = Scene(regions, partition)
     scene.lives_in("west")
     with CommitStore(regions.url("east"), regions.name["west"]) as store:
         follower = commit_follower("west aggregate", regions.settings("west"))
         with copying(follower, store):
-            read = _consumed(regional, scene.group, place, 45)
+            read = _consumed(regional, scene.group, partition, 45)
             began = time.monotonic()
 
             def is_in_step() -> bool:
@@ -307,14 +307,16 @@ def test_a_consumer_that_starts_here_skips_nothing(
 
             assert until(is_in_step, PATIENCE_SECONDS), scene.held()
             assert time.monotonic() - began < 30
-    met = _consumed(aggregate, scene.group, place, 45)
-    everything = set(regions.log("east", place))
+    met = _consumed(aggregate, scene.group, partition, 45)
+    everything = set(regions.log("east", partition))
     assert set(read) | set(met) == everything
     # Only records that east holds after the first unread one are repeated.
     assert set(read) & set(met) == {("west", at) for at in range(30)}
 
 
-def _consumed(cluster: LabCluster, group: str, place: TopicPartition, count: int) -> list[Record]:
+def _consumed(
+    cluster: LabCluster, group: str, partition: TopicPartition, count: int
+) -> list[Record]:
     """Reads and commits the application's next records."""
     consumer = Consumer(
         {
@@ -326,7 +328,7 @@ def _consumed(cluster: LabCluster, group: str, place: TopicPartition, count: int
     )
     found: list[Record] = []
     try:
-        consumer.subscribe([place.topic])
+        consumer.subscribe([partition.topic])
 
         def is_done() -> bool:
             message = consumer.poll(0.2)
