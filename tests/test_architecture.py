@@ -12,7 +12,7 @@ PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
     balancer/decision/: placement
     replicator/audit/: target_audit
-    replicator/groups/copies/: runs_follower
+    replicator/groups/copies/: runs_tailer
     replicator/groups/failover/: arrival source_copies source_facts target_logs
     replicator/groups/offset_sync/: peer_tending region_sync
     replicator/groups/resume/: assignment awaited_runs runs_reader

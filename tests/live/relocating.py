@@ -28,9 +28,9 @@ from replicator.config import topology
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
-from replicator.groups.copies.runs_follower import runs_follower
+from replicator.groups.copies.runs_tailer import runs_tailer
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.kafka.tail.consumer_offsets import commit_tailer
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
@@ -226,8 +226,8 @@ class Relocating:
             key = f"{self.west}.{self.west}"
             runs = stack.enter_context(RunsCopies(self.redis.url, key))
             settings = self.settings(self.west)
-            stack.enter_context(copying(commit_follower("west aggregate", settings), commits))
-            stack.enter_context(copying(runs_follower("west aggregate", settings, key), runs))
+            stack.enter_context(copying(commit_tailer("west aggregate", settings), commits))
+            stack.enter_context(copying(runs_tailer("west aggregate", settings, key), runs))
             self._stores = commits, runs
             self.until_copied()
             yield self

@@ -18,7 +18,7 @@ from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.kafka.tail import stall
-from replicator.kafka.tail.consumer_offsets import TOPIC, CommitRecord, commit_follower
+from replicator.kafka.tail.consumer_offsets import TOPIC, CommitRecord, commit_tailer
 from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import TopicTailer
 from tests.live.copying import PATIENCE_SECONDS, commit, events, until_fresh
@@ -27,7 +27,7 @@ from tests.live.copying import copying as copying_to
 
 def follower_of(cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return commit_follower("west aggregate", settings)
+    return commit_tailer("west aggregate", settings)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.config.names import PRIMARY_REGIONS_TOPIC
 from replicator.groups.copies.copier import Copier
-from replicator.groups.membership.primary_log import PrimaryFollower, PrimaryLog
+from replicator.groups.membership.primary_log import PrimaryLog, PrimaryTailer
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, encode, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.kafka.admin.admin_error import AdminUnreachable
@@ -70,7 +70,7 @@ def copying(cluster: KafkaCluster, source: str, *urls: str) -> Iterator[None]:
     """Runs the copiers of one region's daemon."""
     stores = [PrimaryCopies(url, source) for url in urls]
     copiers = [
-        Copier(PrimaryFollower(f"{source} aggregate", table_of(cluster)), store) for store in stores
+        Copier(PrimaryTailer(f"{source} aggregate", table_of(cluster)), store) for store in stores
     ]
     threads = [threading.Thread(target=copier.run) for copier in copiers]
     for thread in threads:

@@ -15,7 +15,7 @@ from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.groups.copies.runs_copies import JOINED_FROM, RunsCopies
-from replicator.groups.copies.runs_follower import RunsRecord, runs_follower
+from replicator.groups.copies.runs_tailer import RunsRecord, runs_tailer
 from replicator.kafka.tail.stored_positions import StoreBehind
 from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
@@ -41,7 +41,7 @@ BEGIN = TailPosition("topic", 0)
 
 def follower_of(cluster, route_key: str) -> TopicTailer[RunsRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return runs_follower("east aggregate", settings, route_key)
+    return runs_tailer("east aggregate", settings, route_key)
 
 
 @contextmanager

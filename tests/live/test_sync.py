@@ -27,7 +27,7 @@ from replicator.groups.offset_sync.region_sync import OtherRegion
 from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync, other_region
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
-from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.kafka.tail.consumer_offsets import commit_tailer
 from replicator.kafka.tail.tail_position import Portion
 from tests.live.conftest import TopicMaker
 from tests.live.copying import BEGIN, PATIENCE_SECONDS, copying, opening
@@ -296,7 +296,7 @@ def test_a_consumer_that_starts_here_skips_nothing(
     scene = Scene(regions, partition)
     scene.lives_in("west")
     with CommitStore(regions.url("east"), regions.name["west"]) as store:
-        follower = commit_follower("west aggregate", regions.settings("west"))
+        follower = commit_tailer("west aggregate", regions.settings("west"))
         with copying(follower, store):
             read = _consumed(regional, scene.group, partition, 45)
             began = time.monotonic()

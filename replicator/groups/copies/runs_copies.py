@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from replicator.groups.copies.runs_follower import RunsRecord
+from replicator.groups.copies.runs_tailer import RunsRecord
 from replicator.kafka.tail.copy_store import CopyStore
 from replicator.kafka.tail.stored_positions import PRELUDE, header, text
 from replicator.kafka.tail.tail_position import Portion

@@ -51,11 +51,11 @@ class PrimaryLog:
         """
         if not self._topic.exists:
             return {}
-        follower = PrimaryFollower(self.name, self._cluster)
-        return joined(follower.read(self._topic.timeout_seconds))
+        tailer = PrimaryTailer(self.name, self._cluster)
+        return joined(tailer.read(self._topic.timeout_seconds))
 
 
-class PrimaryFollower(TopicTailer[PrimaryRegion]):
+class PrimaryTailer(TopicTailer[PrimaryRegion]):
     """Tailer of a region's decisions; creates the topic where it is missing."""
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:

@@ -30,7 +30,7 @@ class CommitRecord(NamedTuple):
     commit: Commit | None
 
 
-def commit_follower(name: str, cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
+def commit_tailer(name: str, cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
     """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
     return TopicTailer(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read)
 

@@ -113,7 +113,7 @@ def test_a_position_among_old_records_is_not_taken_for_one_among_the_new():
 
 def test_a_loss_accepted_in_one_aggregate_only_counts_below_the_cut():
     cut = numbered(landed(0, Run(0, 0, 5000)), landed(4000, Run(4000, 5000, 800)))
-    assert (cut.cuts, cut.ghosts_end, cut.edges) == ((Cut(4000),), 5000, (Edge(4000, 4000),))
+    assert (cut.cuts, cut.former_end, cut.edges) == ((Cut(4000),), 5000, (Edge(4000, 4000),))
     assert cut.agrees_below(PLAIN) == PLAIN.agrees_below(cut) == 4000
     assert cut.agrees_below(cut) is None
 
@@ -130,8 +130,8 @@ def test_another_source_topic_agrees_nowhere_and_an_unknown_one_is_not_held_agai
 
 
 def test_a_topic_made_anew_may_stand_behind_an_older_ones_records():
-    anew = landed(0, Run(0, 50, 5))
-    assert numbering({1: anew}, anew).begin(0) == 0
+    recreated = landed(0, Run(0, 50, 5))
+    assert numbering({1: recreated}, recreated).begin(0) == 0
 
 
 def test_a_loss_without_published_runs_may_be_any_cut():

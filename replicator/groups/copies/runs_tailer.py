@@ -23,7 +23,7 @@ class RunsRecord(NamedTuple):
     piece: bytes
 
 
-def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> TopicTailer[RunsRecord]:
+def runs_tailer(name: str, cluster: KafkaCluster, route_key: str) -> TopicTailer[RunsRecord]:
     """Returns a tailer of a route's runs.
 
     Args:
