@@ -147,8 +147,8 @@ class AssignedPartition:
             if not self._has_logged_too_long:
                 self._has_logged_too_long = True
                 logger.warning(
-                    "event=vector-not-committed %s-%d: %s; after a restart the group reads again what "
-                    "it has read in other regions",
+                    "event=vector-not-committed %s-%d: %s; after a restart the group reads again "
+                    "what it has read in other regions",
                     *self.partition,
                     too_long,
                 )
@@ -168,9 +168,9 @@ class AssignedPartition:
         if recreated and not self._has_logged_recreated:
             self._has_logged_recreated = True
             logger.warning(
-                "event=source-made-anew %s-%d: the topic of %s was recreated, and records of the older "
-                "topic are still here; none of its records is skipped, so the group reads again "
-                "what it has read",
+                "event=source-made-anew %s-%d: the topic of %s was recreated, and records of the "
+                "older topic are still here; none of its records is skipped, so the group reads "
+                "again what it has read",
                 *self.partition,
                 ", ".join(sorted({name.partition("/")[0] for name in recreated})),
             )
