@@ -89,9 +89,10 @@ class RunProgress:
         """Counts a test, and prints a line once a minute."""
         self._test_seconds += report.duration
         self._spent[_file(report.nodeid)] += report.duration
-        if report.outcome in ("failed", "rerun") or report.when == "teardown":
-            self._outcomes[report.outcome] += 1
-        if report.when != "teardown" or report.outcome == "rerun":
+        outcome: str = report.outcome  # "rerun" is one of pytest-rerunfailures
+        if outcome in ("failed", "rerun"):
+            self._outcomes[outcome] += 1
+        if report.when != "teardown" or outcome == "rerun":
             return
         self._outcomes["done"] += 1
         self._estimate.ended(_file(report.nodeid), self._test_seconds)

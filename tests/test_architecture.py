@@ -12,14 +12,15 @@ PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
     balancer/decision/: placement
     replicator/audit/: target_audit
-    replicator/groups/copies/: runs_follower
-    replicator/groups/failover/: arrival source_facts target_logs
-    replicator/groups/offset_sync/: peer_tending
-    replicator/groups/resume/: assignment awaited_runs commits runs_reader
+    replicator/groups/copies/: runs_tailer
+    replicator/groups/failover/: arrival source_copies source_facts target_logs
+    replicator/groups/offset_sync/: peer_tending region_sync
+    replicator/groups/resume/: assignment awaited_runs runs_reader
     replicator/kafka/admin/: topic_changes
     replicator/kafka/client/: cluster open_transactions trouble_watch
-    replicator/kafka/protocol/: fetch leader_epoch metadata produce producers topic_id transactions
-    replicator/kafka/tail/: consumer_offsets log_ends topic_tailer
+    replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
+    replicator/kafka/protocol/: topic_id transactions
+    replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assignment carrier_session pipelines reassignment
     replicator/mirror/carrier/: reporting senders target_watch transaction_watch
     replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts own_topics
@@ -28,6 +29,7 @@ ONLY_LIVE = """
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board
     replicator/placement/rounds/: balancer_leadership daemon
+    replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
     tui/: balance_client probe
 """

@@ -36,7 +36,7 @@ ANSWERS = {
     "replicator.audit.subjects.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
-    "replicator.kafka.admin.admin_error.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.kafka.admin.admin_error.AdminUnreachable": ExitCode.UNREACHABLE,
     "replicator.kafka.client.brokers.Unreachable": ExitCode.UNREACHABLE,
     "replicator.kafka.client.cluster.Forbidden": ExitCode.UNREACHABLE,
     "replicator.kafka.client.cluster.Fenced": ExitCode.FENCED,

@@ -182,16 +182,16 @@ def outcome_head(outcome: Outcome) -> str:
 
 def outcome_groups(groups: Iterable[GroupOutcome]) -> str:
     """Formats the groups as a table; groups that are not done come first."""
-    ordered = sorted(groups, key=lambda each: (each.standing.is_done, each.group))
+    ordered = sorted(groups, key=lambda each: (each.state.is_done, each.group))
     return table(
         ("GROUP", "IS", "POSITIONS", "WHY"),
-        [(it.group, it.standing.value, len(it.positions), it.why) for it in ordered],
+        [(it.group, it.state.value, len(it.positions), it.why) for it in ordered],
     )
 
 
 def positions(groups: Iterable[GroupOutcome]) -> Iterator[tuple[object, ...]]:
     for each in groups:
-        known = each.standing.value != "unknown"
+        known = each.state.value != "unknown"
         for at in each.positions:
             before = NONE if at.before is None else at.before
             after = NONE if known and at.after is None else at.after

@@ -17,7 +17,7 @@ from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
 from tui.problems import Found, found_or_noted
-from tui.snapshot import Place, RouteFacts, Snapshot, snapshot
+from tui.snapshot import RouteFacts, Snapshot, snapshot
 
 THREADS_MAX = 16
 
@@ -93,7 +93,7 @@ class Probe:
             ledger = self._tried(target.name, lambda: self._ledger(route, partitions))
         reports = self._reports(route)
         # Read after the entries, so that lag is never shown smaller than it is.
-        ends: dict[Place, int] | None = None
+        ends: dict[TopicPartition, int] | None = None
         if topics is not None:
             ends = self._tried(source.name, lambda: source.offsets(partitions, "latest"))
         concerned = (source.name, target.name, f"{route.name} Redis")
@@ -112,13 +112,16 @@ class Probe:
         asked = {route: partitions}
         return entries_of(target.name, target.cluster, asked, self._timeout_seconds)[route]
 
-    def _reports(self, route: Route) -> dict[Place, PartitionReport] | None:
+    def _reports(self, route: Route) -> dict[TopicPartition, PartitionReport] | None:
         url = self._appliance.region(route.target).redis_url()
 
-        def read() -> dict[Place, PartitionReport]:
+        def read() -> dict[TopicPartition, PartitionReport]:
             with OffsetStore(url, route.key, timeout_seconds=self._timeout_seconds) as store:
                 found = store.reports()
-            return {(topic, number): report for (_, topic, number), report in found.items()}
+            return {
+                TopicPartition(topic, number): report
+                for (_, topic, number), report in found.items()
+            }
 
         return self._tried(f"{route.name} Redis", read)
 

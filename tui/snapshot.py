@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.sightings import lag_at_most, stable_ends
@@ -21,20 +22,17 @@ VERSION = 1
 # A carrier reports about once a second. An older report says nothing about now.
 REPORT_FRESH_SECONDS = 15.0
 
-Place = tuple[str, int]
-"""(topic, partition)"""
-
 
 @dataclass(frozen=True, slots=True)
 class RouteFacts:
     """Facts read about one route; a fact that could not be read is None, with a problem."""
 
     route: Route
-    entries: Mapping[Place, Entry] | None
-    source_ends: Mapping[Place, int] | None
+    entries: Mapping[TopicPartition, Entry] | None
+    source_ends: Mapping[TopicPartition, int] | None
     """Last stable offsets of the source, where mirroring has to stop; read after the entries."""
-    reports: Mapping[Place, PartitionReport] | None = None
-    unreadable: Mapping[Place, str] = field(default_factory=dict)
+    reports: Mapping[TopicPartition, PartitionReport] | None = None
+    unreadable: Mapping[TopicPartition, str] = field(default_factory=dict)
     """Ledger entries that exist and cannot be decoded, with the reason."""
     is_target_known: bool = True
     """True when the target listed its topics."""
@@ -173,15 +171,15 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
     )
 
 
-def places(topic: str, facts: RouteFacts) -> list[Place]:
+def places(topic: str, facts: RouteFacts) -> list[TopicPartition]:
     """Returns the topic's partitions that the source or the ledger knows, in order."""
-    known: set[Place] = set()
+    known: set[TopicPartition] = set()
     for found in (facts.source_ends, facts.entries, facts.unreadable):
         known |= {place for place in found or () if place[0] == topic}
     return sorted(known)
 
 
-def partition_view(place: Place, facts: RouteFacts, now: float) -> PartitionView:
+def partition_view(place: TopicPartition, facts: RouteFacts, now: float) -> PartitionView:
     entry = (facts.entries or {}).get(place)
     end = (facts.source_ends or {}).get(place)
     report = (facts.reports or {}).get(place)

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message
 
-from balancer.plan import TopicPartition as Place
+from balancer.plan import TopicPartition
 from deploy.lab.kafka import CHECKOUT
 from deploy.lab.lab import LabRegion
 from deploy.lab.numbered_load import Numbered
@@ -259,11 +259,11 @@ class Stored(Helped):
             ],
         )
 
-    def _read(self, _: object) -> dict[Place, dict[str, int]]:
-        found: dict[Place, dict[str, int]] = {}
+    def _read(self, _: object) -> dict[TopicPartition, dict[str, int]]:
+        found: dict[TopicPartition, dict[str, int]] = {}
         rows = self._database.execute("SELECT topic, partition, origin, offset FROM vectors")
         for topic, partition, origin, offset in rows:
-            found.setdefault(Place(topic, partition), {})[origin] = offset
+            found.setdefault(TopicPartition(topic, partition), {})[origin] = offset
         return found
 
 

@@ -10,11 +10,11 @@ from itertools import pairwise
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
-
-Place = tuple[str, int]
 
 
 class Arrival(NamedTuple):
@@ -22,7 +22,7 @@ class Arrival(NamedTuple):
 
     arrived: float
     sent: float
-    place: Place
+    place: TopicPartition
     offset: int
 
 
@@ -33,7 +33,7 @@ class Arrivals:
         places: topics and partitions.
     """
 
-    def __init__(self, cluster: KafkaCluster, places: Iterable[Place]) -> None:
+    def __init__(self, cluster: KafkaCluster, places: Iterable[TopicPartition]) -> None:
         self.seen: list[Arrival] = []
         self._places = list(places)
         self._consumer = Consumer(
@@ -64,13 +64,13 @@ class Arrivals:
         after = max(time.time() - 1.0, since)
         return all(newest.get(place, 0.0) > after for place in self._places)
 
-    def silences(self, begin: float, end: float) -> dict[Place, tuple[float, float]]:
+    def silences(self, begin: float, end: float) -> dict[TopicPartition, tuple[float, float]]:
         """Maps each partition to its longest gap between arrivals: its length and its end, in
         seconds.
 
         Only records sent between `begin` and `end` count.
         """
-        arrived: dict[Place, list[float]] = defaultdict(list)
+        arrived: dict[TopicPartition, list[float]] = defaultdict(list)
         for each in list(self.seen):
             if begin < each.sent < end:
                 arrived[each.place].append(each.arrived)
@@ -81,7 +81,7 @@ class Arrivals:
             found[place] = max(gaps, default=(0.0, times[0]))
         return found
 
-    def first(self, place: Place, *, sent: float = 0.0, offset: int = 0) -> Arrival:
+    def first(self, place: TopicPartition, *, sent: float = 0.0, offset: int = 0) -> Arrival:
         """Returns the first record of a partition sent at `sent` or later, at `offset` or behind
         it.
 
@@ -96,9 +96,9 @@ class Arrivals:
         """Returns the latency in seconds of each record sent between `begin` and `end`."""
         return [each.arrived - each.sent for each in list(self.seen) if begin < each.sent < end]
 
-    def _end(self, topic: str, partition: int) -> TopicPartition:
-        _, end = self._consumer.get_watermark_offsets(TopicPartition(topic, partition))
-        return TopicPartition(topic, partition, end)
+    def _end(self, topic: str, partition: int) -> KafkaTopicPartition:
+        _, end = self._consumer.get_watermark_offsets(KafkaTopicPartition(topic, partition))
+        return KafkaTopicPartition(topic, partition, end)
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -106,7 +106,7 @@ class Arrivals:
                 if message.error() is None:
                     value = message.value()
                     assert isinstance(value, bytes)
-                    place = str(message.topic()), int(message.partition() or 0)
+                    place = TopicPartition(str(message.topic()), int(message.partition() or 0))
                     offset = message.offset()
                     assert offset is not None
                     self.seen.append(Arrival(time.time(), float(value[:17]), place, offset))

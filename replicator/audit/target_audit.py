@@ -20,7 +20,7 @@ from replicator.batches.batch import BrokenBatch
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.groups.failover.known_runs import KnownRuns, read_runs
-from replicator.groups.failover.ledger_view import LedgerView, word
+from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.runtime.gather import gather_or_cancel
 
@@ -31,7 +31,7 @@ RUNS_TRIES = 4
 RUNS_PAUSE_SECONDS = 0.5
 """Pause between readings: runs may reach Redis a moment after the ledger has passed them."""
 
-Offsets = Mapping[tuple[Route, TopicPartition], WindowOffsets]
+RouteWindows = Mapping[tuple[Route, TopicPartition], WindowOffsets]
 
 
 class Tried(Protocol):
@@ -58,7 +58,7 @@ class TargetAudit:
         target: str,
         own: Sequence[Subject],
         beside: Sequence[Subject],
-        offsets: Offsets,
+        offsets: RouteWindows,
         logs: Mapping[str, LogReading],
         *,
         window: Window,
@@ -110,13 +110,13 @@ class TargetAudit:
 
     def _words(self, subject: Subject, entries: Entries) -> dict[TopicPartition, LedgerView]:
         return {
-            place: word(
+            place: ledger_view(
                 subject.route,
                 place,
                 entries,
                 untouched_up_to=0,
                 target_topic=subject.target_topic,
-                is_of_now=True,
+                is_current=True,
             )
             for place in subject.places
         }

@@ -42,7 +42,7 @@ NOT_YET = frozenset(
 """Errors of InitProducerId while the coordinator loads, or completes the transaction of the
 previous balancer."""
 
-Told = tuple[bytes, AnyRecord | None]
+KeyedRecord = tuple[bytes, AnyRecord | None]
 """A key, and its new record; None means that the record was deleted."""
 
 
@@ -94,7 +94,7 @@ class BalanceLog:
         return OrderLog().after(told)
 
 
-class BalanceFollower(TopicTailer[Told]):
+class BalanceFollower(TopicTailer[KeyedRecord]):
     """Tails the topic, which has to exist. Unreadable and flawed records are logged and left
     out."""
 
@@ -103,7 +103,7 @@ class BalanceFollower(TopicTailer[Told]):
         super().__init__(name, cluster, BALANCE_TOPIC, BALANCE_TOPIC, self._told)
         self._said: set[str] = set()
 
-    def _told(self, message: Message) -> Told | None:
+    def _told(self, message: Message) -> KeyedRecord | None:
         key, value = message.key(), message.value()
         if not isinstance(key, bytes):
             return None

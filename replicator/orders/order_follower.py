@@ -10,7 +10,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.orders.balance_log import BalanceFollower, BalanceLog, Told
+from replicator.orders.balance_log import BalanceFollower, BalanceLog, KeyedRecord
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Lease
 
@@ -78,7 +78,7 @@ class OrderFollower:
             polls.close()
 
 
-def _told(portions: Iterable[Portion[Told]]) -> Iterable[Told]:
+def _told(portions: Iterable[Portion[KeyedRecord]]) -> Iterable[KeyedRecord]:
     for portion in portions:
         for each in portion.told:
             yield each.record

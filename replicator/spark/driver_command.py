@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.config.names import PLAN_TOPIC, driver_id
-from replicator.kafka.client.cluster import Cluster, Commit
-from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.spark.reassignment_delta import ReassignmentDelta
 
 
@@ -51,7 +52,7 @@ class DriverCommand:
 async def read_word(cluster: Cluster, target: str) -> DriverCommand | None:
     """Returns the last driver command; None when no driver ever published one."""
     commits = await cluster.commits(driver_id(target), [(PLAN_TOPIC, [0])])
-    commit = commits.get((PLAN_TOPIC, 0))
+    commit = commits.get(TopicPartition(PLAN_TOPIC, 0))
     if commit is None:
         return None
     said = json.loads(commit.metadata)
@@ -100,12 +101,12 @@ class Driver:
         # Only drivers write it, and a newer one fences this one.
         await self._writer.commit({driver_id(self._target): offsets}, lambda *_: True)
 
-    async def commit(self, groups: Mapping[str, Offsets]) -> None:
+    async def commit(self, groups: Mapping[str, OffsetRows]) -> None:
         """Commits ledger entries that only the leading driver may write: adoptions."""
         await self._writer.commit(groups, _is_no_entry)
 
 
-def _is_no_entry(_: TopicPartition, shown: Commit | None) -> bool:
+def _is_no_entry(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
     """Returns True when the commit is hidden: nothing is shown, or a witness of fewer partitions.
 
     Another entry that is shown belongs to a carrier: an adopted entry may be acquired at once.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
@@ -127,7 +127,7 @@ def messages(cluster: KafkaCluster, topic: str, count: int) -> list[Message]:
     """Returns the first `count` committed records of partition 0."""
     options = {"group.id": "sluice.test.audit", "enable.auto.commit": False}
     consumer = Consumer({**cluster.librdkafka_options(), **options})
-    consumer.assign([Place(topic, 0, 0)])
+    consumer.assign([KafkaTopicPartition(topic, 0, 0)])
     found: list[Message] = []
 
     def is_read() -> bool:

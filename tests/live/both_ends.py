@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from balancer.plan import TopicPartition
@@ -25,10 +25,12 @@ from tests.replicator.mirror.offset_map.told_logs import is_complete
 def stable_ends(cluster: KafkaCluster, topics: Mapping[str, int]) -> dict[TopicPartition, int]:
     """Returns the last stable offsets of these topics, given with their partition counts."""
     admin = cluster.admin()
-    asked: dict[Place, OffsetSpec] = {}
+    asked: dict[KafkaTopicPartition, OffsetSpec] = {}
     for topic, count in topics.items():
         known = admin.list_topics(topic, timeout=30).topics[topic].partitions
-        asked |= {Place(topic, n): OffsetSpec.latest() for n in range(count) if n in known}
+        asked |= {
+            KafkaTopicPartition(topic, n): OffsetSpec.latest() for n in range(count) if n in known
+        }
     if not asked:
         return {}
     isolation = IsolationLevel.READ_COMMITTED

@@ -13,11 +13,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.groups.copies.copier import Copier, Store
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
 
 PATIENCE_SECONDS = 60.0
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 COORDINATOR_BEGINS = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -38,7 +38,7 @@ def copying(follower: TopicTailer[Any], store: Store[Any]) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def opening(*numbers: int, begin: Position = BEGIN) -> dict[int, Portion[Any]]:
+def opening(*numbers: int, begin: TailPosition = BEGIN) -> dict[int, Portion[Any]]:
     """Returns a copier's first portion: the position from which each partition is read."""
     return {number: Portion(begin, begin) for number in numbers}
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from aiokafka.protocol.commit import OffsetCommitRequest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
@@ -28,8 +28,8 @@ from replicator.groups.progress.vector_metadata import encode as vector_metadata
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import GROUP, Cluster
 from replicator.kafka.protocol.commit_record import Commit, Committed
-from replicator.kafka.tail.consumer_offsets import CommitTold
-from replicator.kafka.tail.tail_position import Portion, Position, Told, Version
+from replicator.kafka.tail.consumer_offsets import CommitRecord
+from replicator.kafka.tail.tail_position import Portion, TailPosition, Version, VersionedRecord
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -85,7 +85,7 @@ class HandCarried:
         self._topic_ids: dict[tuple[str, str], UUID] = {}
         self._witnessed: set[Route] = set()
         self._landed: dict[tuple[Route, TopicPartition], RunBuffer] = {}
-        self._told: dict[tuple[Route, TopicPartition], tuple[int, int]] = {}
+        self._published: dict[tuple[Route, TopicPartition], tuple[int, int]] = {}
         self._logs: dict[tuple[str, TopicPartition], list[Record]] = defaultdict(list)
         self._positions: dict[tuple[str, str], int] = defaultdict(int)
 
@@ -98,34 +98,34 @@ class HandCarried:
     def settings(self, name: str) -> KafkaCluster:
         return self.appliance.region(self.name[name]).aggregate
 
-    def log(self, name: str, place: TopicPartition) -> list[Record]:
+    def log(self, name: str, partition: TopicPartition) -> list[Record]:
         """Returns the records of a region's aggregate, by offset."""
-        return self._logs[name, place]
+        return self._logs[name, partition]
 
     # -- records
 
-    def land(self, where: str, place: TopicPartition, *blocks: tuple[str, int]) -> None:
+    def land(self, where: str, partition: TopicPartition, *blocks: tuple[str, int]) -> None:
         """Appends the next `count` records of each region, one block after the other.
 
         For a region that is away the records are only noted.
         """
         cluster = self._clusters.get(where)
         producer = cluster and Producer(cluster.librdkafka_options())
-        log = self._logs[where, place]
+        log = self._logs[where, partition]
         for origin, count in blocks:
             route = self.route(origin, where)
-            begin, _ = self._told.get((route, place), (0, 0))
-            gathering = self._landed.setdefault((route, place), RunBuffer(begin))
+            begin, _ = self._published.get((route, partition), (0, 0))
+            gathering = self._landed.setdefault((route, partition), RunBuffer(begin))
             for source_offset in range(begin, begin + count):
                 gathering.land(source_offset, len(log), 1)
                 log.append((origin, source_offset))
                 text = f"{origin} {source_offset}".encode()
                 if producer:
-                    producer.produce(place.topic, text, partition=place.partition)
-            self._told[route, place] = begin + count, len(log)
+                    producer.produce(partition.topic, text, partition=partition.partition)
+            self._published[route, partition] = begin + count, len(log)
         assert not producer or producer.flush(30) == 0
 
-    def tell(self, where: str, *, but: Iterable[str] = (), runs: bool = True) -> None:
+    def publish(self, where: str, *, but: Iterable[str] = (), runs: bool = True) -> None:
         """Publishes runs and ledger entries of the landed records, to the region's cluster and to
         the copies of all others.
 
@@ -133,26 +133,26 @@ class HandCarried:
             but: source regions whose routes publish nothing.
         """
         rows: list[Row] = []
-        for route, place in self._told:
+        for route, partition in self._published:
             origin = route.source.removesuffix(f"-{self._mark}")
             if route.target != self.name[where] or origin in but:
                 continue
-            key = self.key(origin, where, place)
-            pieces = [pack_stretch(it) for it in self._landed[route, place].take()]
+            key = self.key(origin, where, partition)
+            pieces = [pack_stretch(it) for it in self._landed[route, partition].take()]
             for name in self.name if runs else ():
                 with OffsetStore(self.url(name), route.key) as store:
                     store.copy(key, pieces)
-            rows.append(self._row(origin, where, place))
-            self.witness(origin, where, place.topic)
+            rows.append(self.row(origin, where, partition))
+            self.witness(origin, where, partition.topic)
         self.commit_rows(where, rows)
 
-    def entry(self, origin: str, where: str, place: TopicPartition, **changes: object) -> None:
-        """Commits a ledger entry that differs from the one of tell()."""
-        self.commit_rows(where, [self._row(origin, where, place, **changes)])
+    def entry(self, origin: str, where: str, partition: TopicPartition, **changes: object) -> None:
+        """Commits a ledger entry that differs from the one of publish()."""
+        self.commit_rows(where, [self.row(origin, where, partition, **changes)])
 
-    def _row(self, origin: str, where: str, place: TopicPartition, **changes: Any) -> Row:
-        route, key = self.route(origin, where), self.key(origin, where, place)
-        source_end, target_end = self._told.get((route, place), (0, 0))
+    def row(self, origin: str, where: str, partition: TopicPartition, **changes: Any) -> Row:
+        route, key = self.route(origin, where), self.key(origin, where, partition)
+        source_end, target_end = self._published.get((route, partition), (0, 0))
         entry = held(
             source_offset=source_end,
             target_offset=target_end,
@@ -160,16 +160,16 @@ class HandCarried:
             source_topic=UUID(hex=key.source_topic_id),
             target_topic=UUID(hex=key.target_topic_id),
         )
-        return group_of(route, place), place, *encode(replace(entry, **changes))
+        return group_of(route, partition), partition, *encode(replace(entry, **changes))
 
-    def key(self, origin: str, where: str, place: TopicPartition) -> RunsKey:
-        there = self._topic_ids.get((where, place.topic))
+    def key(self, origin: str, where: str, partition: TopicPartition) -> RunsKey:
+        there = self._topic_ids.get((where, partition.topic))
         if there is None and where not in self._clusters:
-            there = self._topic_ids[where, place.topic] = uuid.uuid4()
+            there = self._topic_ids[where, partition.topic] = uuid.uuid4()
         if there is None:
-            (topic,) = Admin(where, self.settings(where)).topics([place.topic])
-            there = self._topic_ids[where, place.topic] = topic.topic_id
-        return RunsKey(*place, self.source_ids[origin, place.topic].hex, there.hex)
+            (topic,) = Admin(where, self.settings(where)).topics([partition.topic])
+            there = self._topic_ids[where, partition.topic] = topic.topic_id
+        return RunsKey(*partition, self.source_ids[origin, partition.topic].hex, there.hex)
 
     # -- commits
 
@@ -183,22 +183,31 @@ class HandCarried:
         """Commits a group's offsets, with the vector (by the test's names) as metadata."""
         named = {self.name.get(name, name): offset for name, offset in (vector or {}).items()}
         beside = vector_metadata(named) if vector else ""
-        self.commit_rows(where, [(group, place, it, beside) for place, it in offsets.items()])
+        self.commit_rows(
+            where, [(group, partition, it, beside) for partition, it in offsets.items()]
+        )
 
     def commit_rows(self, where: str, rows: list[Row]) -> None:
         """Commits rows to the region's cluster and adds them to the copies of the others."""
         if where in self._clusters:
-            asyncio.run(self._committed(where, rows))
+            self.commit_uncopied(where, rows)
         for peer in self.name:
             if peer != where:
                 self.copied_only(peer, where, rows)
+
+    def commit_uncopied(self, where: str, rows: list[Row]) -> None:
+        """Commits rows to the region's cluster, and to no copy."""
+        asyncio.run(self._committed(where, rows))
 
     def copied_only(self, peer: str, where: str, rows: list[Row]) -> None:
         """Adds commits to one region's copy only; no cluster holds them (any more)."""
         self.copied(
             peer,
             where,
-            [CommitTold(Committed(g, *place), Commit(it, text, 1)) for g, place, it, text in rows],
+            [
+                CommitRecord(Committed(g, *partition), Commit(it, text, 1))
+                for g, partition, it, text in rows
+            ],
         )
 
     def witness(self, origin: str, where: str, topic: str, partitions: int = 1000) -> None:
@@ -210,14 +219,16 @@ class HandCarried:
             self._witnessed.add(route)
         self.commit_rows(where, [(witness_group(route.key, topic), witnessed, partitions, "")])
 
-    def copied(self, peer: str, where: str, told: Sequence[CommitTold] = ()) -> None:
+    def copied(self, peer: str, where: str, records: Sequence[CommitRecord] = ()) -> None:
         """Adds commits to a copy and marks the copies as caught up now."""
         now_ms = time.time_ns() // 1_000_000
         begin = self._positions[peer, where]
-        end = self._positions[peer, where] = begin + len(told)
-        rows = tuple(Told(Version(0, at), each) for at, each in enumerate(told, begin))
-        portion = Portion(Position("log", 0, begin), Position("log", 0, end), rows, now_ms)
-        start = Position("log", 0)
+        end = self._positions[peer, where] = begin + len(records)
+        rows = tuple(
+            VersionedRecord(Version(0, at), each) for at, each in enumerate(records, begin)
+        )
+        portion = Portion(TailPosition("log", 0, begin), TailPosition("log", 0, end), rows, now_ms)
+        start = TailPosition("log", 0)
         if self._copies_commits:
             with CommitStore(self.url(peer), self.name[where]) as store:
                 store.put(opening(0, begin=start))
@@ -226,6 +237,10 @@ class HandCarried:
             with RunsCopies(self.url(peer), route.key) as copies:
                 copies.put(opening(0, begin=start))
                 copies.put({0: Portion(start, start, (), now_ms)})
+
+    def begin_copies_anew(self) -> None:
+        """Lets all copies of commits begin again, as after a flush of their Redis."""
+        self._positions.clear()
 
     async def _committed(self, where: str, rows: list[Row]) -> None:
         cluster = Cluster(where, self.settings(where))
@@ -244,14 +259,14 @@ class HandCarried:
 
     # -- reading
 
-    def read(self, where: str, place: TopicPartition, offset: int) -> list[Record]:
+    def read(self, where: str, partition: TopicPartition, offset: int) -> list[Record]:
         """Reads from an offset to the end, as a consumer does that begins there."""
         consumer = Consumer(
             {**self._clusters[where].librdkafka_options(), "group.id": "reads-only"}
         )
         try:
-            consumer.assign([Place(*place, offset)])
-            wanted, found = len(self.log(where, place)) - offset, []
+            consumer.assign([KafkaTopicPartition(*partition, offset)])
+            wanted, found = len(self.log(where, partition)) - offset, []
             give_up_at = time.monotonic() + 30
             while len(found) < wanted and time.monotonic() < give_up_at:
                 for message in consumer.consume(500, 0.2):

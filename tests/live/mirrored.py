@@ -26,7 +26,7 @@ Record = tuple[str, int]
 
 
 class Mirrored:
-    """A mirrored topic: `land` puts records into an aggregate, `tell` publishes their runs.
+    """A mirrored topic: `land` puts records into an aggregate, `publish` publishes their runs.
 
     Args:
         aggregates: by region; every region is mirrored into each of them.
@@ -61,7 +61,7 @@ class Mirrored:
             place = region, source, partition
             self._gatherings.setdefault(place, RunBuffer(0)).land(offset, message.offset(), 1)
 
-    def tell(self, region: str, *sources: str, partition: int | None = None) -> None:
+    def publish(self, region: str, *sources: str, partition: int | None = None) -> None:
         """Publishes the runs of these sources (default: all) that were not published yet."""
         for (target, source, number), gathering in self._gatherings.items():
             if target == region and source in (sources or REGIONS) and partition in (None, number):
@@ -70,7 +70,7 @@ class Mirrored:
                 self.told.setdefault((f"{source}.{region}", key), []).extend(stretches)
                 self._put(f"{source}.{region}", key, stretches)
 
-    def tell_again(self) -> None:
+    def publish_again(self) -> None:
         """Publishes all runs again, after Redis has lost them."""
         for (route_key, key), stretches in self.told.items():
             self._put(route_key, key, stretches)

@@ -69,9 +69,9 @@ class Scene:
         return Application(plan or self.plan, self.target()).verified()
 
     def committed(self, group: str) -> dict[int, int]:
-        places = [TopicPartition(self.topic, number) for number in (0, 1)]
-        found = self.target().groups.commits([group], places)[group]
-        return {place.partition: held.offset for place, held in found.items()}
+        partitions = [TopicPartition(self.topic, number) for number in (0, 1)]
+        found = self.target().groups.commits([group], partitions)[group]
+        return {partition.partition: held.offset for partition, held in found.items()}
 
     def commit(self, group: str, offsets: dict[int, int]) -> None:
         """Commits as a plain client does, for a group without members."""

@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioPartition
 from aiokafka.structs import OffsetAndMetadata
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import NewTopic
 
 from balancer.plan import TopicPartition
@@ -29,9 +29,9 @@ from replicator.config.names import runs_topic_name
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
-from replicator.groups.copies.runs_follower import runs_follower
+from replicator.groups.copies.runs_tailer import runs_tailer
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.kafka.tail.consumer_offsets import commit_tailer
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
@@ -151,21 +151,21 @@ class Relocating:
                 source_topic=UUID(self._topic_id(source)),
                 target_topic=UUID(self._topic_id(target)),
             )
-            place = TopicPartition(self.topic, number)
-            self._commit_entry(route, place, *encode(entry))
+            partition = TopicPartition(self.topic, number)
+            self._commit_entry(route, partition, *encode(entry))
 
     def _commit_entry(
-        self, route: Route, place: TopicPartition, offset: int, metadata: str
+        self, route: Route, partition: TopicPartition, offset: int, metadata: str
     ) -> None:
         """Commits with a client that adds nothing to the metadata."""
 
         async def commit() -> None:
             consumer = AIOKafkaConsumer(
                 bootstrap_servers=self.clusters[route.target].bootstrap,
-                group_id=group_of(route, place),
+                group_id=group_of(route, partition),
                 enable_auto_commit=False,
             )
-            where = AioPartition(place.topic, place.partition)
+            where = AioPartition(partition.topic, partition.partition)
             consumer.assign([where])
             await consumer.start()
             await consumer.commit({where: OffsetAndMetadata(offset, metadata)})
@@ -178,9 +178,11 @@ class Relocating:
     def commit(self, region: str, offsets: Mapping[int, int], group: str | None = None) -> None:
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": group or self.group})
-        places = [Place(self.topic, number, offset) for number, offset in offsets.items()]
+        partitions = [
+            KafkaTopicPartition(self.topic, number, offset) for number, offset in offsets.items()
+        ]
         try:
-            consumer.commit(offsets=places, asynchronous=False)
+            consumer.commit(offsets=partitions, asynchronous=False)
         finally:
             consumer.close()
 
@@ -207,11 +209,13 @@ class Relocating:
         options = self.clusters[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": group or self.group})
         try:
-            places = [Place(self.topic, number) for number in range(PARTITIONS)]
-            found = consumer.committed(places, timeout=30)
+            partitions = [KafkaTopicPartition(self.topic, number) for number in range(PARTITIONS)]
+            found = consumer.committed(partitions, timeout=30)
         finally:
             consumer.close()
-        return {place.partition: place.offset for place in found if place.offset >= 0}
+        return {
+            partition.partition: partition.offset for partition in found if partition.offset >= 0
+        }
 
     # -- the part of west's `sluice offsets`
 
@@ -223,8 +227,8 @@ class Relocating:
             key = f"{self.west}.{self.west}"
             runs = stack.enter_context(RunsCopies(self.redis.url, key))
             settings = self.settings(self.west)
-            stack.enter_context(copying(commit_follower("west aggregate", settings), commits))
-            stack.enter_context(copying(runs_follower("west aggregate", settings, key), runs))
+            stack.enter_context(copying(commit_tailer("west aggregate", settings), commits))
+            stack.enter_context(copying(runs_tailer("west aggregate", settings, key), runs))
             self._stores = commits, runs
             self.until_copied()
             yield self

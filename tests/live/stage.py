@@ -17,7 +17,7 @@ from aiokafka.protocol.types import (
     Schema,
 )
 from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import NewTopic
 
 from balancer.plan import TopicPartition
@@ -205,7 +205,7 @@ class Stage:
 
     def delete_target_records(self, before: int) -> None:
         """Deletes the records before offset `before`, as retention does."""
-        admin, where = self.target.admin(), Place(self.topic, 0, before)
+        admin, where = self.target.admin(), KafkaTopicPartition(self.topic, 0, before)
         admin.delete_records([where])[where].result(30)
 
     def compact_target(self, left: int) -> None:

@@ -40,20 +40,20 @@ def time_ms() -> int:
 # Activity in Redis
 
 
-def test_what_regions_said_last_is_known(redis):
+def test_the_last_published_groups_of_each_region_are_known(redis):
     with ActivityStore(redis.url) as store:
         assert store.active(NOW_MS) == {}
-        store.say("west", ["orders", "bills"], NOW_MS)
-        store.say("east", [], NOW_MS)
+        store.publish("west", ["orders", "bills"], NOW_MS)
+        store.publish("east", [], NOW_MS)
         assert store.active(NOW_MS) == {"west": {"orders", "bills"}, "east": frozenset()}
-        store.say("west", ["ü \0 {x}"], NOW_MS + 1)
+        store.publish("west", ["ü \0 {x}"], NOW_MS + 1)
         assert store.active(NOW_MS + 1)["west"] == {"ü \0 {x}"}
 
 
-def test_what_was_not_said_again_in_time_is_not_known_and_redis_forgets_it(redis):
+def test_groups_that_are_not_published_again_in_time_expire(redis):
     with ActivityStore(redis.url) as store, Redis.from_url(redis.url) as client:
-        store.say("west", ["orders"], NOW_MS)
-        store.say("east", ["orders"], NOW_MS + 1)
+        store.publish("west", ["orders"], NOW_MS)
+        store.publish("east", ["orders"], NOW_MS + 1)
         assert set(store.active(NOW_MS + FRESH_SECONDS * 1000)) == {"east"}
         assert 0 < client.ttl("sluice:active:west") <= FRESH_SECONDS
         client.delete("sluice:active:east")
@@ -63,7 +63,7 @@ def test_what_was_not_said_again_in_time_is_not_known_and_redis_forgets_it(redis
 def test_a_redis_that_is_away_is_named_without_its_password(tmp_path):
     url = RedisServer(tmp_path).url.replace("redis://", "redis://user:secret@")
     with ActivityStore(url) as store:
-        for ask in (lambda: store.say("west", [], NOW_MS), lambda: store.active(NOW_MS)):
+        for ask in (lambda: store.publish("west", [], NOW_MS), lambda: store.active(NOW_MS)):
             with pytest.raises(StoreUnreachable, match="Redis at") as caught:
                 ask()
             assert "secret" not in str(caught.value)
@@ -78,7 +78,7 @@ def consuming(cluster: KafkaCluster, group: str, topic: str, protocol: str) -> I
     options = {**cluster.librdkafka_options(), "group.id": group, "group.protocol": protocol}
     consumer = Consumer(options)
     assigned = []
-    consumer.subscribe([topic], on_assign=lambda _, places: assigned.extend(places))
+    consumer.subscribe([topic], on_assign=lambda _, partitions: assigned.extend(partitions))
     try:
         assert until(lambda: bool(consumer.poll(0.1) or assigned), PATIENCE_SECONDS)
         yield
@@ -128,9 +128,7 @@ def test_a_group_that_is_active_in_two_regions_is_found_by_both_whatever_its_pro
     assert events(caplog).count("group-in-place") == 2
 
 
-def test_a_redis_that_is_away_does_not_keep_the_other_regions_from_being_told(
-    aggregate, redis, make_redis
-):
+def test_a_redis_that_is_away_does_not_hold_up_the_other_regions(aggregate, redis, make_redis):
     away = make_redis()
     away.kill()
     each = passing("west", aggregate, {"west": redis.url, "east": away.url})
@@ -141,7 +139,7 @@ def test_a_redis_that_is_away_does_not_keep_the_other_regions_from_being_told(
     assert each.out_of_place == {}
 
 
-def test_the_daemon_tells_all_regions_and_names_a_group_that_is_out_of_place(
+def test_the_daemon_publishes_to_all_regions_and_names_a_group_out_of_place(
     aggregate, offsets_region, make_topic
 ):
     region, topic = offsets_region, make_topic(aggregate)

@@ -14,7 +14,7 @@ from replicator.config.security import Security
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import NotLetIn, Refused, Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable, NotLetIn, Refused
 from replicator.kafka.admin.topic_changes import Alter, Create, Grow
 from replicator.mirror.topics.topic_plan import plan
 from tests.live.conftest import ClusterMaker, TopicMaker
@@ -150,7 +150,9 @@ def test_a_cluster_that_is_not_there_is_named_within_the_timeout() -> None:
     address = f"127.0.0.1:{free_port()}"
     admin = Admin("west regional", KafkaCluster(bootstrap=(address,)), timeout_seconds=2)
     began = time.monotonic()
-    with pytest.raises(Unreachable, match=f"west regional: connecting: no answer from {address}"):
+    with pytest.raises(
+        AdminUnreachable, match=f"west regional: connecting: no answer from {address}"
+    ):
         admin.topics()
     assert time.monotonic() - began < 5
 
@@ -161,7 +163,7 @@ def test_a_cluster_that_hangs_is_named_within_the_timeout(make_cluster: ClusterM
     assert admin.topics() == []
     lab.pause()
     began = time.monotonic()
-    with pytest.raises(Unreachable, match="hanging: "):
+    with pytest.raises(AdminUnreachable, match="hanging: "):
         admin.topics()
     assert time.monotonic() - began < 8
     lab.resume()
@@ -191,5 +193,5 @@ def test_tls_clients_are_let_in_and_strangers_told_why(
     with pytest.raises(NotLetIn, match="sealed: .*TLS failed .*check ca_file"):
         admin_of(lab, ca_file=other.directory / "ca.pem").topics()
     plain = KafkaCluster(bootstrap=tuple(lab.bootstrap.split(",")), security=Security())
-    with pytest.raises(Unreachable, match="are address and protocol right"):
+    with pytest.raises(AdminUnreachable, match="are address and protocol right"):
         Admin("sealed", plain, timeout_seconds=3).topics()

@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
 from balancer.plan import TopicPartition
@@ -22,7 +22,7 @@ from replicator.groups.membership.primary_store import KEY
 from replicator.groups.planning.plan import Check, GroupPlan, Level
 from replicator.groups.planning.recheck import PlanStale, Refused
 from replicator.groups.progress.vector_metadata import decode, encode
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from tests.live.conftest import ClusterMaker, TopicMaker
 from tests.live.plan_scene import (
     GROUPS,
@@ -42,19 +42,19 @@ def scene(aggregate: LabCluster, redis: RedisServer, make_topic: TopicMaker) -> 
     return scene_in(aggregate, redis, make_topic(aggregate, partitions=2))
 
 
-def standings(outcome: Outcome) -> list[MoveState]:
-    return [each.standing for each in outcome.groups]
+def states(outcome: Outcome) -> list[MoveState]:
+    return [each.state for each in outcome.groups]
 
 
 def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
     outcome = scene.apply()
-    assert standings(outcome) == [MoveState.WRITTEN] * GROUPS
+    assert states(outcome) == [MoveState.WRITTEN] * GROUPS
     first = outcome.groups[0].positions[0]
     assert (first.before, first.resume, first.after) == (None, 100, 100)
     for group in scene.groups:
         assert scene.committed(group) == {0: 100, 1: 101}
-    place = TopicPartition(scene.topic, 1)
-    held = scene.target().groups.commits(scene.groups, [place])[scene.groups[0]][place]
+    partition = TopicPartition(scene.topic, 1)
+    held = scene.target().groups.commits(scene.groups, [partition])[scene.groups[0]][partition]
     assert decode(held.metadata) == {"west": 41}
 
     records = scene.target().store.all()
@@ -64,27 +64,27 @@ def test_groups_live_in_the_target_and_go_on_where_the_plan_says(scene: Scene):
         assert record == in_log[group]
         assert (record.region, record.generation, record.plan_id) == ("east", 1, scene.plan.id)
         assert (record.who, record.why) == ("ann@lab", "west is lost")
-    assert standings(scene.verify()) == [MoveState.AS_PLANNED] * GROUPS
+    assert states(scene.verify()) == [MoveState.AS_PLANNED] * GROUPS
 
 
 @pytest.mark.parametrize("done", range(STEPS + 1))
-def test_broken_off_after_any_step_verify_tells_the_truth_and_a_second_apply_finishes(
+def test_broken_off_after_any_step_verify_is_right_and_a_second_apply_finishes(
     scene: Scene, done: int
 ):
     with closing(scene.steps()) as steps:
         assert len(list(islice(steps, done))) == done
     written = max(0, done - 3)
-    found = standings(scene.verify())
+    found = states(scene.verify())
     assert found.count(MoveState.AS_PLANNED) == written
     assert found.count(MoveState.OPEN) == GROUPS - written
-    assert standings(scene.apply()).count(MoveState.WRITTEN) == GROUPS - written
+    assert states(scene.apply()).count(MoveState.WRITTEN) == GROUPS - written
     assert scene.verify().not_done == ()
     for group in scene.groups:
         assert scene.committed(group) == {0: 100, 1: 101}
     assert {r.generation for r in scene.target().store.all().values()} == {1}
 
 
-def test_a_plan_that_was_begun_is_finished_whatever_its_source_says_and_however_late(
+def test_a_begun_plan_is_finished_whatever_changed_in_its_source_and_however_late(
     scene: Scene,
 ):
     with closing(scene.steps()) as steps:
@@ -117,16 +117,16 @@ def test_a_group_that_has_gone_on_in_the_target_is_done_and_left_alone(scene: Sc
     scene.apply()
     first, _ = scene.groups
     scene.commit(first, {0: 150})
-    assert standings(scene.apply()) == [MoveState.MOVED_ON, MoveState.AS_PLANNED]
+    assert states(scene.apply()) == [MoveState.MOVED_ON, MoveState.AS_PLANNED]
     assert scene.committed(first) == {0: 150, 1: 101}
     assert scene.verify().not_done == ()
 
 
-def test_what_somebody_rewound_in_the_target_since_is_not_skipped_by_applying_again(scene: Scene):
+def test_a_rewind_in_the_target_is_not_skipped_by_applying_again(scene: Scene):
     scene.apply()
     first, _ = scene.groups
     scene.commit(first, {0: 7})
-    assert standings(scene.apply()) == [MoveState.OVERTAKEN, MoveState.AS_PLANNED]
+    assert states(scene.apply()) == [MoveState.OVERTAKEN, MoveState.AS_PLANNED]
     assert scene.committed(first) == {0: 7, 1: 101}
 
 
@@ -166,9 +166,9 @@ def with_older_vectors(scene: Scene) -> Scene:
 
 
 def vectors(scene: Scene, group: str) -> list[dict[str, int]]:
-    places = [TopicPartition(scene.topic, number) for number in (0, 1)]
-    found = scene.target().groups.commits([group], places)[group]
-    return [decode(found[place].metadata) for place in places]
+    partitions = [TopicPartition(scene.topic, number) for number in (0, 1)]
+    found = scene.target().groups.commits([group], partitions)[group]
+    return [decode(found[partition].metadata) for partition in partitions]
 
 
 @pytest.mark.parametrize("done", [2, 3])
@@ -178,23 +178,23 @@ def test_where_the_offset_is_right_already_the_vector_is_still_to_be_written(
     scene = with_older_vectors(scene)
     with closing(scene.steps()) as steps:
         list(islice(steps, done))
-    assert standings(scene.verify()) == [MoveState.OPEN] * GROUPS
-    assert standings(scene.apply()) == [MoveState.WRITTEN] * GROUPS
-    assert standings(scene.verify()) == [MoveState.AS_PLANNED] * GROUPS
+    assert states(scene.verify()) == [MoveState.OPEN] * GROUPS
+    assert states(scene.apply()) == [MoveState.WRITTEN] * GROUPS
+    assert states(scene.verify()) == [MoveState.AS_PLANNED] * GROUPS
     for group in scene.groups:
         assert vectors(scene, group) == [{"west": 40}, {"west": 41}]
 
 
-def test_a_plan_that_was_begun_does_not_write_what_retention_took_since(scene: Scene):
+def test_a_begun_plan_writes_no_offset_that_retention_took_since(scene: Scene):
     with closing(scene.steps()) as steps:
         list(islice(steps, 3))
     admin = scene.cluster.admin()
-    for future in admin.delete_records([Place(scene.topic, 0, 150)]).values():
+    for future in admin.delete_records([KafkaTopicPartition(scene.topic, 0, 150)]).values():
         future.result(PATIENCE_SECONDS)
     outcome = scene.apply(now_ms=scene.plan.expires_at_ms)
-    assert standings(outcome) == [MoveState.WRITTEN] * GROUPS
+    assert states(outcome) == [MoveState.WRITTEN] * GROUPS
     assert "took up to 50 unread offsets" in outcome.groups[0].why
-    assert f"{scene.topic}-0 goes on at 150" in outcome.groups[0].why
+    assert f"{scene.topic}-0 continues at 150" in outcome.groups[0].why
     for group in scene.groups:
         assert scene.committed(group) == {0: 150, 1: 101}
     assert scene.verify().not_done == ()
@@ -205,8 +205,8 @@ def test_a_plan_that_was_begun_does_not_write_past_a_log_that_lost_its_end(scene
     with closing(scene.steps(plan=far)) as steps:
         list(islice(steps, 3))
     outcome = scene.apply(plan=far)
-    assert standings(outcome) == [MoveState.OPEN] * GROUPS
-    assert "does not hold the place" in outcome.groups[0].why
+    assert states(outcome) == [MoveState.OPEN] * GROUPS
+    assert "does not hold offset" in outcome.groups[0].why
     assert f"{scene.topic}-1" in outcome.groups[0].why
     assert scene.committed(scene.groups[0]) == {}
 
@@ -260,7 +260,7 @@ def test_a_group_that_starts_while_a_plan_is_applied_is_left_and_finished_once_i
     first, _ = scene.groups
     consumer = join(first)
     outcome = finished(steps)
-    assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
+    assert states(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
     assert "has members in east" in outcome.groups[0].why
     consumer.close()
     assert scene.apply().not_done == ()
@@ -273,7 +273,7 @@ def test_a_group_that_started_is_left_also_where_only_its_vector_is_missing(
     first, _ = scene.groups
     consumer = join(first)
     outcome = scene.apply()
-    assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
+    assert states(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
     assert "has members in east" in outcome.groups[0].why
     consumer.close()
     assert scene.apply().not_done == ()
@@ -288,14 +288,14 @@ def test_a_group_that_started_before_its_offsets_were_written_is_not_called_move
     first, _ = scene.groups
     consumer = join(first)
     # The end of the log, past all planned offsets, as auto.offset.reset may have set it.
-    ends = [Place(scene.topic, number, RECORDS) for number in (0, 1)]
+    ends = [KafkaTopicPartition(scene.topic, number, RECORDS) for number in (0, 1)]
     consumer.commit(offsets=ends, asynchronous=False)
     outcome = finished(steps)
-    assert standings(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
+    assert states(outcome) == [MoveState.OPEN, MoveState.WRITTEN]
     assert "has members in east" in outcome.groups[0].why
 
 
-def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
+def test_two_applications_of_one_plan_at_once_both_finish(scene: Scene):
     one, other = scene.steps(), scene.steps(now_ms=NOW_MS + 1)
     for steps in (one, other, one, other, one):
         next(steps)
@@ -304,7 +304,7 @@ def test_two_who_apply_the_same_plan_at_once_both_finish_it(scene: Scene):
     assert scene.committed(scene.groups[0]) == {0: 100, 1: 101}
 
 
-def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_says_so(
+def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_is_overtaken(
     scene: Scene,
 ):
     later = plan_of(scene.groups, scene.topic, resume=200)
@@ -312,7 +312,7 @@ def test_of_two_plans_the_one_whose_record_stays_moves_the_groups_and_the_other_
     for steps in (one, other):
         list(islice(steps, 3))
     overtaken = finished(one)
-    assert standings(overtaken) == [MoveState.OVERTAKEN] * GROUPS
+    assert states(overtaken) == [MoveState.OVERTAKEN] * GROUPS
     assert later.id in overtaken.groups[0].why
     assert finished(other).not_done == ()
     assert scene.committed(scene.groups[0]) == {0: 200, 1: 201}
@@ -326,7 +326,7 @@ def test_a_plan_that_another_one_overtook_is_stale(scene: Scene):
         scene.apply(plan=plan_of(scene.groups, scene.topic, resume=200), fresh=now)
 
 
-def test_a_redis_that_dies_between_leaves_nothing_written_and_is_said(
+def test_a_redis_that_dies_between_leaves_nothing_written_and_is_named(
     aggregate: LabCluster, make_topic: TopicMaker, tmp_path
 ):
     own = RedisServer(tmp_path)
@@ -338,7 +338,7 @@ def test_a_redis_that_dies_between_leaves_nothing_written_and_is_said(
         list(islice(steps, 2))
         own.kill()
         outcome = finished(steps)
-        assert standings(outcome) == [MoveState.OPEN] * GROUPS
+        assert states(outcome) == [MoveState.OPEN] * GROUPS
         assert "recorded as living in east, but" in outcome.groups[0].why
         assert scene.committed(scene.groups[0]) == {}
         own.start()
@@ -358,10 +358,10 @@ def test_an_answer_that_was_lost_is_unknown_until_it_can_be_read(
     list(islice(steps, 3))
     cluster.pause()
     outcome = finished(steps)
-    assert standings(outcome) == [MoveState.UNKNOWN, MoveState.OPEN]
+    assert states(outcome) == [MoveState.UNKNOWN, MoveState.OPEN]
     assert not outcome.is_known
     assert scene.plan.groups[0].group in outcome.not_done
-    with pytest.raises(Unreachable):
+    with pytest.raises(AdminUnreachable):
         scene.verify()
     cluster.resume()
     cluster.wait_ready()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from redis import Redis
 
@@ -226,7 +226,7 @@ def test_what_the_source_deleted_is_not_compared_and_not_called_surplus(
     stage = make_stage()
     stage.send(100)
     stage.carrying.carry_all()
-    admin, where = stage.source.admin(), Place(stage.topic, 0, 30)
+    admin, where = stage.source.admin(), KafkaTopicPartition(stage.topic, 0, 30)
     admin.delete_records([where])[where].result(30)
     audit = auditor(sluice, stage.carrying, tmp_path)
     for by in BY:

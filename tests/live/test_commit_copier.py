@@ -18,16 +18,16 @@ from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.kafka.tail import stall
-from replicator.kafka.tail.consumer_offsets import TOPIC, CommitTold, commit_follower
+from replicator.kafka.tail.consumer_offsets import TOPIC, CommitRecord, commit_tailer
 from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import TopicTailer
 from tests.live.copying import PATIENCE_SECONDS, commit, events, until_fresh
 from tests.live.copying import copying as copying_to
 
 
-def follower_of(cluster: KafkaCluster) -> TopicTailer[CommitTold]:
+def follower_of(cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return commit_follower("west aggregate", settings)
+    return commit_tailer("west aggregate", settings)
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def group() -> str:
 
 
 def copied(store: CommitStore, group: str) -> dict[tuple[str, int], int]:
-    return {place: it.offset for place, it in store.commits([group])[group].items()}
+    return {partition: it.offset for partition, it in store.commits([group])[group].items()}
 
 
 def until_copied(store: CommitStore, group: str, topic: str, *offsets: int) -> None:
@@ -241,7 +241,7 @@ def test_a_cluster_without_any_commit_is_waited_for_and_so_is_one_that_is_killed
         assert {position.era for position in store.position().values()} == eras
 
 
-def test_a_log_that_ends_before_what_was_read_of_it_is_read_anew(
+def test_a_log_that_ends_before_the_read_position_is_read_anew(
     aggregate, redis, make_topic, group, caplog
 ):
     topic = make_topic(aggregate)

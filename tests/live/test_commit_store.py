@@ -15,16 +15,22 @@ from balancer.plan import TopicPartition
 from deploy.lab.redis import RedisServer
 from replicator.groups.copies.commit_store import CommitStore, newest
 from replicator.kafka.protocol.commit_record import Commit, Committed
-from replicator.kafka.tail.consumer_offsets import CommitTold
+from replicator.kafka.tail.consumer_offsets import CommitRecord
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Reading, Told, Version
+from replicator.kafka.tail.tail_position import (
+    Portion,
+    Reading,
+    TailPosition,
+    Version,
+    VersionedRecord,
+)
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
 pytestmark = pytest.mark.stores
 
-BEGIN = Position("topic", 0)
-REBUILT = Position("topic of the new cluster", 1)
+BEGIN = TailPosition("topic", 0)
+REBUILT = TailPosition("topic of the new cluster", 1)
 FLIGHTS = TopicPartition("flights", 0)
 BESIDE = TopicPartition("flights", 1)
 NOW_MS = 1_000_000
@@ -41,20 +47,20 @@ def at(offset: int, metadata: str = "") -> Commit:
     return Commit(offset, metadata, at_ms=1)
 
 
-def of(group: str, place: TopicPartition = FLIGHTS) -> Committed:
-    return Committed(group, *place)
+def of(group: str, partition: TopicPartition = FLIGHTS) -> Committed:
+    return Committed(group, *partition)
 
 
 Record = tuple[Committed, Commit | None]
 
 
 def portion(
-    records: Iterable[Record], begin: Position = BEGIN, caught_up_ms: int | None = None
+    records: Iterable[Record], begin: TailPosition = BEGIN, caught_up_ms: int | None = None
 ) -> Portion:
     """Returns a portion of these records with consecutive offsets from `begin` on."""
     reading = Reading(begin)
     for offset, (committed, commit) in enumerate(records, begin.offset):
-        reading.read(offset, 0, CommitTold(committed, commit))
+        reading.read(offset, 0, CommitRecord(committed, commit))
     if caught_up_ms is not None:
         reading.reach(reading.position.offset)
         reading.expect(reading.position.offset, caught_up_ms)
@@ -99,10 +105,10 @@ def content(store: CommitStore, server: RedisServer) -> dict[str, object]:
 def live_in(store: CommitStore) -> dict[Committed, Commit]:
     found = store.commits(store.groups())
     assert all(found.values())
-    return {of(group, place): it for group in found for place, it in found[group].items()}
+    return {of(group, partition): it for group in found for partition, it in found[group].items()}
 
 
-def live_up_to(positions: dict[int, Position], told: list[Telling]) -> dict[Committed, Commit]:
+def live_up_to(positions: dict[int, TailPosition], told: list[Telling]) -> dict[Committed, Commit]:
     """Returns the last commit of each group and partition before these positions."""
     last = {
         record.committed: record.commit
@@ -137,16 +143,16 @@ def test_repeated_shuffled_lost_and_flushed_it_holds_all_up_to_its_positions_and
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 9))), st.data())
-def test_the_newest_of_each_is_found_in_any_order_and_however_often_it_is_told(log, data):
+def test_the_newest_of_each_key_is_found_in_any_order_and_with_repetitions(log, data):
     told = [
-        Told(Version(0, offset), CommitTold(of(group), None if it is None else at(it)))
+        VersionedRecord(Version(0, offset), CommitRecord(of(group), None if it is None else at(it)))
         for offset, (group, it) in enumerate(log)
     ]
     again = data.draw(st.permutations(told * 2))
     assert newest(again) == {each.record.committed: each for each in told}
 
 
-def test_an_older_commit_that_comes_late_does_not_bring_back_what_was_deleted(store):
+def test_an_older_commit_that_comes_late_does_not_undo_a_deletion(store):
     early = portion([(of("g"), at(5))])
     store.put({0: early})
     store.put({0: portion([(of("g"), None)], early.end)})
@@ -161,7 +167,7 @@ def test_a_group_that_was_rewound_shows_the_lower_offset(store):
 
 
 def test_a_portion_that_leaves_something_out_is_refused_and_the_others_are_taken(store):
-    gap = Position("topic", 0, 10)
+    gap = TailPosition("topic", 0, 10)
     with pytest.raises(StoreBehind, match=r"partitions \[1\]"):
         store.put({0: portion([(of("g"), at(1))]), 1: portion([(of("h"), at(1))], gap)})
     assert store.groups() == ["g"]
@@ -184,7 +190,7 @@ def test_a_newer_era_is_newer_however_small_its_offsets_are(store):
 # Rebuilt clusters
 
 
-def test_what_was_committed_in_the_former_cluster_is_not_known_any_more(store):
+def test_commits_of_the_former_cluster_are_not_known_any_more(store):
     store.put(opening(1))
     store.put({0: portion([(of("g"), at(9000)), (of("h"), at(9000))])})
     store.put({1: portion([(of("i"), at(9000))])})
@@ -242,13 +248,13 @@ def test_a_group_without_commits_is_forgotten_in_the_end_unless_it_comes_back(st
 
 
 def test_all_commits_of_a_hundred_groups_on_64_partitions_are_found(store):
-    places = [TopicPartition("flights", number) for number in range(64)]
+    partitions = [TopicPartition("flights", number) for number in range(64)]
     groups = [f"group-{number}" for number in range(100)]
     for group in groups:
         begin = store.position().get(0, BEGIN)
-        store.put({0: portion([(of(group, place), at(5)) for place in places], begin)})
+        store.put({0: portion([(of(group, partition), at(5)) for partition in partitions], begin)})
     assert store.commits(store.groups()) == {
-        group: dict.fromkeys(places, at(5)) for group in groups
+        group: dict.fromkeys(partitions, at(5)) for group in groups
     }
 
 

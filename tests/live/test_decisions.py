@@ -27,9 +27,7 @@ def decision(region: str, before: PrimaryRegion | None = None) -> PrimaryRegion:
     return decided(before, group, region, at_ms=1, who="ann", why="test")
 
 
-def test_of_a_flushed_redis_what_was_decided_here_is_known_and_so_is_what_others_told_it(
-    redis, log
-):
+def test_after_a_flush_decisions_of_this_region_and_copied_ones_are_known(redis, log):
     here, elsewhere = decision("west"), decision("west")
     moved = decision("east", here)
     with PrimaryStore(redis.url) as store, Redis.from_url(redis.url) as client:
@@ -43,7 +41,7 @@ def test_of_a_flushed_redis_what_was_decided_here_is_known_and_so_is_what_others
         assert (known[here.group], known[elsewhere.group]) == (moved, elsewhere)
 
 
-def test_what_is_recorded_while_redis_is_away_lasts_and_what_was_known_is_told_with_the_next(
+def test_decisions_recorded_while_redis_is_away_last_and_known_ones_follow_with_the_next(
     make_redis, log
 ):
     server, first = make_redis(), decision("west")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from balancer.plan import TopicPartition as Place
+from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
@@ -95,7 +95,7 @@ def test_groups_of_a_lost_region_go_on_in_another_and_that_can_be_read_back(slui
     assert code == ExitCode.DONE and plan["id"] in out and "valid for another" in out
 
 
-def test_what_people_read_begins_with_the_verdict_and_names_the_next_command(sluice, copied):
+def test_the_text_of_a_plan_begins_with_the_verdict_and_names_the_next_command(sluice, copied):
     code, out, _ = sluice(*plan_arguments(copied))
     lines = out.splitlines()
     assert (code, lines[0]) == (ExitCode.DONE, "CAN BE APPLIED")
@@ -133,12 +133,12 @@ def test_yaml_and_json_say_the_same(sluice, copied):
     assert [each["id"] for each in json.loads(out)] == [plan["id"]]
 
 
-def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(sluice, copied):
+def test_an_older_vector_at_the_planned_offset_is_in_the_plan_and_replaced(sluice, copied):
     """The offset sync leaves a passive group in this state."""
     groups = Groups("east", copied.settings(copied.east))
-    place = Place(copied.topic, 0)
+    partition = TopicPartition(copied.topic, 0)
     older = {copied.west: 3}
-    assert groups.write(copied.group, {place: (10, vector_metadata.encode(older))}) == {}
+    assert groups.write(copied.group, {partition: (10, vector_metadata.encode(older))}) == {}
     plan = planned(sluice, copied)
     move = next(move for move in plan["groups"][0]["moves"] if move["partition"] == 0)
     assert (move["resume"], move["target_committed"]) == (10, 10)
@@ -146,7 +146,7 @@ def test_an_older_vector_beside_the_right_offset_is_in_the_plan_and_replaced(slu
     begun(copied, plan["id"])
     assert verified(sluice, copied, plan["id"])[0] == ExitCode.FAILED
     assert applied(sluice, copied, plan["id"])[0] == ExitCode.DONE
-    held = groups.commits([copied.group], [place])[copied.group][place]
+    held = groups.commits([copied.group], [partition])[copied.group][partition]
     assert vector_metadata.decode(held.metadata) == move["vector"] != older
 
 
@@ -200,7 +200,7 @@ def test_bad_input_is_named_and_nothing_is_planned(sluice, copied, wrong, words)
     assert list(plans(copied).all()) == []
 
 
-def test_regions_that_nobody_can_move_between_are_refused(sluice, copied):
+def test_regions_without_a_way_between_them_are_refused(sluice, copied):
     code, _, err = sluice(*plan_arguments(copied, "--to", copied.west))
     assert code == ExitCode.USAGE and "the same region" in err
     text = copied.config.read_text()

@@ -16,16 +16,16 @@ from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried
 
 
-def test_what_the_targets_log_alone_knows_to_be_decided_counts_in_a_plan(
+def test_a_decision_that_only_the_targets_log_has_counts_in_a_plan(
     regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicMaker
 ):
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url)
-    place = TopicPartition(make_topic(regional, aggregate), 0)
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
     for where in ("west", "east"):
-        regions.land(where, place, ("west", 10), ("east", 5))
-        regions.tell(where)
+        regions.land(where, partition, ("west", 10), ("east", 5))
+        regions.publish(where)
     group = f"group-{uuid.uuid4().hex[:12]}"
-    regions.commit("west", group, {place: 12})
+    regions.commit("west", group, {partition: 12})
     west, east = regions.name["west"], regions.name["east"]
     first = decided(None, group, west, at_ms=1, who="ann", why="test")
     moved = decided(first, group, east, at_ms=2, who="ann", why="test")

@@ -39,14 +39,14 @@ class Lab:
     ) -> None:
         self.group = f"group-{uuid.uuid4().hex[:8]}"
         self.redis = redis
-        self._aggregates = aggregates
+        self.aggregates = aggregates
         self._file = file
         self.configure()
 
     def configure(self, **aggregates: str) -> None:
         """Writes the configuration, with other addresses for some regions' aggregates."""
         text = ""
-        for number, (region, cluster) in enumerate(self._aggregates.items(), 1):
+        for number, (region, cluster) in enumerate(self.aggregates.items(), 1):
             bootstrap = aggregates.get(region, cluster.bootstrap)
             text += (
                 f'[regions.{region}]\nredis = "{self.redis[region].url}"\n'
@@ -71,7 +71,7 @@ class Lab:
         return found
 
     def log(self, region: str) -> PrimaryLog:
-        table = self._aggregates[region].topology_table()
+        table = self.aggregates[region].topology_table()
         return PrimaryLog(region, topology.KafkaCluster.model_validate(table))
 
     def record(self, region: str) -> PrimaryRegion | None:
@@ -81,7 +81,7 @@ class Lab:
     @contextmanager
     def consuming(self, region: str, topic: str) -> Iterator[None]:
         """Runs a member of the group in the region."""
-        options = self._aggregates[region].librdkafka_options()
+        options = self.aggregates[region].librdkafka_options()
         consumer = Consumer({**options, "group.id": self.group})
         assigned = []
         consumer.subscribe([topic], on_assign=lambda _, places: assigned.extend(places))
@@ -98,7 +98,7 @@ def lab(tmp_path, regional, aggregate, redis, make_redis) -> Lab:
     return Lab(tmp_path / "appliance.toml", aggregates, {"west": redis, "east": make_redis()})
 
 
-def test_what_is_recorded_is_shown_with_who_when_and_why(lab, capsys):
+def test_a_decision_is_shown_with_its_operator_time_and_reason(lab, capsys):
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     assert "No offsets were moved" in capsys.readouterr().out
     found = lab.shown(capsys, "west")
@@ -111,7 +111,7 @@ def test_what_is_recorded_is_shown_with_who_when_and_why(lab, capsys):
         assert store.all()[lab.group] == record
 
 
-def test_a_change_overrules_what_was_decided_in_another_region(lab, capsys):
+def test_a_change_overrules_a_decision_of_another_region(lab, capsys):
     """West's decision is not copied to east; the command reads it from west itself."""
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     assert lab.set_primary("--to", "east") == ExitCode.DONE
@@ -135,8 +135,10 @@ def test_the_same_once_more_changes_nothing(lab, capsys):
     assert lab.shown(capsys, "west")["generation"] == 1
 
 
-def test_where_its_members_are_is_shown_and_whether_that_is_in_place(lab, capsys, make_topic):
-    topic = make_topic(*lab._aggregates.values())
+def test_the_regions_of_a_groups_members_are_shown_and_whether_it_is_in_place(
+    lab, capsys, make_topic
+):
+    topic = make_topic(*lab.aggregates.values())
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     with lab.consuming("east", topic):
         for region in ("west", "east"):
@@ -149,10 +151,8 @@ def test_where_its_members_are_is_shown_and_whether_that_is_in_place(lab, capsys
     assert lab.shown(capsys, "west")["active_in"] == []
 
 
-def test_while_a_group_has_members_elsewhere_it_is_refused_unless_told_otherwise(
-    lab, capsys, make_topic
-):
-    topic = make_topic(*lab._aggregates.values())
+def test_a_group_with_members_elsewhere_is_refused_unless_confirmed(lab, capsys, make_topic):
+    topic = make_topic(*lab.aggregates.values())
     with lab.consuming("east", topic):
         assert lab.set_primary("--to", "west") == ExitCode.REFUSED
         assert f"group {lab.group!r} has members in east" in capsys.readouterr().err
@@ -163,16 +163,16 @@ def test_while_a_group_has_members_elsewhere_it_is_refused_unless_told_otherwise
         assert lab.set_primary("--any-region", "--region", "east") == ExitCode.DONE
 
 
-def test_what_other_regions_told_is_believed_and_they_are_not_asked(lab, capsys):
+def test_published_members_of_other_regions_are_used_without_asking_them(lab, capsys):
     nobody = f"127.0.0.1:{free_port()}"
     lab.configure(east=nobody)
     with ActivityStore(lab.redis["west"].url) as store:
-        store.say("east", [lab.group], time.time_ns() // 1_000_000)
+        store.publish("east", [lab.group], time.time_ns() // 1_000_000)
     assert lab.set_primary("--to", "west") == ExitCode.REFUSED
     assert lab.shown(capsys, "west")["active_in"] == ["east"]
 
 
-def test_a_region_that_is_lost_keeps_nobody_from_deciding(lab, capsys):
+def test_a_lost_region_prevents_no_decision(lab, capsys):
     lab.configure(east=f"127.0.0.1:{free_port()}")
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     said = capsys.readouterr().err
@@ -189,7 +189,7 @@ def test_a_region_that_is_lost_cannot_record_anything(lab, capsys):
     assert lab.set_primary("--to", "east", "--region", "west") == ExitCode.DONE
 
 
-def test_after_a_flush_of_all_redis_servers_it_is_still_known_what_was_decided(lab, capsys):
+def test_after_a_flush_of_all_redis_servers_decisions_are_still_known(lab, capsys):
     assert lab.set_primary("--to", "west") == ExitCode.DONE
     for server in lab.redis.values():
         with Redis.from_url(server.url) as client:

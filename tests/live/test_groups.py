@@ -9,16 +9,17 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.process import free_port
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
-from replicator.groups.membership.groups import GroupActive, GroupOffset, Groups
+from replicator.groups.membership.groups import GroupActive, Groups
 from replicator.groups.progress.vector_metadata import decode, encode
-from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.live.conftest import ClusterMaker, TopicMaker
 
 PATIENCE_SECONDS = 60.0
@@ -83,23 +84,25 @@ def test_a_group_with_members_keeps_its_offsets_and_one_that_has_stopped_takes_t
     groups, name, join, known_topic: TopicMaker, protocol
 ):
     topic = known_topic(2)
-    place = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, 0)
     consumer = join(name, topic, protocol)
-    consumer.commit(offsets=[Place(topic, 0, 3)], asynchronous=False)
+    consumer.commit(offsets=[KafkaTopicPartition(topic, 0, 3)], asynchronous=False)
     assert groups.members()[name]
     assert groups.active([name, "nobody"]) == {name}
     with pytest.raises(GroupActive, match=name):
-        groups.write(name, {place: (5, "")})
-    assert groups.commits([name], [place]) == {name: {place: GroupOffset(3)}}
+        groups.write(name, {partition: (5, "")})
+    assert groups.commits([name], [partition]) == {name: {partition: OffsetAndMetadata(3)}}
 
     consumer.close()
     assert until(lambda: not groups.active([name]), PATIENCE_SECONDS)
     assert not groups.members()[name]
-    assert groups.write(name, {place: (5, "")}) == {}
-    assert groups.commits([name], [place]) == {name: {place: GroupOffset(5)}}
+    assert groups.write(name, {partition: (5, "")}) == {}
+    assert groups.commits([name], [partition]) == {name: {partition: OffsetAndMetadata(5)}}
     # The group's next consumer begins at the offset that was set.
     consumer = join(name, topic, protocol)
-    assert {row.offset for row in consumer.committed([Place(topic, 0)], timeout=30)} == {5}
+    assert {
+        row.offset for row in consumer.committed([KafkaTopicPartition(topic, 0)], timeout=30)
+    } == {5}
 
 
 def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
@@ -110,20 +113,20 @@ def test_hundreds_of_partitions_are_set_at_once_with_their_vectors(
     offsets = {TopicPartition(topic, n): (n + 1, encode(vector)) for n, vector in vectors.items()}
     assert groups.write(name, offsets) == {}
     found = groups.commits([name], offsets)[name]
-    assert found == {place: GroupOffset(*it) for place, it in offsets.items()}
-    assert {place.partition: decode(it.metadata) for place, it in found.items()} == vectors
+    assert found == {partition: OffsetAndMetadata(*it) for partition, it in offsets.items()}
+    assert {partition.partition: decode(it.metadata) for partition, it in found.items()} == vectors
 
 
 def test_a_group_that_does_not_exist_has_nothing_and_is_made_by_writing(
     groups, name, known_topic: TopicMaker
 ):
-    place = TopicPartition(known_topic(), 0)
+    partition = TopicPartition(known_topic(), 0)
     assert name not in groups.members()
     assert groups.active([name]) == frozenset()
-    assert groups.commits([name], [place]) == {name: {}}
-    assert groups.write(name, {place: (7, "text")}) == {}
+    assert groups.commits([name], [partition]) == {name: {}}
+    assert groups.write(name, {partition: (7, "text")}) == {}
     assert not groups.members()[name]
-    assert groups.commits([name], [place]) == {name: {place: GroupOffset(7, "text")}}
+    assert groups.commits([name], [partition]) == {name: {partition: OffsetAndMetadata(7, "text")}}
 
 
 def test_nothing_to_read_or_to_write_needs_no_broker(name):
@@ -152,7 +155,7 @@ def test_partitions_that_are_refused_are_named_and_the_others_are_set(
         long: "OFFSET_METADATA_TOO_LARGE",
     }
     found = groups.commits([name], [kept, absent, nowhere, long])
-    assert found == {name: {kept: GroupOffset(4, "beside")}}
+    assert found == {name: {kept: OffsetAndMetadata(4, "beside")}}
 
 
 def test_a_cluster_that_is_away_is_named(name):
@@ -164,11 +167,11 @@ def test_a_cluster_that_is_away_is_named(name):
         lambda: away.commits([name], [TopicPartition("t", 0)]),
         lambda: away.write(name, {TopicPartition("t", 0): (1, "")}),
     ):
-        with pytest.raises(Unreachable, match="east aggregate"):
+        with pytest.raises(AdminUnreachable, match="east aggregate"):
             ask()
 
 
-def test_a_broker_that_dies_while_it_is_asked_again_and_again_does_not_end_who_asks(
+def test_a_broker_that_dies_during_requests_does_not_end_the_process(
     make_cluster: ClusterMaker, name
 ):
     """librdkafka's request to a coordinator that dies ends the whole process (librdkafka issue

@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from balancer.plan import TopicPartition as Place
+from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import load
@@ -59,7 +60,7 @@ def many(
 
     class Same:
         def plan(self, request, **_):
-            logs = {Place(regions.topic, n): LogRange(0, 9) for n in range(PARTITIONS)}
+            logs = {TopicPartition(regions.topic, n): LogRange(0, 9) for n in range(PARTITIONS)}
             return plan, logs
 
     appliance = load(regions.config)
@@ -73,7 +74,7 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
     """Returns the process of a `sluice failover apply` that has begun to write."""
     options = regions.clusters[regions.east].librdkafka_options()
     consumer = Consumer({**options, "group.id": "group-003"})
-    place = TopicPartition(regions.topic, 0)
+    partition = KafkaTopicPartition(regions.topic, 0)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tui.program", "failover", "apply", "many"),
@@ -85,7 +86,7 @@ def applying(regions: Relocating, timeout: str) -> subprocess.Popen[str]:
         text=True,
     )
     try:
-        while process.poll() is None and consumer.committed([place], timeout=30)[0].offset < 0:
+        while process.poll() is None and consumer.committed([partition], timeout=30)[0].offset < 0:
             pass
     finally:
         consumer.close()
@@ -115,7 +116,7 @@ def test_an_answer_that_is_lost_ends_with_7_and_a_second_apply_finishes(sluice, 
     assert verified(sluice, regions, "many")[0] == ExitCode.DONE
 
 
-def test_an_apply_that_is_killed_is_told_by_verify_and_finished_by_a_second_one(sluice, many):
+def test_a_killed_apply_is_reported_by_verify_and_finished_by_a_second_one(sluice, many):
     regions, plan = many
     process = applying(regions, "15")
     process.kill()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -178,7 +178,7 @@ async def test_deleted_records_are_no_traffic_and_what_comes_meanwhile_is(open_s
     fill(regional, topic, {0: 1000})
     before = await sampler.look(places_of(topic, 1))
     admin = regional.admin()
-    for deleted in admin.delete_records([Place(topic, 0, 990)]).values():
+    for deleted in admin.delete_records([KafkaTopicPartition(topic, 0, 990)]).values():
         deleted.result(30)
     calm = await sampler.look(places_of(topic, 1))
     fill(regional, topic, {0: 200})

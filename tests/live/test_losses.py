@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
@@ -28,7 +28,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
     """Moves the log start of partition 0 with DeleteRecords, as retention does."""
     admin = cluster.admin()
-    place = Place(topic, 0, before)
+    place = KafkaTopicPartition(topic, 0, before)
     admin.delete_records([place])[place].result(30)
 
 

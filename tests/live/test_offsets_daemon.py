@@ -171,8 +171,8 @@ def cut_off(cluster, topic: str, offset: int) -> None:
     for _ in range(offset + 30):
         producer.produce(topic, value=b"record")
     assert producer.flush(30) == 0
-    admin, place = cluster.admin(), TopicPartition(topic, 0, offset)
-    admin.delete_records([place])[place].result(30)
+    admin, partition = cluster.admin(), TopicPartition(topic, 0, offset)
+    admin.delete_records([partition])[partition].result(30)
 
 
 # The region's own maps
@@ -207,7 +207,7 @@ async def test_after_a_flush_a_rebuild_gives_the_maps_that_were_there_before(
     }
 
 
-async def test_a_map_with_a_hole_in_its_topic_is_said_to_be_incomplete(aggregate, offsets_region):
+async def test_a_map_with_a_hole_in_its_topic_is_logged_as_incomplete(aggregate, offsets_region):
     region = offsets_region
     create_runs_topic(aggregate, region.route_key)
     await tell(aggregate, region.route_key, [*stretches(0, 3), *stretches(4, 5)])

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from balancer.plan import TopicPartition
 from deploy.lab.arrivals import Arrivals
 from deploy.lab.skewed_load import SkewedLoad
 from deploy.lab.wait import until
@@ -37,7 +38,7 @@ def test_kills_of_balancer_driver_workers_and_executors_leave_one_writer_and_no_
     driver = where.start()
     balancer = balancers.start()
     rates = {number: 6000.0 * (1 + number % 3) for number in range(PARTITIONS)}
-    places = [(topic, number) for number in range(PARTITIONS)]
+    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     still: dict[str, float] = {}
     with SkewedLoad(regional, topic, rates, 200):
         balancers.until_followed(balancers.until_placed(1).generation)

@@ -28,10 +28,10 @@ from replicator.config import topology
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import PRIMARY_REGIONS_TOPIC
 from replicator.groups.copies.copier import Copier
-from replicator.groups.membership.primary_log import PrimaryFollower, PrimaryLog
+from replicator.groups.membership.primary_log import PrimaryLog, PrimaryTailer
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, encode, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.kafka.tail.compacted_topic import CompactedTopic, WriteUnknown
 
 PATIENCE_SECONDS = 60.0
@@ -71,7 +71,7 @@ def copying(cluster: KafkaCluster, source: str, *urls: str) -> Iterator[None]:
     """Runs the copiers of one region's daemon."""
     stores = [PrimaryCopies(url, source) for url in urls]
     copiers = [
-        Copier(PrimaryFollower(ClusterName.aggregate(source), table_of(cluster)), store)
+        Copier(PrimaryTailer(ClusterName.aggregate(source), table_of(cluster)), store)
         for store in stores
     ]
     threads = [threading.Thread(target=copier.run) for copier in copiers]
@@ -118,7 +118,7 @@ def configs_of(cluster: KafkaCluster) -> dict[str, str]:
 # The log itself
 
 
-def test_what_is_written_is_read_back_and_the_newest_decision_counts(aggregate):
+def test_decisions_are_read_back_and_the_newest_counts(aggregate):
     record = first()
     moved = later(record, "east")
     log = log_of(aggregate)
@@ -143,7 +143,7 @@ def test_where_nothing_was_ever_decided_the_topic_is_made_with_the_first_decisio
     )
 
 
-def test_two_who_decide_at_once_where_the_topic_is_missing_are_both_heard(without_topic):
+def test_two_decisions_at_once_where_the_topic_is_missing_are_both_recorded(without_topic):
     records = [first() for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda record: log_of(without_topic).write([record]), records))
@@ -189,7 +189,7 @@ def test_compaction_leaves_the_decision_that_counts_though_another_was_written_l
     assert log.read()[record.group] == moved
 
 
-def test_what_others_write_into_the_topic_is_left_out_and_said_once(without_topic, caplog):
+def test_foreign_records_in_the_topic_are_left_out_and_logged_once(without_topic, caplog):
     record = first()
     log = log_of(without_topic)
     log.write([record])
@@ -216,7 +216,7 @@ def test_a_cluster_that_is_away_is_named_and_nothing_was_written():
     nobody = topology.KafkaCluster.model_validate({"bootstrap": [f"127.0.0.1:{free_port()}"]})
     log = PrimaryLog("west aggregate", nobody, timeout_seconds=1.0)
     for ask in (log.read, lambda: log.write([first()])):
-        with pytest.raises(Unreachable, match="west aggregate"):
+        with pytest.raises(AdminUnreachable, match="west aggregate"):
             ask()
 
 
@@ -275,7 +275,7 @@ def test_decisions_of_two_regions_join_and_an_older_one_that_comes_late_changes_
             assert store.all()[record.group] == back
 
 
-def test_a_copier_makes_the_topic_where_none_is_and_says_nothing(without_topic, redis, caplog):
+def test_a_copier_makes_a_missing_topic_and_logs_nothing(without_topic, redis, caplog):
     began_ms, record = time.time_ns() // 1_000_000, first()
     with (
         caplog.at_level(logging.INFO),
@@ -289,7 +289,7 @@ def test_a_copier_makes_the_topic_where_none_is_and_says_nothing(without_topic, 
     assert events(caplog) == []
 
 
-def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
+def test_a_deleted_topic_is_read_anew_and_its_decisions_stay_known(
     without_topic, redis, monkeypatch
 ):
     monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
@@ -303,7 +303,7 @@ def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
         def is_written() -> bool:
             try:
                 log_of(without_topic).write([after])
-            except (KafkaException, Unreachable):
+            except (KafkaException, AdminUnreachable):
                 return False
             return True
 

@@ -14,13 +14,13 @@ from deploy.lab.redis import RedisServer
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, joined
 from replicator.groups.membership.primary_store import KEY, PrimaryCopies, PrimaryStore
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
 pytestmark = pytest.mark.stores
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 NOW_MS = 1_000_000
 RECORDS = st.builds(
     PrimaryRegion,
@@ -42,7 +42,7 @@ def store(redis):
 
 
 def portion(
-    *records: PrimaryRegion | None, begin: Position = BEGIN, caught_up_ms: int | None = None
+    *records: PrimaryRegion | None, begin: TailPosition = BEGIN, caught_up_ms: int | None = None
 ) -> Portion:
     """Returns a portion of these records with consecutive offsets from `begin` on."""
     reading = Reading(begin)
@@ -97,7 +97,7 @@ def test_two_regions_repeated_shuffled_and_flushed_are_all_there_in_the_end(
             assert two.position() == {0: told[5][1].end}
 
 
-def test_what_does_not_go_on_from_what_is_here_is_refused_also_after_a_flush(redis):
+def test_a_portion_that_does_not_continue_from_here_is_refused_also_after_a_flush(redis):
     with PrimaryCopies(redis.url, "west") as copies, Redis.from_url(redis.url) as client:
         first = portion(FIRST)
         copies.put(opening(0))
@@ -118,7 +118,7 @@ def test_the_age_is_of_one_region_and_unknown_until_all_of_its_log_is_here(redis
         assert east.age(NOW_MS) is None
 
 
-def test_what_is_decided_here_and_what_is_copied_are_one(store, redis):
+def test_decisions_made_here_and_copied_ones_are_joined(store, redis):
     store.write([LATER])
     with PrimaryCopies(redis.url, "west") as copies:
         copies.put(opening(0))
@@ -126,7 +126,7 @@ def test_what_is_decided_here_and_what_is_copied_are_one(store, redis):
     assert store.all() == {"orders": LATER}
 
 
-def test_a_value_that_is_no_record_is_left_out_said_once_and_overruled(store, redis, caplog):
+def test_a_value_that_is_no_record_is_left_out_logged_once_and_overruled(store, redis, caplog):
     with Redis.from_url(redis.url) as client, caplog.at_level(logging.WARNING):
         client.hset(KEY, mapping={"orders": "nonsense", "bills": encode(FIRST)})
         for _ in range(2):
@@ -138,7 +138,7 @@ def test_a_value_that_is_no_record_is_left_out_said_once_and_overruled(store, re
         assert store.all()["orders"] == FIRST
 
 
-def test_what_a_later_version_decided_is_not_overruled_by_an_older_decision(store, redis):
+def test_a_decision_of_a_later_version_is_not_overruled_by_an_older_one(store, redis):
     with Redis.from_url(redis.url) as client:
         to_come = encode(LATER).replace('"sluice":1', '"sluice":2,"more":[]').encode()
         client.hset(KEY, "orders", to_come)

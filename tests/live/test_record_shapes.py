@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
@@ -90,7 +90,7 @@ def test_null_and_empty_keys_values_and_headers_are_told_apart(
     carrying.carry_all()
 
     consumer = Consumer({**aggregate.librdkafka_options(), "group.id": topic})
-    consumer.assign([Place(topic, 0, 0)])
+    consumer.assign([KafkaTopicPartition(topic, 0, 0)])
     messages = list(itertools.islice(iter(lambda: consumer.poll(30), None), len(traffic)))
     consumer.close()
     assert [(m.key(), m.value(), m.headers() or None) for m in messages] == [

@@ -46,9 +46,9 @@ def run(example: str, mirrored: Mirrored, count: int) -> list:
     return handled
 
 
-def test_the_example_handles_what_the_group_has_not_read_and_goes_on_where_it_was(mirrored):
+def test_the_example_handles_unread_records_and_continues_where_it_was(mirrored):
     mirrored.land("east", *[(region, at) for at in range(5) for region in ("west", "east")])
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 0, {"west": 3, "east": 1})
     unread = [("east", at) for at in (1, 2)] + [
         each for at in (3, 4) for each in (("west", at), ("east", at))
@@ -61,7 +61,7 @@ def test_the_example_handles_what_the_group_has_not_read_and_goes_on_where_it_wa
 
 def test_the_storing_example_goes_on_by_its_database_whatever_was_committed(mirrored):
     mirrored.land("east", *[(region, at) for at in range(5) for region in ("west", "east")])
-    mirrored.tell("east")
+    mirrored.publish("east")
     everything = [(region, at) for at in range(5) for region in ("west", "east")]
     assert run(STORING, mirrored, 4) == everything[:4]
     mirrored.commit("east", 9, {"west": 5, "east": 4})

@@ -31,9 +31,9 @@ def test_a_group_that_moves_reads_every_record_once_whatever_arrives_late(
     """West read its own newest records before east had them, and none of east's newest."""
     config = PROTOCOLS[protocol]
     mirrored.land("west", *west(0, 1), *east(0), *west(2, 3))
-    mirrored.tell("west")
+    mirrored.publish("west")
     mirrored.land("east", *east(0, 1), *west(0, 1), *east(2))
-    mirrored.tell("east")
+    mirrored.publish("east")
     reader = Reader(mirrored, "west", opened, config=config)
     first = reader.until(5)
     reader.consumer.commit(asynchronous=False)
@@ -45,7 +45,7 @@ def test_a_group_that_moves_reads_every_record_once_whatever_arrives_late(
     assert second == east(1, 2)
     mirrored.land("east", *west(2), *east(3), *west(3, 4))
     reader.nothing_comes()
-    mirrored.tell("east")
+    mirrored.publish("east")
     second += reader.until(4)
     assert sorted(first + second) == sorted(west(0, 1, 2, 3, 4) + east(0, 1, 2, 3))
     assert len(first) + len(second) == 9
@@ -55,7 +55,7 @@ def test_a_group_that_moves_reads_every_record_once_whatever_arrives_late(
 
 def test_while_records_may_still_be_skipped_commits_carry_the_vector(mirrored, opened):
     mirrored.land("east", *west(0, 1), *east(0))
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 0, {"west": 9, "east": 0})
     reader = Reader(mirrored, "east", opened)
     assert reader.until(1) == east(0)
@@ -63,13 +63,13 @@ def test_while_records_may_still_be_skipped_commits_carry_the_vector(mirrored, o
     assert mirrored.committed("east") == (3, {"west": 9, "east": 0})
     # A crash: nothing is committed after this.
     mirrored.land("east", *east(1), *west(7))
-    mirrored.tell("east")
+    mirrored.publish("east")
     assert reader.until(2) == east(1)
     reader.consumer.close()
     again = Reader(mirrored, "east", opened)
     assert again.until(1) == east(1)
     mirrored.land("east", *west(8, 9), *east(2))
-    mirrored.tell("east")
+    mirrored.publish("east")
     assert again.until(3) == [*west(9), *east(2)]
 
 
@@ -85,7 +85,7 @@ def test_without_a_vector_it_is_a_consumer_like_any_other_and_needs_no_redis(
     assert mirrored.committed("east") == (3, {})
 
 
-def test_behind_a_real_carrier_it_skips_and_follows_what_arrives(
+def test_behind_a_real_carrier_it_skips_and_follows_new_records(
     regional, aggregate, carry, make_topic, opened
 ):
     topic = make_topic(regional, aggregate)
@@ -98,7 +98,9 @@ def test_behind_a_real_carrier_it_skips_and_follows_what_arrives(
         config,
         region=route.target,
         appliance=carrying.appliance,
-        stored_vectors=lambda places: {place: {route.source: 300} for place in places},
+        stored_vectors=lambda partitions: {
+            partition: {route.source: 300} for partition in partitions
+        },
     )
     opened.callback(consumer.close)
     consumer.subscribe([topic])
@@ -131,46 +133,45 @@ def test_a_partition_that_waits_for_runs_holds_up_no_other(regional, aggregate, 
     for partition in (0, 1):
         mirrored.commit("east", 0, {"west": 1}, partition)
         mirrored.land("east", *west(0, 1), *east(0), partition=partition)
-    mirrored.tell("east", partition=1)
+    mirrored.publish("east", partition=1)
     reader = Reader(mirrored, "east", opened)
     assert reader.until(2) == [*west(1), *east(0)]
     reader.nothing_comes()
-    mirrored.tell("east", partition=0)
+    mirrored.publish("east", partition=0)
     assert reader.until(4) == [*west(1), *east(0)]
 
 
-def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(
-    mirrored, opened, monkeypatch
-):
-    monkeypatch.setattr("replicator.groups.resume.assigned.HELD_MAX", 700)
+def test_more_than_can_be_held_is_left_with_the_broker_and_comes_in_order(mirrored, opened):
     mirrored.commit("east", 0, {"west": 1000})
     mirrored.land("east", *west(*range(3000)))
-    reader = Reader(mirrored, "east", opened)
-    held = lambda: next(iter(reader.consumer._assigned.values())).partition.held  # noqa: E731
+    reader = Reader(mirrored, "east", opened, held_max=700)
+
+    def held() -> int:
+        return sum(reader.consumer.held().values())
 
     def is_full() -> bool:
         reader.poll()
-        return bool(reader.consumer._assigned) and held() > 700
+        return held() > 700
 
     assert until(is_full, PATIENCE_SECONDS, 0)
     full = held()
     reader.nothing_comes()
     assert held() == full < 2000
-    mirrored.tell("east")
+    mirrored.publish("east")
     assert reader.until(2000) == west(*range(1000, 3000))
 
 
-def test_what_nobody_tells_is_an_error_that_names_it_and_afterwards_goes_on(mirrored, opened):
+def test_a_record_without_a_run_is_an_error_that_names_it_and_reading_continues(mirrored, opened):
     mirrored.commit("east", 0, {"west": 1})
     mirrored.land("east", *west(0, 1))
     reader = Reader(mirrored, "east", opened, patience_seconds=2)
     with pytest.raises(RunsUntold, match=r"-0 at offset 0: .*west>east.*sluice replicate"):
         reader.until(1)
-    mirrored.tell("east")
+    mirrored.publish("east")
     assert reader.until(1) == west(1)
 
 
-def test_who_would_rather_read_twice_than_wait_may_say_so(mirrored, opened):
+def test_an_application_may_read_twice_instead_of_waiting(mirrored, opened):
     mirrored.commit("east", 0, {"west": 1})
     mirrored.land("east", *west(0, 1))
     reader = Reader(mirrored, "east", opened, patience_seconds=0.5, untold="deliver")
@@ -186,7 +187,7 @@ def test_with_redis_away_records_wait_and_nothing_is_guessed(
     server.wait_ready()
     mirrored = Mirrored({"west": regional, "east": aggregate}, server.url)
     mirrored.land("east", *west(0, 1))
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 0, {"west": 5})
     reader = Reader(mirrored, "east", opened)
     reader.until_position(2)
@@ -197,8 +198,8 @@ def test_with_redis_away_records_wait_and_nothing_is_guessed(
         assert "event=runs-unread Redis at" in caplog.text
         server.start()
         server.wait_ready()
-        mirrored.tell_again()
-        mirrored.tell("east")
+        mirrored.publish_again()
+        mirrored.publish("east")
         assert reader.until(1) == west(5)
     assert "event=runs-read-again" in caplog.text
 
@@ -209,7 +210,7 @@ def test_with_redis_away_records_wait_and_nothing_is_guessed(
 def test_a_stored_vector_ahead_of_the_commit_skips(mirrored, opened):
     """The application has stored more than the last commit that was copied."""
     mirrored.land("east", *west(0, 1, 2), *east(0))
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 0, {"west": 0})
     stored = {(mirrored.topic, 0): {"west": 2, "east": 1}}
     reader = Reader(mirrored, "east", opened, stored_vectors=lambda _: stored)
@@ -222,7 +223,7 @@ def test_a_stored_vector_ahead_of_the_commit_skips(mirrored, opened):
 def test_a_stored_vector_behind_the_commit_goes_back(mirrored, opened, protocol):
     """The offset was committed, but the effects were not stored."""
     mirrored.land("east", *west(0, 1, 2), *east(0, 1))
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 5, {"west": 3, "east": 2})
     stored = {(mirrored.topic, 0): {"west": 1, "east": 1}}
     reader = Reader(
@@ -237,7 +238,7 @@ def test_a_stored_vector_behind_the_commit_goes_back(mirrored, opened, protocol)
     ]
 
 
-def test_an_unplanned_move_is_exact_for_who_stores_vectors(mirrored, opened):
+def test_an_unplanned_move_is_exact_with_stored_vectors(mirrored, opened):
     """East does not know the last commit in west, but it has the stored vector."""
     database: dict[tuple[str, int], dict[str, int]] = {}
     effects: list[Record] = []
@@ -247,9 +248,9 @@ def test_an_unplanned_move_is_exact_for_who_stores_vectors(mirrored, opened):
         database[mirrored.topic, 0] = reader.consumer.progress(reader.messages[-1])
 
     mirrored.land("west", *west(0, 1), *east(0), *west(2))
-    mirrored.tell("west")
+    mirrored.publish("west")
     mirrored.land("east", *east(0, 1), *west(0))
-    mirrored.tell("east")
+    mirrored.publish("east")
     reader = Reader(mirrored, "west", opened, stored_vectors=lambda _: database)
     handle(reader, 3)
     assert database == {(mirrored.topic, 0): {"west": 2, "east": 1}}
@@ -258,6 +259,6 @@ def test_an_unplanned_move_is_exact_for_who_stores_vectors(mirrored, opened):
     moved = Reader(mirrored, "east", opened, stored_vectors=lambda _: database)
     handle(moved, 1)
     mirrored.land("east", *west(1, 2), *east(2))
-    mirrored.tell("east")
+    mirrored.publish("east")
     handle(moved, 2)
     assert effects == [*west(0, 1), *east(0), *east(1), *west(2), *east(2)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Message
 
 from deploy.lab.wait import until
 from replicator.groups.resume import ResumingConsumer, RunsUntold
-from replicator.groups.resume.runs_reader import Question
+from replicator.groups.resume.message_fetcher import BATCH_RECORDS
 from tests.live.mirrored import Mirrored, Record, record
 from tests.live.resuming_reader import (
     CLASSIC,
@@ -35,7 +35,7 @@ def test_partitions_that_change_hands_lose_and_repeat_nothing(
         for partition in range(4):
             records = [r for at in range(begin, end) for r in (("west", at), ("east", at))]
             mirrored.land("east", *records, partition=partition)
-        mirrored.tell("east")
+        mirrored.publish("east")
 
     readers = [Reader(mirrored, "east", opened, config=config)]
 
@@ -93,7 +93,7 @@ def test_partitions_that_change_hands_lose_and_repeat_nothing(
     assert {mirrored.committed("east", partition)[0] for partition in range(4)} == {28}
 
 
-def test_what_was_not_handled_is_not_committed_when_an_error_ends_it(mirrored, opened):
+def test_messages_not_handled_are_not_committed_when_an_error_ends_the_consumer(mirrored, opened):
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 0}
     mirrored.land("east", *west(0, 1, 2))
 
@@ -129,33 +129,33 @@ def test_of_a_batch_nothing_is_committed_when_an_error_ends_its_handling(mirrore
     assert mirrored.committed("east") == (handled[0], {})
 
 
-def test_what_the_application_committed_of_a_batch_stays_committed(mirrored, opened):
+def test_a_part_of_a_batch_that_the_application_committed_stays_committed(mirrored, opened):
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 60_000}
     mirrored.land("east", *west(*range(20)))
 
     def handle(consumer: ResumingConsumer) -> None:
         with consumer:
             consumer.subscribe([mirrored.topic])
-            assert until(lambda: len(consumer._deliveries._ready) > 9 or fetch(consumer), 30, 0)
-            batch = consumer.consume(10, PATIENCE_SECONDS)
+            batch: list[Message] = []
+            while len(batch) < 5:
+                batch = consumer.consume(10, PATIENCE_SECONDS)
+                assert batch
+            handled.append(batch[3].offset() + 1)
             consumer.commit(batch[3], asynchronous=False)
             raise InterruptedError
 
-    def fetch(consumer: ResumingConsumer) -> bool:
-        consumer._fetch(0.05)
-        return False
-
+    handled: list[int] = []
     with pytest.raises(InterruptedError):
         handle(ResumingConsumer(config, region="east", appliance=mirrored.appliance))
-    assert mirrored.committed("east") == (4, {})
+    assert mirrored.committed("east") == (handled[0], {})
 
 
-def test_what_was_handled_is_committed_when_what_follows_is_not_told(mirrored, opened):
+def test_handled_messages_are_committed_when_the_next_record_has_no_run(mirrored, opened):
     """RunsUntold concerns the next record, not the message before."""
     config = {"group.id": mirrored.group, **QUICK, "auto.commit.interval.ms": 60_000}
     mirrored.commit("east", 0, {"west": 1, "east": 9})
     mirrored.land("east", *west(1))
-    mirrored.tell("east")
+    mirrored.publish("east")
     consumer = ResumingConsumer(
         config, region="east", appliance=mirrored.appliance, patience_seconds=5
     )
@@ -176,21 +176,20 @@ def test_what_was_handled_is_committed_when_what_follows_is_not_told(mirrored, o
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_partition_that_was_full_when_it_went_away_is_read_when_it_comes_back(
-    regional, aggregate, redis, opened, monkeypatch, protocol
+    regional, aggregate, redis, opened, protocol
 ):
-    monkeypatch.setattr("replicator.groups.resume.assigned.HELD_MAX", 50)
     mirrored = Mirrored({"west": regional, "east": aggregate}, redis.url, partitions=2)
     for partition in (0, 1):
         mirrored.commit("east", 0, {"west": 100}, partition)
         mirrored.land("east", *west(*range(200)), partition=partition)
     config = PROTOCOLS[protocol]
-    reader = Reader(mirrored, "east", opened, config=config)
+    reader = Reader(mirrored, "east", opened, config=config, held_max=50)
     both = {(mirrored.topic, 0), (mirrored.topic, 1)}
 
-    def is_full_of(places: set[tuple[str, int]]) -> bool:
+    def is_full_of(partitions: set[tuple[str, int]]) -> bool:
         reader.poll()
-        assigned = reader.consumer._assigned
-        return assigned.keys() == places and all(each.is_paused for each in assigned.values())
+        held = reader.consumer.held()
+        return held.keys() == partitions and all(count > 50 for count in held.values())
 
     assert until(lambda: is_full_of(both), PATIENCE_SECONDS, 0)
     other = Reader(mirrored, "east", opened, config=config)
@@ -198,11 +197,11 @@ def test_a_partition_that_was_full_when_it_went_away_is_read_when_it_comes_back(
     def is_shared() -> bool:
         reader.poll()
         other.poll()
-        return [len(each.consumer._assigned) for each in (reader, other)] == [1, 1]
+        return [len(each.consumer.held()) for each in (reader, other)] == [1, 1]
 
     assert until(is_shared, PATIENCE_SECONDS, 0)
     other.consumer.close()
-    mirrored.tell("east")
+    mirrored.publish("east")
     reader.until(200)
     assert sorted(reader.read) == sorted(west(*range(100, 200)) * 2)
 
@@ -212,15 +211,15 @@ def test_a_database_that_is_away_at_the_assignment_holds_it_up_and_loses_nothing
     mirrored, opened, protocol
 ):
     mirrored.land("east", *west(0, 1, 2))
-    mirrored.tell("east")
+    mirrored.publish("east")
     mirrored.commit("east", 0, {})
     troubles = [ConnectionError("no database")] * 3
     began: list[int] = []
 
-    def stored(places):
+    def stored(partitions):
         if troubles:
             raise troubles.pop()
-        return {place: {"west": 1} for place in places}
+        return {partition: {"west": 1} for partition in partitions}
 
     reader = Reader(mirrored, "east", opened, stored_vectors=stored, config=PROTOCOLS[protocol])
     reader.consumer.subscribe([mirrored.topic], on_assign=lambda _, at: began.append(len(at)))
@@ -241,7 +240,7 @@ def test_partitions_that_could_not_be_begun_can_go_to_another_member(
     mirrored = Mirrored({"west": regional, "east": aggregate}, redis.url, partitions=2)
     for partition in (0, 1):
         mirrored.land("east", *west(0, 1, 2), partition=partition)
-    mirrored.tell("east")
+    mirrored.publish("east")
     config = PROTOCOLS[protocol]
     tries: list[int] = []
 
@@ -273,55 +272,22 @@ def test_partitions_that_could_not_be_begun_can_go_to_another_member(
     assert sorted(other.read) == sorted(west(0, 1, 2) * 2)
 
 
-def test_an_applications_callback_that_fails_loses_no_message(mirrored, opened, monkeypatch):
+def test_an_applications_callback_that_fails_loses_no_message(mirrored, opened):
     """confluent_kafka drops the messages that it fetched in a call whose callback raised."""
-    monkeypatch.setattr("replicator.groups.resume.resuming_consumer.BATCH_RECORDS", 30)
-    mirrored.land("east", *west(*range(1000)))
+    count = 10 * BATCH_RECORDS
+    mirrored.land("east", *west(*range(count)))
 
     def told(*_) -> None:
-        if len(reader.messages) < 1000:
+        if len(reader.messages) < count:
             raise InterruptedError
 
     reader = Reader(mirrored, "east", opened, config=CLASSIC | {"on_commit": told})
     errors = 0
-    while len(reader.messages) < 1000:
+    while len(reader.messages) < count:
         try:
-            reader.until(min(1000, len(reader.messages) + 10))
+            reader.until(min(count, len(reader.messages) + 10))
             reader.consumer.commit()
         except InterruptedError:
             errors += 1
     assert errors
-    assert [message.offset() for message in reader.messages] == [*range(1000)]
-
-
-def test_what_an_earlier_assignment_was_told_is_not_taken_for_a_later_ones(mirrored, opened):
-    """An answer holds only the runs that its own question had not received before. It would be
-    incomplete for a later assignment."""
-    mirrored.commit("east", 0, {"west": 1})
-    mirrored.land("east", *west(0, 1))
-    reader = Reader(mirrored, "east", opened)
-    consumer = reader.consumer
-
-    def is_waiting() -> bool:
-        reader.poll()
-        return any(each.wants_runs for each in consumer._assigned.values())
-
-    assert until(is_waiting, PATIENCE_SECONDS, 0)
-    (assigned,) = consumer._assigned.values()
-    assert until(lambda: not consumer._await_runs() or consumer._runs._asked, 10, 0)
-    learned: list[object] = []
-    assigned.learn = learned.append
-    assigned.question = Question()
-    asked = consumer._runs._asked
-    assert asked and until(asked[1].done, 10)
-    consumer._await_runs()
-    assert not learned
-
-
-def test_a_message_of_another_members_partition_is_not_committed(mirrored, opened):
-    mirrored.land("east", *west(0))
-    reader = Reader(mirrored, "east", opened)
-    reader.until(1)
-    reader.consumer._drop(reader.consumer.assignment())
-    with pytest.raises(KafkaException, match="is another member's now"):
-        reader.consumer.commit(reader.messages[0])
+    assert [message.offset() for message in reader.messages] == [*range(count)]

@@ -57,11 +57,11 @@ def asked(carrying, topic, what, numbers=(0,), to=0, hold: Callable[[Cluster], o
 
 def size(cluster, topic, number):
     from confluent_kafka import Consumer
-    from confluent_kafka import TopicPartition as Place
+    from confluent_kafka import TopicPartition as KafkaTopicPartition
 
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": "ends"})
     try:
-        return consumer.get_watermark_offsets(Place(topic, number))[1]
+        return consumer.get_watermark_offsets(KafkaTopicPartition(topic, number))[1]
     finally:
         consumer.close()
 

@@ -16,9 +16,9 @@ from deploy.lab.wait import until
 from replicator.config import topology
 from replicator.config.names import runs_topic_name
 from replicator.groups.copies.runs_copies import JOINED_FROM, RunsCopies
-from replicator.groups.copies.runs_follower import RunsTold, runs_follower
+from replicator.groups.copies.runs_tailer import RunsRecord, runs_tailer
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -37,12 +37,12 @@ from tests.live.runs import (
     stretches,
 )
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 
 
-def follower_of(cluster, route_key: str) -> TopicTailer[RunsTold]:
+def follower_of(cluster, route_key: str) -> TopicTailer[RunsRecord]:
     settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-    return runs_follower("east aggregate", settings, route_key)
+    return runs_tailer("east aggregate", settings, route_key)
 
 
 @contextmanager
@@ -107,7 +107,7 @@ async def test_a_flushed_destination_fills_again_by_itself(aggregate, redis, rou
         assert events(caplog) == ["not-copied", "copied-again"]
 
 
-async def test_a_destination_restored_from_yesterday_gets_what_it_lost(
+async def test_a_destination_restored_from_yesterday_gets_its_missing_pieces(
     aggregate, redis, route_key, caplog
 ):
     await tell(aggregate, route_key, {KEY: stretches(0, 10)})
@@ -164,7 +164,7 @@ async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
         assert "log-read-anew" in events(caplog)
 
 
-async def test_a_message_that_is_not_ours_is_named_by_its_place_and_stops_the_copy(
+async def test_a_foreign_message_is_named_with_its_offset_and_stops_the_copy(
     aggregate, redis, route_key, caplog
 ):
     topic = runs_topic_name(route_key)
@@ -186,15 +186,15 @@ def store(redis):
         yield store
 
 
-def portion(begin: Position, told: list[RunsTold]) -> Portion[RunsTold]:
-    reading: Reading[RunsTold] = Reading(begin)
+def portion(begin: TailPosition, told: list[RunsRecord]) -> Portion[RunsRecord]:
+    reading: Reading[RunsRecord] = Reading(begin)
     for offset, each in enumerate(told, begin.offset):
         reading.read(offset, 0, each)
     return reading.take() or Portion(begin, begin)
 
 
-def runs(begin: int, end: int, key: RunsKey = KEY) -> list[RunsTold]:
-    return [RunsTold(key, pack_stretch(part)) for part in stretches(begin, end)]
+def runs(begin: int, end: int, key: RunsKey = KEY) -> list[RunsRecord]:
+    return [RunsRecord(key, pack_stretch(part)) for part in stretches(begin, end)]
 
 
 def test_repeated_and_late_portions_do_no_harm(store, redis):
@@ -212,7 +212,7 @@ def test_a_portion_that_leaves_something_out_is_refused_and_the_others_are_taken
         store.put(
             {
                 0: portion(BEGIN, runs(0, 1)),
-                1: portion(Position("topic", 0, 7), runs(0, 1, other)),
+                1: portion(TailPosition("topic", 0, 7), runs(0, 1, other)),
             }
         )
     assert content(redis.url, ROUTE) == {KEY: learned(stretches(0, 1))}
@@ -227,14 +227,14 @@ def test_many_pieces_at_once_are_joined_on_the_way(store, redis):
 
 
 def test_pieces_that_cannot_be_read_are_copied_as_they_are(store, redis):
-    told = [RunsTold(KEY, b"\2" + bytes([number])) for number in range(2 * JOINED_FROM)]
+    told = [RunsRecord(KEY, b"\2" + bytes([number])) for number in range(2 * JOINED_FROM)]
     store.put({0: portion(BEGIN, told)})
     with Redis.from_url(redis.url) as client:
         (name,) = client.keys("sluice:runs:*")
         assert set(client.zrange(name, 0, -1)) == {each.piece for each in told}
 
 
-def test_pieces_that_were_tended_here_do_not_come_apart_when_they_are_told_again(store, redis):
+def test_joined_pieces_stay_joined_when_they_are_published_again(store, redis):
     told = portion(BEGIN, runs(0, 9))
     store.put({0: told})
     with OffsetStore(redis.url, ROUTE) as tended:

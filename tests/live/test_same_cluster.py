@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
@@ -147,6 +147,6 @@ def test_a_carrier_leaves_a_topic_alone_that_is_the_same_on_both_ends(
 def end(cluster: KafkaCluster, topic: str) -> int:
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": "end"})
     try:
-        return int(consumer.get_watermark_offsets(Place(topic, 0), timeout=30)[1])
+        return int(consumer.get_watermark_offsets(KafkaTopicPartition(topic, 0), timeout=30)[1])
     finally:
         consumer.close()

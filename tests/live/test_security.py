@@ -10,8 +10,8 @@ from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.wait import until
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import AdminError, Unreachable
-from replicator.kafka.client.brokers import Unreachable as CarrierUnreachable
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
+from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 from tests.live.conftest import ClusterMaker, TopicMaker
 
@@ -61,9 +61,9 @@ def test_without_its_certificate_no_client_is_let_in(
     table = lab.topology_table()
     table["security"] = {"protocol": "tls", "ca_file": str(lab.credentials.directory / "ca.pem")}
     settings = KafkaCluster.model_validate(table)
-    with pytest.raises(Unreachable):
+    with pytest.raises(AdminUnreachable):
         Admin("sealed", settings, timeout_seconds=3).topics()
-    with pytest.raises(CarrierUnreachable, match="sealed"):
+    with pytest.raises(Unreachable, match="sealed"):
         asyncio.run(opened(settings, topic))
 
 

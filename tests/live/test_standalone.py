@@ -5,7 +5,7 @@ import time
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from deploy.lab.skewed_load import SkewedLoad
@@ -93,7 +93,10 @@ def test_executors_come_and_go_with_the_plans_and_twice_the_slots_carry_twice_th
 def ends(cluster, topic):
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": "ends"})
     try:
-        return [consumer.get_watermark_offsets(Place(topic, p))[1] for p in range(PARTITIONS)]
+        return [
+            consumer.get_watermark_offsets(KafkaTopicPartition(topic, p))[1]
+            for p in range(PARTITIONS)
+        ]
     finally:
         consumer.close()
 

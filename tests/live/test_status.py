@@ -13,7 +13,7 @@ from aiokafka.structs import OffsetAndMetadata
 from confluent_kafka import Producer
 from redis import Redis
 
-from balancer.plan import TopicPartition as Place
+from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
@@ -54,7 +54,7 @@ def configuration(directory: Path, bootstraps: tuple[str, str], redis_url: str, 
     return str(path)
 
 
-def committed(cluster: KafkaCluster, place: Place, offset: int, metadata: str) -> None:
+def committed(cluster: KafkaCluster, place: TopicPartition, offset: int, metadata: str) -> None:
     """Commits as the ledger does; confluent_kafka would append a zero byte to the metadata."""
 
     async def commit() -> None:
@@ -98,8 +98,8 @@ def test_what_ledger_and_reports_say_is_shown_and_the_rest_is_unknown(
     assert {part["mirrored_to"] for part in described["partitions"]} == {None}
     assert route["denied_topics"] >= 0
 
-    committed(aggregate, Place(topic, 0), *encode(ENTRY))
-    committed(aggregate, Place(topic, 1), *encode(ENTRY.park(LOSS)))
+    committed(aggregate, TopicPartition(topic, 0), *encode(ENTRY))
+    committed(aggregate, TopicPartition(topic, 1), *encode(ENTRY.park(LOSS)))
     report = PartitionReport(ROUTE.name, topic, 0, 3, 20.0, 900.0, 10, 7, 3, 0.5, None, time.time())
     with Redis.from_url(redis.url) as client:
         client.set(reports_name(ROUTE.key, 3), packed([report]))
@@ -122,7 +122,7 @@ def test_an_entry_that_cannot_be_read_is_named(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    committed(aggregate, Place(topic, 0), 5, "{}")
+    committed(aggregate, TopicPartition(topic, 0), 5, "{}")
     bootstraps = regional.bootstrap, aggregate.bootstrap
     _, value = shown(configuration(tmp_path, bootstraps, redis.url, topic), capsys)
     first = value["routes"][0]["topics"][0]["partitions"][0]

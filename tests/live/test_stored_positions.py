@@ -7,13 +7,13 @@ from redis import Redis
 
 from deploy.lab.redis import RedisServer
 from replicator.kafka.tail.stored_positions import PRELUDE, Positions, StoreBehind, header, text
-from replicator.kafka.tail.tail_position import Portion, Position, Reading
+from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import opening
 
 pytestmark = pytest.mark.stores
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 NOW_MS = 1_000_000
 APPEND = (
     PRELUDE
@@ -41,7 +41,7 @@ class Words:
         keys = [*self.positions.keys, self._name]
         self.positions.raise_if(self._redis.eval(APPEND, len(keys), *keys, text([told])))
 
-    def open(self, *numbers: int, begin: Position = BEGIN) -> None:
+    def open(self, *numbers: int, begin: TailPosition = BEGIN) -> None:
         for number, portion in opening(*numbers, begin=begin).items():
             self.put(number, portion)
 
@@ -63,7 +63,9 @@ def store(client):
     return words
 
 
-def portion(words: str, begin: Position = BEGIN, caught_up_ms: int | None = None) -> Portion[str]:
+def portion(
+    words: str, begin: TailPosition = BEGIN, caught_up_ms: int | None = None
+) -> Portion[str]:
     """Returns a portion of one record per letter, with consecutive offsets from `begin` on."""
     reading: Reading[str] = Reading(begin)
     for offset, word in enumerate(words, begin.offset):
@@ -86,7 +88,7 @@ def test_portions_that_go_on_are_taken_and_the_position_with_them(store):
     assert store.positions.get() == {0: second.end}
 
 
-def test_what_overlaps_is_taken_and_the_position_never_goes_back(store):
+def test_an_overlapping_portion_is_accepted_and_the_position_never_goes_back(store):
     first = portion("abcd")
     store.put(0, first)
     store.put(0, portion("ab"))
@@ -147,7 +149,7 @@ def test_a_flushed_redis_has_no_age_while_a_copier_goes_on_with_what_is_empty(st
 
 def test_a_partition_that_came_later_is_opened_first(store):
     store.put(0, portion("a", caught_up_ms=NOW_MS))
-    later = Position(BEGIN.topic_id, 1)
+    later = TailPosition(BEGIN.topic_id, 1)
     with pytest.raises(StoreBehind):
         store.put(1, portion("b", later))
     store.open(1, begin=later)
@@ -164,7 +166,7 @@ def test_a_newer_era_begins_at_the_beginning_and_nothing_late_is_taken_then(stor
     former = portion("abc")
     store.put(0, former)
     with pytest.raises(StoreBehind):
-        store.put(0, portion("z", Position("topic", 1, 2)))
+        store.put(0, portion("z", TailPosition("topic", 1, 2)))
     anew = portion("x", BEGIN.anew())
     store.put(0, anew)
     for late in (former, portion("d", former.end)):
@@ -177,7 +179,7 @@ def test_a_newer_era_begins_at_the_beginning_and_nothing_late_is_taken_then(stor
 def test_two_topics_are_never_one_era(store):
     store.put(0, portion("a"))
     with pytest.raises(StoreBehind):
-        store.put(0, portion("b", Position("another", 0)))
+        store.put(0, portion("b", TailPosition("another", 0)))
 
 
 # Age
@@ -209,7 +211,7 @@ def test_partitions_of_a_former_topic_do_not_count(store):
     store.open(1)
     for number in (0, 1):
         store.put(number, portion("", caught_up_ms=1))
-    store.put(0, portion("", Position("another", 1), caught_up_ms=NOW_MS))
+    store.put(0, portion("", TailPosition("another", 1), caught_up_ms=NOW_MS))
     assert store.positions.age(NOW_MS) == 0
 
 

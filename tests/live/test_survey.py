@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
 from balancer.plan import TopicPartition
@@ -20,7 +20,7 @@ from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.knowledge import Choice, Knowledge, Request
 from replicator.groups.planning.plan import Case, Count, Move, Plan
 from replicator.groups.planning.planner import plan
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.offset_store import OffsetStore
@@ -68,7 +68,7 @@ def planned(regions: HandCarried, asked: Request, **options) -> Plan:
 
 
 def moves(made: Plan) -> dict[TopicPartition, Move]:
-    return {TopicPartition(move.topic, move.partition): move for _, move in made.moves()}
+    return {move.topic_partition: move for _, move in made.moves()}
 
 
 def vector(regions: HandCarried, move: Move) -> dict[str, int]:
@@ -76,33 +76,33 @@ def vector(regions: HandCarried, move: Move) -> dict[str, int]:
     return {names[region]: offset for region, offset in move.vector.items()}
 
 
-def interleaved(regions: HandCarried, place: TopicPartition, *wheres: str) -> None:
+def interleaved(regions: HandCarried, partition: TopicPartition, *wheres: str) -> None:
     """Lands west's records first in west and last in east; their runs are published everywhere."""
     blocks = {
         "west": [("west", 10), ("east", 5), ("west", 3)],
         "east": [("east", 5), ("west", 13)],
     }
     for where in wheres:
-        regions.land(where, place, *blocks[where])
-        regions.tell(where)
+        regions.land(where, partition, *blocks[where])
+        regions.publish(where)
 
 
-def test_a_group_goes_on_behind_what_it_has_read_and_meets_nothing_else_than_the_plan_says(
+def test_a_group_resumes_behind_what_it_has_read_and_meets_only_what_the_plan_counts(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit("west", group, {place: 12})
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
+    regions.commit("west", group, {partition: 12})
     assert group in survey(regions).groups()
     made = planned(regions, request(regions, group))
-    move = moves(made)[place]
+    move = moves(made)[partition]
     assert (move.case, move.resume, move.basis) == (Case.MOVES, 2, "exact")
     assert vector(regions, move) == {"west": 10, "east": 2}
     assert move.read_again == Count(10)
-    met = regions.read("east", place, move.resume)
-    read = set(regions.log("west", place)[:12])
+    met = regions.read("east", partition, move.resume)
+    read = set(regions.log("west", partition)[:12])
     assert len(read & set(met)) == 10
-    assert read | set(met) == set(regions.log("west", place))
+    assert read | set(met) == set(regions.log("west", partition))
     assert not [check.name for check in made.blocks]
     assert made.age_ms is not None and made.age_ms < 60_000
 
@@ -110,13 +110,13 @@ def test_a_group_goes_on_behind_what_it_has_read_and_meets_nothing_else_than_the
 def test_a_lost_source_makes_the_same_plan_and_does_not_make_it_slow(
     lost, make_topic: TopicMaker, aggregate, group
 ):
-    place = TopicPartition(make_topic(aggregate), 0)
-    interleaved(lost, place, "west", "east")
-    lost.commit("west", group, {place: 12})
+    partition = TopicPartition(make_topic(aggregate), 0)
+    interleaved(lost, partition, "west", "east")
+    lost.commit("west", group, {partition: 12})
     began = time.monotonic()
     made = planned(lost, request(lost, group))
     assert time.monotonic() - began < SOURCE_SECONDS_MAX + 2
-    move = moves(made)[place]
+    move = moves(made)[partition]
     assert (move.resume, move.basis, move.read_again) == (2, "exact", Count(10))
     activity = next(check for check in made.checks if check.name == "source activity")
     assert "did not say" in activity.text
@@ -126,13 +126,13 @@ def test_three_regions_stand_in_a_plan_also_one_that_never_sent_a_record(
     regional, aggregate, redis, make_topic: TopicMaker, group
 ):
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url, away=["north", "south"])
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 4), ("north", 6), ("east", 5))
-    regions.land("east", place, ("east", 5), ("north", 3), ("west", 4), ("north", 3))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 4), ("north", 6), ("east", 5))
+    regions.land("east", partition, ("east", 5), ("north", 3), ("west", 4), ("north", 3))
     for where in ("west", "east"):
-        regions.tell(where)
-    regions.commit("west", group, {place: 7})
-    move = moves(planned(regions, request(regions, group)))[place]
+        regions.publish(where)
+    regions.commit("west", group, {partition: 7})
+    move = moves(planned(regions, request(regions, group)))[partition]
     assert vector(regions, move) == {"west": 4, "north": 3, "east": 0, "south": 0}
     assert (move.resume, move.basis, move.read_again) == (0, "exact", Count(7))
     assert not move.notes
@@ -146,29 +146,29 @@ def test_three_regions_stand_in_a_plan_also_one_that_never_sent_a_record(
 def test_a_group_that_comes_back_is_not_taken_behind_what_it_had_read_before(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
     # The group came from west, where it had read ten of west and four of east; in east it read two
     # more.
-    regions.commit("east", group, {place: 7}, vector={"west": 10, "east": 4})
+    regions.commit("east", group, {partition: 7}, vector={"west": 10, "east": 4})
     back = request(regions, group, source="east", target="west")
-    move = moves(planned(regions, back))[place]
+    move = moves(planned(regions, back))[partition]
     assert vector(regions, move) == {"west": 10, "east": 5}
     assert (move.resume, move.basis) == (15, "exact")
 
 
-def test_what_the_target_group_and_its_record_say_stands_in_the_plan(
+def test_a_plan_has_the_groups_target_commits_and_primary_region(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit("west", group, {place: 12})
-    regions.commit("east", group, {place: 9})
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
+    regions.commit("west", group, {partition: 12})
+    regions.commit("east", group, {partition: 9})
     record = decided(None, group, regions.name["west"], at_ms=1, who="ann", why="test")
     with PrimaryStore(regions.url("east")) as store:
         store.write([record])
     made = planned(regions, request(regions, group))
-    assert moves(made)[place].target_committed == 9
+    assert moves(made)[partition].target_committed == 9
     assert [check.name for check in made.blocks] == ["progress"]
     assert made.groups[0].primary_region == regions.name["west"]
 
@@ -177,13 +177,13 @@ def test_what_the_target_group_and_its_record_say_stands_in_the_plan(
 def test_members_are_seen_in_both_regions(
     regions, make_topic: TopicMaker, regional, aggregate, group, where
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit("west", group, {place: 12})
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
+    regions.commit("west", group, {partition: 12})
     cluster = {"west": regional, "east": aggregate}[where]
     consumer = Consumer({**cluster.librdkafka_options(), "group.id": group})
     try:
-        consumer.subscribe([place.topic])
+        consumer.subscribe([partition.topic])
         assert until(lambda: bool(consumer.poll(0.1) or consumer.assignment()), 60)
         found = known(regions, request(regions, group))
         assert found.active_in_source == (frozenset({group} if where == "west" else ()))
@@ -192,19 +192,19 @@ def test_members_are_seen_in_both_regions(
         consumer.close()
 
 
-def test_groups_without_commits_and_partitions_without_a_target_are_told_as_such(
+def test_groups_without_commits_and_partitions_without_a_target_are_named(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
     topic = make_topic(regional, aggregate, partitions=2)
-    place, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    partition, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
     absent, unmirrored = TopicPartition(topic, 7), TopicPartition(make_topic(regional), 0)
     by_hand = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit_rows("west", [(group, it, 3, "") for it in (place, unmirrored, by_hand)])
+    interleaved(regions, partition, "west", "east")
+    regions.commit_rows("west", [(group, it, 3, "") for it in (partition, unmirrored, by_hand)])
     regions.copied_only("east", "west", [(group, absent, 3, "")])
     made = planned(regions, request(regions, group, "idle"))
     assert {it: move.case for it, move in moves(made).items()} == {
-        place: Case.MOVES,
+        partition: Case.MOVES,
         other: Case.UNCOMMITTED,
         absent: Case.GONE,
         unmirrored: Case.NOT_MIRRORED,
@@ -221,8 +221,8 @@ def test_a_group_at_the_logs_end_or_below_its_start_goes_to_the_same_in_the_targ
 ):
     topic = make_topic(regional, aggregate, partitions=2)
     at_end, below = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    for place in (at_end, below):
-        interleaved(regions, place, "west", "east")
+    for partition in (at_end, below):
+        interleaved(regions, partition, "west", "east")
     _delete_before(aggregate, below, 6)
     _delete_before(regional, below, 4)
     regions.commit("west", group, {at_end: 18, below: 2})
@@ -235,52 +235,52 @@ def test_a_group_at_the_logs_end_or_below_its_start_goes_to_the_same_in_the_targ
     assert any("below the log's start" in note for note in found[below].notes)
 
 
-def _delete_before(cluster: LabCluster, place: TopicPartition, offset: int) -> None:
+def _delete_before(cluster: LabCluster, partition: TopicPartition, offset: int) -> None:
     admin = cluster.admin()
-    (answer,) = admin.delete_records([Place(*place, offset)]).values()
+    (answer,) = admin.delete_records([KafkaTopicPartition(*partition, offset)]).values()
     answer.result(30)
 
 
 def test_choices_go_by_the_target_logs(regions, make_topic: TopicMaker, regional, aggregate, group):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 4))
-    regions.land("east", place, ("west", 4))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 4))
+    regions.land("east", partition, ("west", 4))
     between = now_ms() + 1
     assert until(lambda: now_ms() > between, 5)
-    regions.land("east", place, ("east", 3))
-    regions.tell("west")
-    regions.entry("west", "east", place, source_offset=4, target_offset=4)
+    regions.land("east", partition, ("east", 3))
+    regions.publish("west")
+    regions.entry("west", "east", partition, source_offset=4, target_offset=4)
     # East knows nothing of east's own records, except that they were adopted.
-    regions.entry("east", "west", place, custody=Custody.VIRGIN, target_offset=0)
-    regions.witness("east", "east", place.topic)
-    regions.commit("west", group, {place: 2})
+    regions.entry("east", "west", partition, custody=Custody.VIRGIN, target_offset=0)
+    regions.witness("east", "east", partition.topic)
+    regions.commit("west", group, {partition: 2})
     asked = request(regions, group)
-    assert moves(planned(regions, asked))[place].case is Case.UNKNOWN
+    assert moves(planned(regions, asked))[partition].case is Case.UNKNOWN
     for choice, resume in (
         (Choice(), 0),
         (Choice(between), 4),
         (Choice(now_ms() + 60_000), 7),
     ):
-        move = moves(planned(regions, replace(asked, choices={group: choice})))[place]
+        move = moves(planned(regions, replace(asked, choices={group: choice})))[partition]
         assert (move.case, move.resume) == (Case.CHOSEN, resume)
 
 
 def test_before_anything_came_by_a_route_it_holds_nothing_up(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 9))
-    regions.land("east", place, ("west", 9))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 9))
+    regions.land("east", partition, ("west", 9))
     # Only west's records are known; east has no such topic, or no records in it.
     for where in ("west", "east"):
-        regions.tell(where)
-    regions.commit("west", group, {place: 6})
-    move = moves(planned(regions, request(regions, group)))[place]
+        regions.publish(where)
+    regions.commit("west", group, {partition: 6})
+    move = moves(planned(regions, request(regions, group)))[partition]
     assert (move.resume, move.basis, move.read_again) == (6, "exact", Count(0))
     for where in ("west", "east"):
-        regions.entry("east", where, place, custody=Custody.VIRGIN, target_offset=0)
-        regions.witness("east", where, place.topic)
-    move = moves(planned(regions, request(regions, group)))[place]
+        regions.entry("east", where, partition, custody=Custody.VIRGIN, target_offset=0)
+        regions.witness("east", where, partition.topic)
+    move = moves(planned(regions, request(regions, group)))[partition]
     assert (move.resume, move.basis, move.read_again) == (6, "exact", Count(0))
 
 
@@ -289,17 +289,17 @@ def test_before_anything_came_by_a_route_it_holds_nothing_up(
     [
         ("west", {"parked": Loss(LossKind.SOURCE_CORRUPT, 3, 4)}, "source batch cannot be read"),
         ("east", {"parked": Loss(LossKind.TARGET_TRUNCATED, 3, 4)}, "target lost"),
-        ("east", {"target_topic": uuid.uuid4()}, "made anew"),
+        ("east", {"target_topic": uuid.uuid4()}, "recreated"),
     ],
 )
 def test_a_route_that_is_parked_or_has_lost_its_topic_is_named_and_skips_nothing(
     regions, make_topic: TopicMaker, regional, aggregate, group, where, changes, said
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit("west", group, {place: 12})
-    regions.entry("east", where, place, **changes)
-    move = moves(planned(regions, request(regions, group)))[place]
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
+    regions.commit("west", group, {partition: 12})
+    regions.entry("east", where, partition, **changes)
+    move = moves(planned(regions, request(regions, group)))[partition]
     assert any(said in note and regions.name["east"] in note for note in move.notes)
     assert move.resume is None or move.resume <= 2
 
@@ -307,29 +307,29 @@ def test_a_route_that_is_parked_or_has_lost_its_topic_is_named_and_skips_nothing
 def test_an_entry_that_cannot_be_read_or_is_gone_leaves_the_runs_of_the_only_topic_there_is(
     regions, make_topic: TopicMaker, regional, aggregate, group
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit("west", group, {place: 12})
-    row = regions._row("east", "east", place)
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
+    regions.commit("west", group, {partition: 12})
+    row = regions.row("east", "east", partition)
     regions.commit_rows("east", [(*row[:3], "not ours")])
-    move = moves(planned(regions, request(regions, group)))[place]
+    move = moves(planned(regions, request(regions, group)))[partition]
     assert any("cannot be read" in note for note in move.notes)
     assert (move.resume, move.basis) == (2, "exact")
     # The same runs under other topic ids can no longer be attributed.
-    key = regions.key("east", "east", place)
+    key = regions.key("east", "east", partition)
     with OffsetStore(regions.url("east"), regions.route("east", "east").key) as store:
         (piece,) = store.pieces([key])[key]
         store.copy(replace(key, source_topic_id="other"), [piece])
-    move = moves(planned(regions, request(regions, group)))[place]
+    move = moves(planned(regions, request(regions, group)))[partition]
     assert (move.case, move.resume) == (Case.UNKNOWN, None)
 
 
 def test_after_a_flush_of_the_targets_redis_nothing_is_claimed(
     regions, make_topic: TopicMaker, regional, aggregate, redis, group
 ):
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    interleaved(regions, place, "west", "east")
-    regions.commit("west", group, {place: 12})
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    interleaved(regions, partition, "west", "east")
+    regions.commit("west", group, {partition: 12})
     with Redis.from_url(redis.url) as client:
         client.flushall()
     asked = request(regions, group)
@@ -338,17 +338,17 @@ def test_after_a_flush_of_the_targets_redis_nothing_is_claimed(
     assert made.age_ms is None
     assert "age" in [check.name for check in made.blocks]
     # Commits are copied first, and runs later.
-    regions._positions.clear()
-    regions.copied_only("east", "west", [(group, place, 12, "")])
-    move = moves(planned(regions, asked))[place]
+    regions.begin_copies_anew()
+    regions.copied_only("east", "west", [(group, partition, 12, "")])
+    move = moves(planned(regions, asked))[partition]
     assert (move.case, move.resume) == (Case.UNKNOWN, None)
 
 
 def test_a_target_that_is_away_is_named(lost, make_topic: TopicMaker, aggregate, group):
-    place = TopicPartition(make_topic(aggregate), 0)
-    interleaved(lost, place, "west", "east")
-    lost.commit("west", group, {place: 12})
-    lost.commit("east", group, {place: 12})
+    partition = TopicPartition(make_topic(aggregate), 0)
+    interleaved(lost, partition, "west", "east")
+    lost.commit("west", group, {partition: 12})
+    lost.commit("east", group, {partition: 12})
     back = request(lost, group, source="east", target="west")
-    with pytest.raises(Unreachable, match=lost.name["west"]):
+    with pytest.raises(AdminUnreachable, match=lost.name["west"]):
         known(lost, back, timeout_seconds=1.0)

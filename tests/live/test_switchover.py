@@ -137,7 +137,7 @@ def test_a_group_that_read_on_since_makes_the_plan_stale(
     assert copied.committed(copied.east) == {}
 
 
-def test_what_is_not_there_in_time_blocks_the_plan_and_is_counted(
+def test_records_that_do_not_arrive_in_time_block_the_plan_and_are_counted(
     copied: Relocating, sluice: Sluice
 ) -> None:
     copied.produce(copied.west, 3)
@@ -148,7 +148,7 @@ def test_what_is_not_there_in_time_blocks_the_plan_and_is_counted(
     assert missing in arrival(plan)["text"] and missing in err
 
 
-def test_what_is_on_its_way_is_waited_for_and_what_is_missing_is_shown(
+def test_records_on_their_way_are_awaited_and_missing_ones_are_shown(
     copied: Relocating, sluice: Sluice
 ) -> None:
     copied.produce(copied.west, 3)

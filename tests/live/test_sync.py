@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from redis import Redis
 
 from balancer.plan import TopicPartition
@@ -21,25 +23,64 @@ from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
 from replicator.groups.offset_sync.due import AGAIN_MS, LATE_MS
 from replicator.groups.offset_sync.passes import PassFailed
-from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync
-from replicator.groups.planning.knowledge import Progress
+from replicator.groups.offset_sync.region_sync import OtherRegion
+from replicator.groups.offset_sync.sync import DECISIONS_AGE_MS_MAX, OffsetSync, other_region
+from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
-from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.kafka.tail.consumer_offsets import commit_tailer
 from replicator.kafka.tail.tail_position import Portion
 from tests.live.conftest import TopicMaker
 from tests.live.copying import BEGIN, PATIENCE_SECONDS, copying, opening
 from tests.live.hand_carried import HandCarried, Record
 
 
+class WatchedRegion:
+    """Another region that is asked by a sync: its survey, and its brokers' own commits.
+
+    `surveyed` lists the groups of each survey, and `on_survey` is called after each. The brokers
+    do not answer while `is_silent`.
+    """
+
+    def __init__(self, known: OtherRegion) -> None:
+        self._known = known
+        self.surveyed: list[frozenset[str]] = []
+        self.on_survey: Callable[[], object] = lambda: None
+        self.is_silent = False
+
+    def knowledge(self, request: Request, now_ms: int) -> Knowledge:
+        self.surveyed.append(request.groups)
+        found = self._known.survey.knowledge(request, now_ms)
+        self.on_survey()
+        return found
+
+    def commits(
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> GroupProgress | None:
+        return None if self.is_silent else self._known.own_commits.commits(groups, partitions)
+
+
 class Scene:
     """A group that lives in west, and east's offset sync, run pass by pass."""
 
-    def __init__(self, regions: HandCarried, place: TopicPartition) -> None:
-        self.regions, self.place = regions, place
+    def __init__(self, regions: HandCarried, partition: TopicPartition) -> None:
+        self.regions, self.partition = regions, partition
         self.group = f"group-{uuid.uuid4().hex[:12]}"
-        self.sync = OffsetSync(regions.appliance, regions.name["east"])
+        self.others: dict[str, WatchedRegion] = {}
+        self.sync = OffsetSync(
+            regions.appliance, regions.name["east"], others=self.other, rest_share=0.0
+        )
         self.east = Groups("east", regions.settings("east"))
-        self._now_ms = time.time_ns() // 1_000_000
+        self.now_ms = time.time_ns() // 1_000_000
+
+    def other(self, name: str) -> OtherRegion:
+        """Returns another region as the sync sees it, watched."""
+        known = other_region(self.regions.appliance, name, self.regions.name["east"], 5.0)
+        watched = self.others[name] = WatchedRegion(known)
+        return replace(known, survey=watched, own_commits=watched)
+
+    @property
+    def west(self) -> WatchedRegion:
+        return self.others[self.regions.name["west"]]
 
     def lives_in(self, region: str, generation: int = 1) -> None:
         named = self.regions.name[region]
@@ -49,15 +90,13 @@ class Scene:
                 store.write([record])
 
     def commit(self, offset: int, vector: dict[str, int] | None = None, where="west") -> None:
-        self.regions.commit(where, self.group, {self.place: offset}, vector)
+        self.regions.commit(where, self.group, {self.partition: offset}, vector)
 
     def once(self, later_ms: int = 1) -> None:
-        """Runs a pass; the pause that follows the pass before is skipped."""
-        for region in self.sync._regions.values():
-            region.rests_until = 0.0
-        self._now_ms += later_ms
-        self.hear_own_decisions(self._now_ms)
-        self.sync.once(self._now_ms)
+        """Runs a pass."""
+        self.now_ms += later_ms
+        self.hear_own_decisions(self.now_ms)
+        self.sync.once(self.now_ms)
 
     def hear_own_decisions(self, caught_up_ms: int) -> None:
         """Marks east's own decisions as caught up in its Redis, as its daemon always does."""
@@ -67,36 +106,23 @@ class Scene:
             copies.put({0: heard})
 
     def held(self) -> Progress | None:
-        found = self.east.commits([self.group], [self.place])[self.group].get(self.place)
+        found = self.east.commits([self.group], [self.partition])[self.group].get(self.partition)
         if found is None:
             return None
         names = {full: name for name, full in self.regions.name.items()}
         vector = {names[region]: it for region, it in decode(found.metadata).items()}
         return Progress(found.offset, vector)
 
-    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
-        """Records the groups of each survey from now on."""
-        found = []
-        for region in self.sync._regions.values():
-            look = region.survey.knowledge
-
-            def knowledge(request, now_ms, look=look):
-                found.append(request.groups)
-                return look(request, now_ms)
-
-            monkeypatch.setattr(region.survey, "knowledge", knowledge)
-        return found
-
 
 @pytest.fixture
 def scene(regional: LabCluster, aggregate: LabCluster, redis, make_topic: TopicMaker) -> Scene:
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url)
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 10), ("east", 5))
-    regions.land("east", place, ("east", 5), ("west", 10))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 10), ("east", 5))
+    regions.land("east", partition, ("east", 5), ("west", 10))
     for where in ("west", "east"):
-        regions.tell(where)
-    made = Scene(regions, place)
+        regions.publish(where)
+    made = Scene(regions, partition)
     made.lives_in("west")
     return made
 
@@ -114,7 +140,7 @@ def test_a_position_follows_where_the_group_lives_on_and_back_again(scene):
     assert (scene.sync.counts.groups, scene.sync.counts.written) == (1, 3)
 
 
-def test_the_vector_beside_the_groups_own_commit_is_kept(scene):
+def test_the_vector_of_the_groups_own_commit_is_kept(scene):
     scene.commit(8, {"west": 4, "east": 5})
     scene.once()
     assert scene.held() == Progress(13, {"west": 8, "east": 5})
@@ -133,19 +159,11 @@ def test_a_group_is_never_written_where_it_lives_nor_if_it_lives_nowhere(scene, 
     assert scene.sync.counts.written == 0
 
 
-def test_a_group_that_moves_here_in_the_middle_of_a_pass_is_left_alone(scene, monkeypatch):
+def test_a_group_that_moves_here_in_the_middle_of_a_pass_is_left_alone(scene):
     scene.commit(12)
     scene.once()
     scene.commit(14)
-    survey = scene.sync._regions[scene.regions.name["west"]].survey
-    look = survey.knowledge
-
-    def knowledge(request, now_ms):
-        found = look(request, now_ms)
-        scene.lives_in("east", generation=2)
-        return found
-
-    monkeypatch.setattr(survey, "knowledge", knowledge)
+    scene.west.on_survey = lambda: scene.lives_in("east", generation=2)
     scene.once()
     assert scene.held() == Progress(2, {"west": 10, "east": 2})
 
@@ -158,18 +176,18 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
     options = {"group.id": scene.group, "enable.auto.commit": False}
     consumer = Consumer({**aggregate.librdkafka_options(), **options})
     try:
-        consumer.subscribe([scene.place.topic])
+        consumer.subscribe([scene.partition.topic])
         assert until(lambda: bool(consumer.poll(0.1) or consumer.assignment()), PATIENCE_SECONDS)
-        consumer.commit(offsets=[Place(*scene.place, 15)], asynchronous=False)
+        consumer.commit(offsets=[KafkaTopicPartition(*scene.partition, 15)], asynchronous=False)
         scene.commit(14)
         scene.once()
         assert scene.held() == Progress(15)
         # Once this region's daemon reports the members, the group is not even surveyed.
         with ActivityStore(scene.regions.url("east")) as store:
-            store.say(scene.regions.name["east"], [scene.group], scene._now_ms)
+            store.publish(scene.regions.name["east"], [scene.group], scene.now_ms)
             scene.once()
             assert scene.sync.counts.active == 1
-            store.say(scene.regions.name["east"], [], scene._now_ms)
+            store.publish(scene.regions.name["east"], [], scene.now_ms)
     finally:
         consumer.close()
     assert until(lambda: not scene.east.active([scene.group]), PATIENCE_SECONDS)
@@ -177,22 +195,23 @@ def test_while_it_has_members_here_nothing_is_written_and_afterwards_it_follows_
     assert scene.held() == Progress(4, {"west": 10, "east": 4})
 
 
-def test_what_has_not_arrived_is_waited_for_and_then_passed(scene):
-    scene.regions.land("west", scene.place, ("west", 6))
-    scene.regions.tell("west")
+def test_records_that_have_not_arrived_are_awaited_and_then_passed(scene):
+    scene.regions.land("west", scene.partition, ("west", 6))
+    scene.regions.publish("west")
     scene.commit(21)
     scene.once()
     assert scene.held() == Progress(15, {"west": 16, "east": 5})
-    scene.regions.land("east", scene.place, ("west", 6), ("east", 1))
-    scene.regions.tell("east")
+    scene.regions.land("east", scene.partition, ("west", 6), ("east", 1))
+    scene.regions.publish("east")
     scene.once()
     assert scene.held() == Progress(21, {"west": 16, "east": 5})
 
 
-def test_a_pass_looks_only_at_groups_of_which_something_may_have_changed(scene, monkeypatch):
+def test_a_pass_surveys_only_groups_of_which_something_may_have_changed(scene):
     scene.commit(12)
     scene.once()
-    looks = scene.looks(monkeypatch)
+    looks = scene.west.surveyed
+    looks.clear()
     scene.once()
     scene.once()
     assert looks == []
@@ -205,12 +224,12 @@ def test_a_pass_looks_only_at_groups_of_which_something_may_have_changed(scene, 
     count = len(looks)
     scene.once(LATE_MS + 1)
     assert len(looks) == count
-    scene.regions.land("east", scene.place, ("east", 1))
+    scene.regions.land("east", scene.partition, ("east", 1))
     scene.once()
     assert len(looks) == count + 1
 
 
-def test_of_what_nothing_is_known_nothing_is_written_and_copies_of_unknown_age_are_not_used(scene):
+def test_unknown_positions_are_not_written_and_copies_of_unknown_age_are_not_used(scene):
     scene.commit(12)
     with Redis.from_url(scene.regions.url("east")) as client:
         runs = list(client.scan_iter("sluice:runs:*"))
@@ -225,17 +244,17 @@ def test_of_what_nothing_is_known_nothing_is_written_and_copies_of_unknown_age_a
 def test_while_its_own_decisions_are_not_surely_in_redis_nothing_is_written(scene):
     """The group has moved here. The flushed Redis knows only west's older decision."""
     scene.commit(12)
-    scene.sync.once(scene._now_ms)
+    scene.sync.once(scene.now_ms)
     assert (scene.held(), scene.sync.counts.groups) == (None, 0)
-    scene.hear_own_decisions(scene._now_ms - DECISIONS_AGE_MS_MAX - 1)
-    with pytest.raises(PassFailed, match="decided in east"):
-        scene.sync.once(scene._now_ms)
+    scene.hear_own_decisions(scene.now_ms - DECISIONS_AGE_MS_MAX - 1)
+    with pytest.raises(PassFailed, match="last known decisions of east"):
+        scene.sync.once(scene.now_ms)
     assert scene.held() is None
     scene.once()
     assert scene.held() == Progress(2, {"west": 10, "east": 2})
 
 
-def test_a_vector_too_large_for_a_broker_is_left_out_and_said_once(scene, monkeypatch, caplog):
+def test_a_vector_too_large_for_a_broker_is_left_out_and_logged_once(scene, monkeypatch, caplog):
     monkeypatch.setattr("replicator.groups.progress.vector_metadata.BYTES_MAX", 30)
     with caplog.at_level(logging.WARNING):
         for offset in (12, 14):
@@ -250,9 +269,9 @@ def test_a_vector_too_large_for_a_broker_is_left_out_and_said_once(scene, monkey
 
 def test_an_aggregate_that_is_away_is_named(scene, redis):
     away = HandCarried({}, redis.url, away=["west", "east"])
-    away.land("west", scene.place, ("west", 10))
-    away.tell("west")
-    away.commit("west", "g", {scene.place: 5})
+    away.land("west", scene.partition, ("west", 10))
+    away.publish("west")
+    away.commit("west", "g", {scene.partition: 5})
     with PrimaryCopies(away.url("east"), away.name["east"]) as copies:
         copies.write([PrimaryRegion("g", away.name["west"], 1, 1, "ann", "test")])
         copies.put(opening(0))
@@ -265,21 +284,21 @@ def test_an_aggregate_that_is_away_is_named(scene, redis):
 # With a real copier, and a consumer that starts in east
 
 
-def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
+def test_a_consumer_that_starts_here_skips_nothing(
     regional, aggregate, redis, make_topic: TopicMaker
 ):
     regions = HandCarried({"west": regional, "east": aggregate}, redis.url, copies_commits=False)
-    place = TopicPartition(make_topic(regional, aggregate), 0)
-    regions.land("west", place, ("west", 30), ("east", 20), ("west", 10))
-    regions.land("east", place, ("east", 20), ("west", 40))
+    partition = TopicPartition(make_topic(regional, aggregate), 0)
+    regions.land("west", partition, ("west", 30), ("east", 20), ("west", 10))
+    regions.land("east", partition, ("east", 20), ("west", 40))
     for where in ("west", "east"):
-        regions.tell(where)
-    scene = Scene(regions, place)
+        regions.publish(where)
+    scene = Scene(regions, partition)
     scene.lives_in("west")
     with CommitStore(regions.url("east"), regions.name["west"]) as store:
-        follower = commit_follower("west aggregate", regions.settings("west"))
+        follower = commit_tailer("west aggregate", regions.settings("west"))
         with copying(follower, store):
-            read = _consumed(regional, scene.group, place, 45)
+            read = _consumed(regional, scene.group, partition, 45)
             began = time.monotonic()
 
             def is_in_step() -> bool:
@@ -288,14 +307,16 @@ def test_a_consumer_that_starts_here_meets_what_it_must_and_skips_nothing(
 
             assert until(is_in_step, PATIENCE_SECONDS), scene.held()
             assert time.monotonic() - began < 30
-    met = _consumed(aggregate, scene.group, place, 45)
-    everything = set(regions.log("east", place))
+    met = _consumed(aggregate, scene.group, partition, 45)
+    everything = set(regions.log("east", partition))
     assert set(read) | set(met) == everything
     # Only records that east holds after the first unread one are repeated.
     assert set(read) & set(met) == {("west", at) for at in range(30)}
 
 
-def _consumed(cluster: LabCluster, group: str, place: TopicPartition, count: int) -> list[Record]:
+def _consumed(
+    cluster: LabCluster, group: str, partition: TopicPartition, count: int
+) -> list[Record]:
     """Reads and commits the application's next records."""
     consumer = Consumer(
         {
@@ -307,7 +328,7 @@ def _consumed(cluster: LabCluster, group: str, place: TopicPartition, count: int
     )
     found: list[Record] = []
     try:
-        consumer.subscribe([place.topic])
+        consumer.subscribe([partition.topic])
 
         def is_done() -> bool:
             message = consumer.poll(0.2)

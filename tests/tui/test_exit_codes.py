@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from replicator.config.mistakes import ConfigMistakes, Mistake
-from replicator.kafka.admin.admin_error import NotLetIn, Refused, Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable, NotLetIn, Refused
 from replicator.runtime.exit_codes import Exit
 from tui.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
 
@@ -30,7 +30,7 @@ def test_every_answer_is_an_error_that_exists() -> None:
 
 def test_errors_have_the_code_of_their_nearest_kind() -> None:
     assert answer(ConfigMistakes("x", [Mistake("a", "b")])) is ExitCode.USAGE
-    assert answer(Unreachable("west", "away")) is ExitCode.UNREACHABLE
+    assert answer(AdminUnreachable("west", "away")) is ExitCode.UNREACHABLE
     assert answer(NotLetIn("west", "wrong password")) is ExitCode.UNREACHABLE
     assert answer(Refused("west", "no")) is ExitCode.FAILED
     assert answer(ValueError("a surprise")) is None

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, Position
+from replicator.groups.failover.outcome import GroupOutcome, MoveState, Outcome, PositionOutcome
 from replicator.groups.planning.plan import (
     Case,
     Check,
@@ -97,11 +97,11 @@ def test_counts_are_added_up_with_their_bounds():
     assert total([Count(1), None]) is None
 
 
-def outcome(*standings: MoveState) -> Outcome:
-    at = Position("trades", 0, None, 1200, 1200)
+def outcome(*states: MoveState) -> Outcome:
+    at = PositionOutcome("trades", 0, None, 1200, 1200)
     groups = (
         GroupOutcome(f"group-{number}", each, "" if each.is_done else "it has members", (at,))
-        for number, each in enumerate(standings)
+        for number, each in enumerate(states)
     )
     return Outcome("p1", "west", "east", tuple(groups))
 
@@ -118,8 +118,8 @@ def test_an_outcome_names_first_who_is_not_done_and_shows_before_and_after():
 
 
 def test_an_outcome_says_in_its_first_word_how_it_ended():
-    def first(*standings: MoveState) -> str:
-        return outcome_text(outcome(*standings), by_partition=False).split(":")[0]
+    def first(*states: MoveState) -> str:
+        return outcome_text(outcome(*states), by_partition=False).split(":")[0]
 
     assert first(MoveState.WRITTEN, MoveState.MOVED_ON) == "DONE"
     assert first(MoveState.OPEN) == "NOT DONE"

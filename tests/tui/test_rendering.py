@@ -2,6 +2,7 @@
 
 import json
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
@@ -14,8 +15,11 @@ NOTE = Note(State.TARGET_HAS_MORE, "4 partitions, the sources have 2: carried on
 
 
 def example() -> Snapshot:
-    entries: dict[tuple[str, int], Entry] = {PLACE: ENTRY, ("orders", 1): ENTRY.park(LOSS)}
-    facts = RouteFacts(ROUTE, entries, {PLACE: 100, ("orders", 1): 70}, FACTS.reports)
+    entries: dict[TopicPartition, Entry] = {
+        PLACE: ENTRY,
+        TopicPartition("orders", 1): ENTRY.park(LOSS),
+    }
+    facts = RouteFacts(ROUTE, entries, {PLACE: 100, TopicPartition("orders", 1): 70}, FACTS.reports)
     away = RouteFacts(AWAY, None, None, problems=("north regional: no answer",))
     status = TopicStatus("orders", (ROUTE,), (NOTE,))
     plan = TopicPlan((), (status,), (), unknown=(AWAY,))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.loss import Loss, LossKind
@@ -26,7 +27,7 @@ from tui.snapshot import (
 
 ROUTE = Route("west", "east")
 NOW = 1000.0
-PLACE = ("orders", 0)
+PLACE = TopicPartition("orders", 0)
 ENTRY = held(source_offset=70, target_offset=70)
 LOSS = Loss(LossKind.RETENTION_PASSED, 70, 80)
 REPORT = PartitionReport("west>east", "orders", 0, 5, 20.0, 2000.0, 95, 90, 5, 0.25, None, NOW - 1)
@@ -121,7 +122,7 @@ def test_a_sum_with_an_unknown_part_is_unknown(parts: list[int | None]) -> None:
 
 
 def test_a_topics_totals_say_how_many_parts_are_unknown() -> None:
-    facts = replace(FACTS, source_ends={PLACE: 100, ("orders", 1): 50})
+    facts = replace(FACTS, source_ends={PLACE: 100, TopicPartition("orders", 1): 50})
     (topic,) = route_view(facts, PLAN, NOW).topics or ()
     assert (topic.lag_records, topic.unknown_partitions) == (None, 1)
     assert custodies(topic) == "1 held, 1 no entry"

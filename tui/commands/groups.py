@@ -127,15 +127,15 @@ def decide(
     Args:
         to: primary region of the groups; None for any region.
 
-    Raises Unreachable when earlier records are not known, and AdminError or WriteUnknown when the
-    log cannot be written.
+    Raises AdminUnreachable when earlier records are not known, and AdminError or WriteUnknown when
+    the log cannot be written.
     """
     from replicator.config.cluster_name import ClusterName
     from replicator.groups.membership.decisions import RegionDecisions
     from replicator.groups.membership.primary_log import PrimaryLog
     from replicator.groups.membership.primary_region import decided
     from replicator.groups.membership.primary_store import PrimaryStore
-    from replicator.kafka.admin.admin_error import Unreachable
+    from replicator.kafka.admin.admin_error import AdminUnreachable
     from replicator.runtime.store_errors import StoreUnreachable
     from tui.group_places import Decision, Decisions
     from tui.operator import operator
@@ -143,7 +143,7 @@ def decide(
     region = appliance.region(places.region)
     name = ClusterName.aggregate(places.region)
     if places.records is None:
-        raise Unreachable(name, "what was decided before is not known")
+        raise AdminUnreachable(name, "what was decided before is not known")
     at_ms, who = time.time_ns() // 1_000_000, operator()
     decisions = []
     for group in places.groups:

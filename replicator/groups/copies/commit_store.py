@@ -19,14 +19,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import redis
-
 from balancer.plan import TopicPartition
 from replicator.kafka.protocol.commit_record import Commit, Committed
-from replicator.kafka.tail.consumer_offsets import CommitTold
-from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, Position, Told, first_era
-from replicator.runtime.store_errors import reached, redis_name
+from replicator.kafka.tail.consumer_offsets import CommitRecord
+from replicator.kafka.tail.copy_store import CopyStore
+from replicator.kafka.tail.stored_positions import PRELUDE, header, text
+from replicator.kafka.tail.tail_position import Portion, VersionedRecord, first_era
+from replicator.runtime.store_errors import reached
 
 GROUPS_PER_READ = 1000
 # A group without commits is forgotten after this time; no commit arrives that late.
@@ -70,27 +69,14 @@ return behind
 )
 
 
-class CommitStore:
+class CommitStore(CopyStore):
     """Commits of one region in one Redis, for the copier that writes them and for readers."""
 
     def __init__(self, url: str, region: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = redis_name(url)
+        super().__init__(url, f"commits:{region}", timeout_seconds=timeout_seconds)
         self._prefix = f"sluice:commits:{region}:"
         self._groups = f"sluice:groups:{region}"
-        self._redis: redis.Redis = redis.Redis.from_url(
-            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
-        )
-        self._positions = Positions(self._redis, self.name, f"commits:{region}")
         self._put = self._redis.register_script(PUT)
-
-    def close(self) -> None:
-        self._redis.close()
-
-    def __enter__(self) -> CommitStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # Reading
 
@@ -120,60 +106,56 @@ class CommitStore:
             }
         return found
 
-    def position(self) -> dict[int, Position]:
-        """Returns the position up to which each partition of `__consumer_offsets` is here."""
-        return self._positions.get()
-
-    def age(self, now_ms: int) -> int | None:
-        """Returns an age in ms: all commits made that long ago are here; None: not known."""
-        return self._positions.age(now_ms)
-
     # Copying
 
-    def put(self, portions: Mapping[int, Portion[CommitTold]]) -> None:
+    def put(self, portions: Mapping[int, Portion[CommitRecord]]) -> None:
         """Joins portions, by partition of `__consumer_offsets`, in one step.
 
         Put a poll's worth at a time: Redis does nothing else meanwhile. Raises StoreBehind, after
         all portions are put that continue from what is here.
         """
         hashes: dict[str, int] = {}
-        told = [_told(number, portion, hashes) for number, portion in portions.items()]
+        packed = [_packed(number, portion, hashes) for number, portion in portions.items()]
         keys = [*self._positions.keys, self._groups, *(self._prefix + it for it in hashes)]
         with reached(self.name):
-            behind: Any = self._put(keys, [text(told), DELETED_SECONDS])
+            behind: Any = self._put(keys, [text(packed), DELETED_SECONDS])
         self._positions.raise_if(behind)
 
 
-def newest(told: Iterable[Told[CommitTold]]) -> dict[Committed, Told[CommitTold]]:
+def newest(
+    records: Iterable[VersionedRecord[CommitRecord]],
+) -> dict[Committed, VersionedRecord[CommitRecord]]:
     """Returns the newest record of each commit key, in any order and with any repetition."""
-    found: dict[Committed, Told[CommitTold]] = {}
-    for each in told:
+    found: dict[Committed, VersionedRecord[CommitRecord]] = {}
+    for each in records:
         committed = each.record.committed
         if committed not in found or found[committed].version < each.version:
             found[committed] = each
     return found
 
 
-def _told(number: int, portion: Portion[CommitTold], hashes: dict[str, int]) -> dict[str, object]:
+def _packed(
+    number: int, portion: Portion[CommitRecord], hashes: dict[str, int]
+) -> dict[str, object]:
     """Returns a portion in the script's form; groups get their numbers in `hashes`."""
     commits = [
         (
             hashes.setdefault(committed.group, len(hashes) + 1),
             committed.group,
             text((committed.topic, committed.partition)),
-            _value(told),
+            _value(record),
         )
-        for committed, told in newest(portion.told).items()
+        for committed, record in newest(portion.told).items()
     ]
     return {**header(number, portion), "commits": commits}
 
 
-def _value(told: Told[CommitTold]) -> str:
+def _value(record: VersionedRecord[CommitRecord]) -> str:
     """Returns the stored text, which begins with the version that the script compares.
 
     A deletion is nothing but its version.
     """
-    (era, log_offset), (_, commit) = told
+    (era, log_offset), (_, commit) = record
     if commit is None:
         return text((era, log_offset))
     fields = commit.offset, commit.metadata, commit.at_ms, commit.leader_epoch

@@ -16,7 +16,7 @@ from typing import Generic, Protocol
 
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position, Record
+from replicator.kafka.tail.tail_position import Portion, Record, TailPosition
 from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
 from replicator.runtime.report_once import Troubles
 from replicator.runtime.store_errors import StoreUnreachable
@@ -34,7 +34,7 @@ class Store(Protocol[Record]):
     @property
     def name(self) -> str: ...
 
-    def position(self) -> Mapping[int, Position]:
+    def position(self) -> Mapping[int, TailPosition]:
         """Returns the position up to which each partition of the log is there."""
 
     def put(self, portions: Mapping[int, Portion[Record]]) -> None:
@@ -42,15 +42,24 @@ class Store(Protocol[Record]):
 
 
 class Copier(Generic[Record]):
-    """Copies one log to one store. Blocking: give run() a thread of its own."""
+    """Copies one log to one store. Blocking: give run() a thread of its own.
 
-    def __init__(self, follower: TopicTailer[Record], store: Store[Record]) -> None:
-        self._follower = follower
+    Args:
+        stopping: set by stop(), and waited for before a retry.
+    """
+
+    def __init__(
+        self,
+        tailer: TopicTailer[Record],
+        store: Store[Record],
+        stopping: threading.Event | None = None,
+    ) -> None:
+        self._tailer = tailer
         self._store = store
-        self.name = f"{follower.name} to {store.name}"
+        self.name = f"{tailer.name} to {store.name}"
         self.is_copying = False
         """True once news of the log was put, until an error keeps the copier from going on."""
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
         self._troubles = Troubles()
         self._retry_seconds = RETRY_SECONDS_MIN
 
@@ -70,7 +79,7 @@ class Copier(Generic[Record]):
 
     def _copy(self) -> None:
         """Copies from the store's position on, until reading has to begin anew."""
-        with closing(self._follower.follow(self._store.position())) as polls:
+        with closing(self._tailer.follow(self._store.position())) as polls:
             for portions in polls:
                 if self._stopping.is_set():
                     return

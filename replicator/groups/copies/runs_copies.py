@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import redis
-
-from replicator.groups.copies.runs_follower import RunsTold
-from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.groups.copies.runs_tailer import RunsRecord
+from replicator.kafka.tail.copy_store import CopyStore
+from replicator.kafka.tail.stored_positions import PRELUDE, header, text
+from replicator.kafka.tail.tail_position import Portion
 from replicator.mirror.offset_map.offset_store import packed_together, runs_name
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion, unpack
 from replicator.mirror.offset_map.runs_topic import RunsKey
-from replicator.runtime.store_errors import reached, redis_name
+from replicator.runtime.store_errors import reached
 
 # This many pieces of a partition, put at once, are joined first. A Redis that is filled for the
 # first time would otherwise hold a piece for each second of years, and its readers would have to
@@ -41,43 +40,22 @@ return behind
 )
 
 
-class RunsCopies:
+class RunsCopies(CopyStore):
     """Runs of one route in the Redis of a region that is not the route's target."""
 
     def __init__(self, url: str, route_key: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = redis_name(url)
+        super().__init__(url, f"runs:{route_key}", timeout_seconds=timeout_seconds)
         self._route_key = route_key
-        self._redis: redis.Redis = redis.Redis.from_url(
-            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
-        )
-        self._positions = Positions(self._redis, self.name, f"runs:{route_key}")
         self._put = self._redis.register_script(PUT)
 
-    def close(self) -> None:
-        self._redis.close()
-
-    def __enter__(self) -> RunsCopies:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def position(self) -> dict[int, Position]:
-        """Returns the position up to which each partition of the runs topic is here."""
-        return self._positions.get()
-
-    def age(self, now_ms: int) -> int | None:
-        """Returns an age in ms: all runs published that long ago are here; None: not known."""
-        return self._positions.age(now_ms)
-
-    def put(self, portions: Mapping[int, Portion[RunsTold]]) -> None:
+    def put(self, portions: Mapping[int, Portion[RunsRecord]]) -> None:
         """Joins portions, by partition of the runs topic, in one step.
 
         Raises StoreBehind, after all portions are put that continue from what is here.
         """
         names: dict[str, int] = {}
         packed: dict[bytes, int] = {}
-        told = []
+        records = []
         for number, portion in portions.items():
             pieces = [
                 (
@@ -87,19 +65,19 @@ class RunsCopies:
                 )
                 for key, piece in _few(each.record for each in portion.told)
             ]
-            told.append({**header(number, portion), "pieces": pieces})
+            records.append({**header(number, portion), "pieces": pieces})
         keys = [*self._positions.keys, *names]
         with reached(self.name):
-            behind: Any = self._put(keys, [text(told), *packed])
+            behind: Any = self._put(keys, [text(records), *packed])
         self._positions.raise_if(behind)
 
 
-def _few(told: Iterable[RunsTold]) -> list[RunsTold]:
+def _few(records: Iterable[RunsRecord]) -> list[RunsRecord]:
     """Returns the same pieces, joined per partition where they are many."""
     pieces: dict[RunsKey, list[bytes]] = {}
-    for key, piece in told:
+    for key, piece in records:
         pieces.setdefault(key, []).append(piece)
-    return [RunsTold(key, piece) for key, some in pieces.items() for piece in _joined(some)]
+    return [RunsRecord(key, piece) for key, some in pieces.items() for piece in _joined(some)]
 
 
 def _joined(pieces: list[bytes]) -> list[bytes]:

@@ -51,7 +51,9 @@ class Arrival:
             stopped_ms = _now_ms()
             known = self._plans.knowledge(self._request, stopped_ms)
             if known.active_in_source is None:
-                return _blocked(f"not waited for: {source} does not say which groups have members")
+                return _blocked(
+                    f"not waited for: {source} does not answer which groups have members"
+                )
             active = known.active_in_source & self._request.groups
             if not active:
                 break
@@ -69,7 +71,7 @@ class Arrival:
             wanted = goals(ends, (move for _, move in moves))
             found = lag(wanted, known, fresh_age_ms=now_ms - stopped_ms)
             yield Awaited(
-                f"arriving in {target}", found.records + found.untold, f"missing: {found}"
+                f"arriving in {target}", found.records + found.unknown, f"missing: {found}"
             )
             if found.is_zero:
                 text = f"{target} has all that was written, and read, when the groups had stopped"
@@ -79,7 +81,7 @@ class Arrival:
 
     def _ends(self, known: Knowledge, timeout_seconds: float) -> dict[Origin, int]:
         """Returns the ends of the regional logs; a region that does not answer is left out."""
-        places = [place for place, facts in known.partitions.items() if facts.there_log]
+        partitions = [partition for partition, facts in known.partitions.items() if facts.there_log]
         ends: dict[Origin, int] = {}
         for route in self._appliance.routes_into(self._request.target):
             admin = Admin(
@@ -88,12 +90,12 @@ class Arrival:
                 timeout_seconds,
             )
             try:
-                found = admin.offsets(places, "latest")
+                found = admin.offsets(partitions, "latest")
             except AdminError:
                 continue
-            for place in places:
-                if place in found:
-                    ends[Origin(route.source, place)] = found[place]
+            for partition in partitions:
+                if partition in found:
+                    ends[Origin(route.source, partition)] = found[partition]
         return ends
 
 

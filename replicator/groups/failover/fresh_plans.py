@@ -79,7 +79,7 @@ class FreshPlans:
             for each in made.groups
         )
         made = replace(made, groups=groups, target_cluster_id=cluster_id)
-        return made, {place: facts.there_log for place, facts in known.partitions.items()}
+        return made, {partition: facts.there_log for partition, facts in known.partitions.items()}
 
     def _decided(self, target: str) -> dict[str, PrimaryRegion]:
         region = self._appliance.region(target)

@@ -29,40 +29,42 @@ class KnownRuns:
 
 
 def read_runs(
-    url: str, route: Route, words: Mapping[TopicPartition, LedgerView], timeout_seconds: float
+    url: str, route: Route, views: Mapping[TopicPartition, LedgerView], timeout_seconds: float
 ) -> KnownRuns:
     """Reads the maps of these partitions, and joins them with what the ledger said.
 
     A run costs 24 bytes of memory: up to 24 MB for a partition with as many runs as are kept.
     Raises StoreUnreachable.
     """
-    notes = {place: word.note for place, word in words.items() if word.note}
+    notes = {partition: view.note for partition, view in views.items() if view.note}
     with OffsetStore(url, route.key, timeout_seconds=timeout_seconds) as store:
-        keys = {place: word.key for place, word in words.items() if word.key}
+        keys = {partition: view.key for partition, view in views.items() if view.key}
         unnamed = {
-            place
-            for place, word in words.items()
-            if word.key is None and word.passed is None and not word.is_void
+            partition
+            for partition, view in views.items()
+            if view.key is None and view.passed is None and not view.is_void
         }
         if unnamed:
-            keys |= _only_ones(store.keys(), unnamed)
+            keys |= _unambiguous(store.keys(), unnamed)
         known: dict[TopicPartition, Known] = {}
         wanted = list(keys.items())
         for at in range(0, len(wanted), KEYS_PER_READ):
             some = dict(wanted[at : at + KEYS_PER_READ])
-            told = store.pieces(some.values())
-            for place, key in some.items():
+            pieces = store.pieces(some.values())
+            for partition, key in some.items():
                 try:
-                    known[place] = known_of(words[place], key.source_topic_id, maps_of(told[key]))
+                    known[partition] = known_of(
+                        views[partition], key.source_topic_id, maps_of(pieces[key])
+                    )
                 except (BrokenPiece, RunsContradict, UnknownVersion) as error:
-                    notes.setdefault(place, f"{route.name}: its runs cannot be read: {error}")
-    for place, word in words.items():
-        if place not in known:
-            known[place] = known_of(word, word.key.source_topic_id if word.key else None, {})
+                    notes.setdefault(partition, f"{route.name}: its runs cannot be read: {error}")
+    for partition, view in views.items():
+        if partition not in known:
+            known[partition] = known_of(view, view.key.source_topic_id if view.key else None, {})
     return KnownRuns(known, notes)
 
 
-def known_of(word: LedgerView, source_topic: str | None, maps: Mapping[int, OffsetMap]) -> Known:
+def known_of(view: LedgerView, source_topic: str | None, maps: Mapping[int, OffsetMap]) -> Known:
     """Returns what ledger and runs say together.
 
     Args:
@@ -70,29 +72,29 @@ def known_of(word: LedgerView, source_topic: str | None, maps: Mapping[int, Offs
 
     Raises RunsContradict.
     """
-    runs, passed = whole_of(maps), word.passed
-    if passed and word.unwritten_up_to is not None:
+    runs, passed = whole_of(maps), view.passed
+    if passed and view.unwritten_up_to is not None:
         is_beyond = runs.target_end > passed.target_offset
         if not is_beyond and runs.source_end <= passed.source_offset:
-            passed = Passed(passed.source_offset, word.unwritten_up_to)
+            passed = Passed(passed.source_offset, view.unwritten_up_to)
     return Known(
         runs,
         passed,
-        max([word.losses, *maps]),
-        numbering(maps, runs, topic=source_topic, losses=word.losses, parked_at=word.cut_at),
+        max([view.losses, *maps]),
+        numbering(maps, runs, topic=source_topic, losses=view.losses, parked_at=view.cut_at),
     )
 
 
-def _only_ones(
-    keys: Iterable[RunsKey], places: Iterable[TopicPartition]
+def _unambiguous(
+    keys: Iterable[RunsKey], partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, RunsKey]:
     """Returns the keys of partitions whose ledger names no topic ids, where only one key has runs.
 
     A recreated topic has several keys, none of which is known to be today's.
     """
-    found: dict[TopicPartition, list[RunsKey]] = {place: [] for place in places}
+    found: dict[TopicPartition, list[RunsKey]] = {partition: [] for partition in partitions}
     for key in keys:
-        place = TopicPartition(key.topic, key.partition)
-        if place in found:
-            found[place].append(key)
-    return {place: some[0] for place, some in found.items() if len(some) == 1}
+        partition = TopicPartition(key.topic, key.partition)
+        if partition in found:
+            found[partition].append(key)
+    return {partition: some[0] for partition, some in found.items() if len(some) == 1}

@@ -45,14 +45,14 @@ class LedgerView:
     note: str = ""
 
 
-def word(
+def ledger_view(
     route: Route,
-    place: TopicPartition,
+    partition: TopicPartition,
     entries: Entries,
     *,
     untouched_up_to: int,
     target_topic: str | None,
-    is_of_now: bool,
+    is_current: bool,
 ) -> LedgerView:
     """Returns what the ledger says about a partition.
 
@@ -60,23 +60,23 @@ def word(
         untouched_up_to: target offset below which no record of this route stands, if none has come
             by it. Read before the entries.
         target_topic: the id (hex) of the target's topic as it is today; None: not known.
-        is_of_now: True if the entries were read from the target itself.
+        is_current: True if the entries were read from the target itself.
     """
-    if place in entries.unreadable:
-        return LedgerView(note=f"{route.name}: {entries.unreadable[place]}")
-    entry = entries.read.get(place)
+    if partition in entries.unreadable:
+        return LedgerView(note=f"{route.name}: {entries.unreadable[partition]}")
+    entry = entries.read.get(partition)
     if entry is None:
-        return _without_entry(route, place, entries, untouched_up_to)
-    return _of_entry(route, place, entry, untouched_up_to, target_topic, is_of_now=is_of_now)
+        return _without_entry(route, partition, entries, untouched_up_to)
+    return _of_entry(route, partition, entry, untouched_up_to, target_topic, is_current=is_current)
 
 
 def _without_entry(
-    route: Route, place: TopicPartition, entries: Entries, untouched_up_to: int
+    route: Route, partition: TopicPartition, entries: Entries, untouched_up_to: int
 ) -> LedgerView:
-    adopted = entries.adopted.get(place.topic)
+    adopted = entries.adopted.get(partition.topic)
     if adopted is None:
         return LedgerView(note=f"{route.name}: nothing is known of its ledger")
-    if place.partition < adopted:
+    if partition.partition < adopted:
         return LedgerView(note=f"{route.name}: its ledger entry is gone")
     # The topic is not in the source region, or has fewer partitions there.
     return LedgerView(Passed(0, untouched_up_to), is_mirrored=adopted > 0)
@@ -84,27 +84,27 @@ def _without_entry(
 
 def _of_entry(
     route: Route,
-    place: TopicPartition,
+    partition: TopicPartition,
     entry: Entry,
     untouched_up_to: int,
     target_topic: str | None,
     *,
-    is_of_now: bool,
+    is_current: bool,
 ) -> LedgerView:
     note = f"{route.name} is parked: {entry.parked}" if entry.parked else ""
-    told_topic = entry.target_topic and entry.target_topic.hex
-    if told_topic and target_topic and told_topic != target_topic:
-        note = note or f"{route.name}: {place.topic} was made anew in {route.target}"
+    entry_topic = entry.target_topic and entry.target_topic.hex
+    if entry_topic and target_topic and entry_topic != target_topic:
+        note = note or f"{route.name}: {partition.topic} was recreated in {route.target}"
         return LedgerView(losses=entry.losses, is_void=True, note=note)
     if entry.parked and entry.parked.kind in VOID:
         return LedgerView(losses=entry.losses, is_void=True, note=note)
     key = None
-    if entry.source_topic and told_topic:
-        key = RunsKey(*place, entry.source_topic.hex, told_topic)
+    if entry.source_topic and entry_topic:
+        key = RunsKey(*partition, entry.source_topic.hex, entry_topic)
     # A carrier that acquires a free partition commits an entry before it produces records. A
     # coordinator that is cut off may still answer that the partition is free.
     is_virgin = entry.custody is Custody.VIRGIN
-    is_released = is_of_now and entry.custody is Custody.RELEASED and not entry.parked
+    is_released = is_current and entry.custody is Custody.RELEASED and not entry.parked
     up_to = max(entry.target_offset, untouched_up_to)
     is_cut = entry.parked and entry.parked.kind is LossKind.SOURCE_TRUNCATED
     return LedgerView(

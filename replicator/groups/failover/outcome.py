@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from balancer.plan import TopicPartition
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import GroupPlan, Move, Plan
 from replicator.groups.progress.vector_metadata import decode, encode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 SCHEMA_VERSION = 1
 
@@ -40,18 +41,11 @@ class MoveState(StrEnum):
         return self in (MoveState.WRITTEN, MoveState.AS_PLANNED, MoveState.MOVED_ON)
 
 
-class Held(NamedTuple):
-    """Offset that a group has committed in the target, and its metadata."""
-
-    offset: int
-    metadata: str
-
-
-Commits = Mapping[TopicPartition, Held]
+Commits = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PositionOutcome:
     """Position of a group in one partition of the target.
 
     None: nothing is committed or, for `after`, not known.
@@ -69,9 +63,9 @@ class GroupOutcome:
     """Outcome of one group; `why` is for the operator."""
 
     group: str
-    standing: MoveState
+    state: MoveState
     why: str = ""
-    positions: tuple[Position, ...] = ()
+    positions: tuple[PositionOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +79,20 @@ class Outcome:
 
     @property
     def done(self) -> tuple[str, ...]:
-        return tuple(each.group for each in self.groups if each.standing.is_done)
+        return tuple(each.group for each in self.groups if each.state.is_done)
 
     @property
     def not_done(self) -> tuple[str, ...]:
-        return tuple(each.group for each in self.groups if not each.standing.is_done)
+        return tuple(each.group for each in self.groups if not each.state.is_done)
 
     @property
     def overtaken(self) -> tuple[str, ...]:
         """Groups of not_done that no second run of the plan finishes."""
-        return tuple(e.group for e in self.groups if e.standing is MoveState.OVERTAKEN)
+        return tuple(e.group for e in self.groups if e.state is MoveState.OVERTAKEN)
 
     @property
     def is_known(self) -> bool:
-        return not any(each.standing is MoveState.UNKNOWN for each in self.groups)
+        return not any(each.state is MoveState.UNKNOWN for each in self.groups)
 
     def as_values(self) -> dict[str, Any]:
         """Returns the outcome as values for JSON and YAML."""
@@ -112,7 +106,7 @@ class Outcome:
             "groups": [
                 {
                     "group": each.group,
-                    "standing": each.standing.value,
+                    "standing": each.state.value,
                     "why": each.why,
                     "positions": [asdict(position) for position in each.positions],
                 }
@@ -126,16 +120,16 @@ def is_of(record: PrimaryRegion | None, plan: Plan) -> bool:
     return record is not None and record.plan_id == plan.id
 
 
-def planned(group: GroupPlan) -> dict[TopicPartition, Held]:
+def planned(group: GroupPlan) -> dict[TopicPartition, OffsetAndMetadata]:
     """Returns what to commit for a group; a vector too large for a broker is left out."""
     return {
-        TopicPartition(move.topic, move.partition): Held(move.resume, _metadata(move))
+        move.topic_partition: OffsetAndMetadata(move.resume, _metadata(move))
         for move in group.moves
         if move.resume is not None
     }
 
 
-def standing_of(move: Move, found: Held | None) -> MoveState:
+def state_of(move: Move, found: OffsetAndMetadata | None) -> MoveState:
     """Returns the state of one position of a group that this plan has begun to move."""
     if move.resume is None:
         return MoveState.AS_PLANNED
@@ -182,7 +176,7 @@ def outcome_of(
     """
     before = after if before is None else before
     positions = tuple(
-        Position(
+        PositionOutcome(
             move.topic,
             move.partition,
             _offset(before, move),
@@ -192,8 +186,8 @@ def outcome_of(
         for move in group.moves
         if move.resume is not None
     )
-    standing, why = _judged(plan, group, record, after)
-    return GroupOutcome(group.group, standing, why, positions)
+    state, why = _judged(plan, group, record, after)
+    return GroupOutcome(group.group, state, why, positions)
 
 
 def _judged(
@@ -205,29 +199,27 @@ def _judged(
             return MoveState.OVERTAKEN, f"lives in {record.region} since, {by}: {record.why}"
         return MoveState.OPEN, f"not recorded as living in {plan.target}"
     if found is None:
-        return MoveState.UNKNOWN, f"{plan.target} does not say what it has committed"
-    standings = {
-        TopicPartition(move.topic, move.partition): standing_of(
-            move, found.get(TopicPartition(move.topic, move.partition))
-        )
+        return MoveState.UNKNOWN, f"its commits in {plan.target} cannot be read"
+    states = {
+        move.topic_partition: state_of(move, found.get(move.topic_partition))
         for move in group.moves
     }
     for worst in (MoveState.OVERTAKEN, MoveState.OPEN):
-        places = [f"{t}-{p}" for (t, p), each in standings.items() if each is worst]
-        if places:
-            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-            told = {
-                MoveState.OVERTAKEN: "somebody else has committed since, before where it goes on",
+        partitions = [f"{t}-{p}" for (t, p), each in states.items() if each is worst]
+        if partitions:
+            more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+            reasons = {
+                MoveState.OVERTAKEN: "another client has committed before the planned offset since",
                 MoveState.OPEN: "not written yet",
             }
-            return worst, f"{told[worst]}: {places[0]}{more}"
-    if MoveState.MOVED_ON in standings.values():
+            return worst, f"{reasons[worst]}: {partitions[0]}{more}"
+    if MoveState.MOVED_ON in states.values():
         return MoveState.MOVED_ON, f"its consumers in {plan.target} have committed since"
     return MoveState.AS_PLANNED, ""
 
 
 def _offset(commits: Commits | None, move: Move) -> int | None:
-    found = (commits or {}).get(TopicPartition(move.topic, move.partition))
+    found = (commits or {}).get(move.topic_partition)
     return found.offset if found else None
 
 

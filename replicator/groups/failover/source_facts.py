@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -13,11 +13,10 @@ from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region
 from replicator.groups.membership.groups import Groups
-from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.admin.admin_error import AdminError
 
 T = TypeVar("T")
-Offsets = Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,9 @@ class SourceFacts:
     """
 
     active: frozenset[str] | None = None
-    starts: Offsets = field(default_factory=dict)
-    ends: Offsets = field(default_factory=dict)
-    regional_ends: Offsets = field(default_factory=dict)
+    starts: PartitionOffsets = field(default_factory=dict)
+    ends: PartitionOffsets = field(default_factory=dict)
+    regional_ends: PartitionOffsets = field(default_factory=dict)
 
 
 class SourceAnswers:
@@ -42,8 +41,8 @@ class SourceAnswers:
     def __init__(
         self,
         active: Future[frozenset[str] | None],
-        ranges: Future[tuple[Offsets, Offsets] | None],
-        regional_ends: Future[Offsets | None],
+        ranges: Future[tuple[PartitionOffsets, PartitionOffsets] | None],
+        regional_ends: Future[PartitionOffsets | None],
     ) -> None:
         self._active = active
         self._ranges = ranges
@@ -70,17 +69,17 @@ class SourceQuestions:
         )
         self._regional = Admin(ClusterName.regional(region.name), region.regional, timeout_seconds)
 
-    def ask(self, groups: Collection[str], places: Collection[TopicPartition]) -> SourceAnswers:
+    def ask(self, groups: Collection[str], partitions: Collection[TopicPartition]) -> SourceAnswers:
         """Asks, and returns at once."""
         return SourceAnswers(
             _asked(lambda: self._groups.active(groups)),
             _asked(
                 lambda: (
-                    self._aggregate.offsets(places, "earliest"),
-                    self._aggregate.offsets(places, "latest"),
+                    self._aggregate.offsets(partitions, "earliest"),
+                    self._aggregate.offsets(partitions, "latest"),
                 )
             ),
-            _asked(lambda: self._regional.offsets(places, "latest")),
+            _asked(lambda: self._regional.offsets(partitions, "latest")),
         )
 
 

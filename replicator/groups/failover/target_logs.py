@@ -8,10 +8,8 @@ from typing import Literal
 
 from balancer.plan import TopicPartition
 from replicator.groups.planning.knowledge import LogRange
-from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import Unreachable
-
-Offsets = Mapping[TopicPartition, int]
+from replicator.kafka.admin.admin import Admin, PartitionOffsets
+from replicator.kafka.admin.admin_error import AdminUnreachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +22,25 @@ class TargetLogs:
     """
 
     topic_ids: Mapping[str, str]
-    ends: Offsets
+    ends: PartitionOffsets
 
 
 def first_look(admin: Admin, topics: Collection[str]) -> TargetLogs:
     """Reads the ids and the log ends of topics. Raises AdminError."""
     described = admin.topics(topics)
-    places = [
+    partitions = [
         TopicPartition(topic.name, number)
         for topic in described
         for number in range(topic.partitions)
     ]
     ids = {topic.name: topic.topic_id.hex for topic in described}
-    return TargetLogs(ids, _all(admin, places, "latest"))
+    return TargetLogs(ids, _all(admin, partitions, "latest"))
 
 
-def ranges(admin: Admin, places: Collection[TopicPartition]) -> dict[TopicPartition, LogRange]:
+def ranges(admin: Admin, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LogRange]:
     """Returns the logs' starts and ends as they are now. Raises AdminError."""
-    starts, ends = _all(admin, places, "earliest"), _all(admin, places, "latest")
-    return {place: LogRange(starts[place], ends[place]) for place in places}
+    starts, ends = _all(admin, partitions, "earliest"), _all(admin, partitions, "latest")
+    return {partition: LogRange(starts[partition], ends[partition]) for partition in partitions}
 
 
 def offsets_at(
@@ -51,17 +49,19 @@ def offsets_at(
     """Returns by time the offset of the first record of that time or later; else the log's end."""
     found: dict[int, dict[TopicPartition, int]] = {}
     for at_ms in times_ms:
-        told = _all(admin, logs, at_ms)
-        found[at_ms] = {p: log.end if told[p] < 0 else told[p] for p, log in logs.items()}
+        offsets = _all(admin, logs, at_ms)
+        found[at_ms] = {p: log.end if offsets[p] < 0 else offsets[p] for p, log in logs.items()}
     return found
 
 
 def _all(
-    admin: Admin, places: Collection[TopicPartition], which: Literal["earliest", "latest"] | int
+    admin: Admin, partitions: Collection[TopicPartition], which: Literal["earliest", "latest"] | int
 ) -> dict[TopicPartition, int]:
-    found = admin.offsets(places, which)
-    for place in places:
-        if place not in found:
+    found = admin.offsets(partitions, which)
+    for partition in partitions:
+        if partition not in found:
             # If it were left out, the target would seem not to have the partition.
-            raise Unreachable(admin.name, f"{place.topic}-{place.partition} does not answer")
-    return {TopicPartition(*place): offset for place, offset in found.items()}
+            raise AdminUnreachable(
+                admin.name, f"{partition.topic}-{partition.partition} does not answer"
+            )
+    return {TopicPartition(*partition): offset for partition, offset in found.items()}

@@ -4,7 +4,7 @@
     sluice:active:<region>      what the region published, expiring
 
 Nothing is known of a region that has published nothing for FRESH_SECONDS. A region without groups
-publishes an empty list, so it is told apart from a lost region.
+publishes an empty list, which distinguishes it from a lost region.
 """
 
 from __future__ import annotations
@@ -13,42 +13,29 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import redis
-
 from replicator.kafka.tail.stored_positions import text
-from replicator.runtime.store_errors import reached, redis_name
+from replicator.runtime.redis_store import RedisStore
+from replicator.runtime.store_errors import reached
 
 FRESH_SECONDS = 15
 REGIONS = "sluice:active"
 
 
-class ActivityStore:
+class ActivityStore(RedisStore):
     """Groups with members in one Redis, for the daemon of each region and for readers."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 2.0) -> None:
-        self.name = redis_name(url)
-        self._redis: redis.Redis = redis.Redis.from_url(
-            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
-        )
+        super().__init__(url, timeout_seconds=timeout_seconds)
 
-    def close(self) -> None:
-        self._redis.close()
-
-    def __enter__(self) -> ActivityStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def say(self, region: str, groups: Iterable[str], now_ms: int) -> None:
+    def publish(self, region: str, groups: Iterable[str], now_ms: int) -> None:
         """Publishes that these groups of a region have members, and no others.
 
         Raises StoreUnreachable.
         """
-        said = text({"at_ms": now_ms, "groups": sorted(groups)})
+        published = text({"at_ms": now_ms, "groups": sorted(groups)})
         with reached(self.name), self._redis.pipeline(transaction=True) as pipeline:
             pipeline.sadd(REGIONS, region)
-            pipeline.set(_key(region), said, ex=FRESH_SECONDS)
+            pipeline.set(_key(region), published, ex=FRESH_SECONDS)
             pipeline.execute()
 
     def active(self, now_ms: int) -> dict[str, frozenset[str]]:
@@ -60,8 +47,8 @@ class ActivityStore:
         with reached(self.name):
             members: Any = self._redis.smembers(REGIONS)
             names = sorted(member.decode() for member in members)
-            said: Any = self._redis.mget([_key(name) for name in names]) if names else []
-        known = {name: json.loads(text) for name, text in zip(names, said, strict=True) if text}
+            texts: Any = self._redis.mget([_key(name) for name in names]) if names else []
+        known = {name: json.loads(it) for name, it in zip(names, texts, strict=True) if it}
         return {
             name: frozenset(it["groups"])
             for name, it in known.items()

@@ -24,8 +24,8 @@ class RegionDecisions:
 
         Raises StoreUnreachable, AdminError or LogUnreadable.
         """
-        told = self._store.all(), self._log.read()
-        return joined(record for records in told for record in records.values())
+        sources = self._store.all(), self._log.read()
+        return joined(record for records in sources for record in records.values())
 
     def record(self, new: Iterable[PrimaryRegion], known: Iterable[PrimaryRegion] = ()) -> None:
         """Records `new` in the log, then `new` and `known` in Redis, where all readers look.

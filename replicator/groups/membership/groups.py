@@ -12,23 +12,24 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
+    AdminUnreachable,
     NotAuthorized,
     Refused,
-    Unreachable,
     kafka_error,
 )
-from replicator.kafka.client import brokers
-from replicator.kafka.client.cluster import Answered, Cluster, Commit, Forbidden
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
 
 UNKNOWN_MEMBER_ID = 25
@@ -45,13 +46,6 @@ no such partition. After that, the answer counts.
 
 class GroupActive(AdminError):
     """The group has members, so only they may commit its offsets. Stop them first."""
-
-
-class GroupOffset(NamedTuple):
-    """Next offset to read, and the metadata of the commit."""
-
-    offset: int
-    metadata: str = ""
 
 
 class Groups(AdminConnection):
@@ -79,11 +73,11 @@ class Groups(AdminConnection):
     # -- commits
 
     def commits(
-        self, groups: Iterable[str], places: Iterable[TopicPartition]
-    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         """Returns each group's commits on these partitions; those without one are left out."""
         topics: dict[str, list[int]] = {}
-        for topic, partition in dict.fromkeys(places):
+        for topic, partition in dict.fromkeys(partitions):
             topics.setdefault(topic, []).append(partition)
         wanted = list(dict.fromkeys(groups))
         if not topics or not wanted:
@@ -93,9 +87,9 @@ class Groups(AdminConnection):
 
     async def _commits(
         self, groups: Sequence[str], topics: list[tuple[str, list[int]]]
-    ) -> dict[str, dict[TopicPartition, GroupOffset]]:
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         cluster = Cluster(self.name, self.cluster, client_id="sluice-admin")
-        found: dict[str, dict[TopicPartition, GroupOffset]] = {}
+        found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         async with asyncio.timeout(self.timeout_seconds):
             await cluster.open()
             try:
@@ -122,7 +116,7 @@ class Groups(AdminConnection):
 
         Raises:
             GroupActive: the group has members; nothing was written.
-            Unreachable: no answer, so the offsets may be written: read them back.
+            AdminUnreachable: no answer, so the offsets may be written: read them back.
             AdminError: anything else; nothing was written.
         """
         left = dict(offsets)
@@ -135,9 +129,11 @@ class Groups(AdminConnection):
                     self.name, f"group {group!r} has members: its offsets cannot be set"
                 )
             seconds = time.monotonic() - begun_at
-            again = {place for place, code in codes.items() if seconds < self._patience(code)}
+            again = {
+                partition for partition, code in codes.items() if seconds < self._patience(code)
+            }
             refused |= {p: named(code) for p, code in codes.items() if code and p not in again}
-            left = {place: left[place] for place in again}
+            left = {partition: left[partition] for partition in again}
             if left:
                 time.sleep(AGAIN_SECONDS)
         return refused
@@ -153,8 +149,8 @@ class Groups(AdminConnection):
     ) -> dict[TopicPartition, int]:
         """Returns the broker's error code by partition; 0 where the offset is written."""
         rows = [
-            Place(*place, offset, metadata=metadata)
-            for place, (offset, metadata) in offsets.items()
+            KafkaTopicPartition(*partition, offset, metadata=metadata)
+            for partition, (offset, metadata) in offsets.items()
         ]
         client = self.client()
         answers: Any = client.alter_consumer_group_offsets(
@@ -174,18 +170,20 @@ def admin_errors(name: str, doing: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise Unreachable(name, f"{doing}: no answer in time") from None
-    except brokers.Unreachable as error:
-        raise Unreachable(name, f"{doing}: {error}") from None
+        raise AdminUnreachable(name, f"{doing}: no answer in time") from None
+    except Unreachable as error:
+        raise AdminUnreachable(name, f"{doing}: {error}") from None
     except Forbidden as error:
         raise NotAuthorized(name, f"{doing}: {error}; grant the right") from None
     except Answered as error:
         raise Refused(name, f"{doing}: {error}") from None
 
 
-def _held(commits: Mapping[tuple[str, int], Commit]) -> dict[TopicPartition, GroupOffset]:
+def _held(
+    commits: Mapping[TopicPartition, OffsetAndMetadata],
+) -> dict[TopicPartition, OffsetAndMetadata]:
     return {
         # librdkafka's clients also send the zero byte that ends a C string.
-        TopicPartition(*place): GroupOffset(commit.offset, commit.metadata.removesuffix("\0"))
-        for place, commit in commits.items()
+        partition: OffsetAndMetadata(commit.offset, commit.metadata.removesuffix("\0"))
+        for partition, commit in commits.items()
     }

@@ -14,7 +14,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, encode_key, joined
 from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, CompactedTopic
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
 
 
@@ -51,11 +51,11 @@ class PrimaryLog:
         """
         if not self._topic.exists:
             return {}
-        follower = PrimaryFollower(self.name, self._cluster)
-        return joined(follower.read(self._topic.timeout_seconds))
+        tailer = PrimaryTailer(self.name, self._cluster)
+        return joined(tailer.read(self._topic.timeout_seconds))
 
 
-class PrimaryFollower(TopicTailer[PrimaryRegion]):
+class PrimaryTailer(TopicTailer[PrimaryRegion]):
     """Tailer of a region's decisions; creates the topic where it is missing."""
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
@@ -65,7 +65,7 @@ class PrimaryFollower(TopicTailer[PrimaryRegion]):
         self._reader = PrimaryReader(name)
 
     def follow(
-        self, positions: Mapping[int, Position]
+        self, positions: Mapping[int, TailPosition]
     ) -> Generator[dict[int, Portion[PrimaryRegion]], None, None]:
         """Yields what each poll brings, as TopicTailer.follow() does."""
         self._log.make_topic()

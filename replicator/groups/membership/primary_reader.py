@@ -13,15 +13,15 @@ class PrimaryReader:
     def __init__(self, name: str) -> None:
         """`name` is the server's name for people."""
         self._name = name
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def read(self, text: str | bytes, where: str) -> PrimaryRegion | None:
         """Returns the record; None if it is unreadable, which is logged once for each reason."""
         try:
             return decode(text)
         except UnreadableRecord as unreadable:
-            if str(unreadable) not in self._said:
-                self._said.add(str(unreadable))
+            if str(unreadable) not in self._logged:
+                self._logged.add(str(unreadable))
                 logger.warning(
                     "event=decision-unreadable %s: %s: %s; it is left out",
                     self._name,

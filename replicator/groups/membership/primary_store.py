@@ -9,15 +9,14 @@ again from the regions' topics (primary_log.py); until then groups are missing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
-
-import redis
+from typing import Any
 
 from replicator.groups.membership.primary_reader import PrimaryReader
 from replicator.groups.membership.primary_region import PrimaryRegion, encode, joined
 from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
-from replicator.kafka.tail.tail_position import Portion, Position
-from replicator.runtime.store_errors import reached, redis_name
+from replicator.kafka.tail.tail_position import Portion, TailPosition
+from replicator.runtime.redis_store import RedisStore
+from replicator.runtime.store_errors import reached
 
 KEY = "sluice:primary"
 
@@ -79,25 +78,13 @@ return behind
 RECORDS_PER_WRITE = 1000
 
 
-class PrimaryStore:
+class PrimaryStore(RedisStore):
     """Primary region records in one Redis."""
 
     def __init__(self, url: str, *, timeout_seconds: float = 5.0) -> None:
-        self.name = redis_name(url)
-        self._redis: redis.Redis = redis.Redis.from_url(
-            url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
-        )
+        super().__init__(url, timeout_seconds=timeout_seconds)
         self._write = self._redis.register_script(WRITE)
         self._reader = PrimaryReader(self.name)
-
-    def close(self) -> None:
-        self._redis.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def all(self) -> dict[str, PrimaryRegion]:
         """Returns the record of each group that has one. Raises StoreUnreachable."""
@@ -131,7 +118,7 @@ class PrimaryCopies(PrimaryStore):
         self._positions = Positions(self._redis, self.name, f"primary:{source}")
         self._put = self._redis.register_script(PUT)
 
-    def position(self) -> dict[int, Position]:
+    def position(self) -> dict[int, TailPosition]:
         """Returns the position up to which each partition of the topic is copied."""
         return self._positions.get()
 
@@ -141,15 +128,15 @@ class PrimaryCopies(PrimaryStore):
 
     def put(self, portions: Mapping[int, Portion[PrimaryRegion]]) -> None:
         """Joins what was read, in one step; raises StoreBehind as every copy does."""
-        told = [
-            {**header(number, portion), "records": _told(portion)}
+        packed = [
+            {**header(number, portion), "records": _packed(portion)}
             for number, portion in portions.items()
         ]
         with reached(self.name):
-            behind: Any = self._put([*self._positions.keys, KEY], [text(told)])
+            behind: Any = self._put([*self._positions.keys, KEY], [text(packed)])
         self._positions.raise_if(behind)
 
 
-def _told(portion: Portion[PrimaryRegion]) -> list[tuple[str, str]]:
-    records = joined(told.record for told in portion.told)
+def _packed(portion: Portion[PrimaryRegion]) -> list[tuple[str, str]]:
+    records = joined(each.record for each in portion.told)
     return [(group, encode(record)) for group, record in records.items()]

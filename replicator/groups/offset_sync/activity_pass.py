@@ -29,22 +29,22 @@ logger = logging.getLogger(__name__)
 ASK_SECONDS_MAX = 5.0
 
 
-class Asked(Protocol):
-    """Members of a cluster's groups: groups.groups.Groups."""
+class MemberSource(Protocol):
+    """Members of a cluster's groups: membership.groups.Groups."""
 
     def members(self) -> Mapping[str, bool]: ...
 
 
-class Told(Protocol):
-    """Groups with members in one Redis: groups.activity.ActivityStore."""
+class MemberStore(Protocol):
+    """Groups with members in one Redis: membership.activity.ActivityStore."""
 
-    def say(self, region: str, groups: frozenset[str], now_ms: int) -> None: ...
+    def publish(self, region: str, groups: frozenset[str], now_ms: int) -> None: ...
 
     def active(self, now_ms: int) -> Mapping[str, frozenset[str]]: ...
 
 
-class Recorded(Protocol):
-    """Primary region records in one Redis: groups.primary_store.PrimaryStore."""
+class PrimaryRegions(Protocol):
+    """Primary region records in one Redis: membership.primary_store.PrimaryStore."""
 
     def all(self) -> Mapping[str, PrimaryRegion]: ...
 
@@ -55,9 +55,9 @@ class ActivityPass:
     def __init__(
         self,
         region: str,
-        groups: Asked,
-        primaries: Recorded,
-        stores: Mapping[str, Told],
+        groups: MemberSource,
+        primaries: PrimaryRegions,
+        stores: Mapping[str, MemberStore],
         now_ms: Callable[[], int],
     ) -> None:
         """Takes the clients of the pass.
@@ -89,7 +89,7 @@ class ActivityPass:
         except AdminError as trouble:
             troubles.append(trouble)
         else:
-            troubles += self._say_everywhere(
+            troubles += self._publish(
                 frozenset(
                     group
                     for group, has_members in groups.items()
@@ -97,25 +97,25 @@ class ActivityPass:
                 )
             )
         try:
-            self._hear()
+            self._look_for_out_of_place()
         except StoreUnreachable as trouble:
             self.out_of_place = None
             troubles.append(trouble)
         if troubles:
             raise PassFailed("; ".join(dict.fromkeys(map(str, troubles))))
 
-    def _say_everywhere(self, groups: frozenset[str]) -> list[Exception]:
-        def say(store: Told) -> Exception | None:
+    def _publish(self, groups: frozenset[str]) -> list[Exception]:
+        def publish(store: MemberStore) -> Exception | None:
             try:
-                store.say(self._region, groups, self._now_ms())
+                store.publish(self._region, groups, self._now_ms())
             except StoreUnreachable as trouble:
                 return trouble
             return None
 
         with ThreadPoolExecutor(len(self._stores)) as threads:
-            return [trouble for trouble in threads.map(say, self._stores.values()) if trouble]
+            return [trouble for trouble in threads.map(publish, self._stores.values()) if trouble]
 
-    def _hear(self) -> None:
+    def _look_for_out_of_place(self) -> None:
         active = self._stores[self._region].active(self._now_ms())
         seen = out_of_place(self._primaries.all(), active)
         # A group seen only once may just have moved: each region publishes at its own time.
@@ -125,7 +125,7 @@ class ActivityPass:
                 _report(it)
         for group in self._found.keys() - found.keys():
             silent = [region for region in self._found[group].outside if region not in active]
-            why = f"; nothing is heard of {' and '.join(silent)}" if silent else ""
+            why = f"; {' and '.join(silent)} published nothing lately" if silent else ""
             logger.warning("event=group-in-place group %r is not out of place now%s", group, why)
         self._seen, self._found, self.out_of_place = seen, found, found
 

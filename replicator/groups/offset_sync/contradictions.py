@@ -7,10 +7,37 @@ the log's end. A reason is only given where Redis and Kafka both answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from replicator.groups.planning.knowledge import PartitionFacts, Progress
+from balancer.plan import TopicPartition
+from replicator.groups.planning.knowledge import GroupProgress, Knowledge, PartitionFacts, Progress
 from replicator.groups.progress.aggregate import Known
+
+
+def contradicted(
+    group: str,
+    wanted: Mapping[TopicPartition, Progress],
+    known: Knowledge,
+    own: GroupProgress | None,
+) -> dict[TopicPartition, str]:
+    """Returns the positions of a group that must not go forward, and why.
+
+    Args:
+        own: commits in the group's own region, by group; None: it does not answer.
+    """
+    held = known.target_commits.get(group, {})
+    found = {}
+    for partition, progress in wanted.items():
+        if not is_forward(progress, held.get(partition)):
+            continue
+        reason = of_runs(known.partitions[partition])
+        if reason is None and own is not None:
+            reason = of_commit(known.commits[group][partition], own.get(group, {}).get(partition))
+        if reason:
+            found[partition] = reason
+    return found
 
 
 def is_forward(wanted: Progress, held: Progress | None) -> bool:

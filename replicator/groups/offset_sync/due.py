@@ -16,8 +16,8 @@ AGAIN_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """State at the time when a group was last planned.
+class LastPlanned:
+    """Signs by which a group was last planned.
 
     Args:
         commits: the position of the copies of its commits.
@@ -30,28 +30,34 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """Signs of logs and of copies of runs, and when they were last seen to change."""
+class Surroundings:
+    """Signs of the logs here and of the copies of runs, and when they last changed."""
 
     signs: Hashable
-    moved_ms: int
+    changed_ms: int
 
-    def now(self, signs: Hashable, now_ms: int) -> Around:
-        return self if signs == self.signs else Around(signs, now_ms)
+    def refreshed(self, signs: Hashable, now_ms: int) -> Surroundings:
+        return self if signs == self.signs else Surroundings(signs, now_ms)
 
 
-def is_due(seen: Seen | None, commits: Hashable, around: Around | None, now_ms: int) -> bool:
+def is_due(
+    planned: LastPlanned | None, commits: Hashable, surroundings: Surroundings | None, now_ms: int
+) -> bool:
     """Returns True if a group has to be planned.
 
     Args:
         commits: the present position of the copies of its commits; None: not known.
-        around: None: it was not read.
+        surroundings: None: they were not read.
     """
-    if seen is None or commits is None or commits != seen.commits:
+    if planned is None or commits is None or commits != planned.commits:
         return True
-    if now_ms - seen.at_ms >= AGAIN_MS:
+    if now_ms - planned.at_ms >= AGAIN_MS:
         return True
-    return not seen.is_settled and around is not None and seen.at_ms < around.moved_ms + LATE_MS
+    return (
+        not planned.is_settled
+        and surroundings is not None
+        and planned.at_ms < surroundings.changed_ms + LATE_MS
+    )
 
 
 def commits_partition(group: str, partitions: int) -> int:

@@ -10,10 +10,10 @@ from replicator.config.topology import Appliance
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.copier import Copier, Store
 from replicator.groups.copies.runs_copies import RunsCopies
-from replicator.groups.copies.runs_follower import runs_follower
-from replicator.groups.membership.primary_log import PrimaryFollower
+from replicator.groups.copies.runs_tailer import runs_tailer
+from replicator.groups.membership.primary_log import PrimaryTailer
 from replicator.groups.membership.primary_store import PrimaryCopies
-from replicator.kafka.tail.consumer_offsets import commit_follower
+from replicator.kafka.tail.consumer_offsets import commit_tailer
 from replicator.kafka.tail.topic_tailer import TopicTailer
 
 
@@ -48,14 +48,14 @@ def own_copies(appliance: Appliance, region: str) -> list[Copy]:
     found: list[Copy] = []
     for peer in appliance.regions:
         url = appliance.region(peer).redis_url()
-        told: list[tuple[str, AgedStore, TopicTailer[Any]]] = [
-            ("primary regions", PrimaryCopies(url, region), PrimaryFollower(name, cluster))
+        copies: list[tuple[str, AgedStore, TopicTailer[Any]]] = [
+            ("primary regions", PrimaryCopies(url, region), PrimaryTailer(name, cluster))
         ]
         if peer != region:
-            told.append(("commits", CommitStore(url, region), commit_follower(name, cluster)))
-            told += [
-                (f"runs {it}", RunsCopies(url, it.key), runs_follower(name, cluster, it.key))
+            copies.append(("commits", CommitStore(url, region), commit_tailer(name, cluster)))
+            copies += [
+                (f"runs {it}", RunsCopies(url, it.key), runs_tailer(name, cluster, it.key))
                 for it in appliance.routes_into(region)
             ]
-        found += [Copy(peer, of, store, Copier(follower, store)) for of, store, follower in told]
+        found += [Copy(peer, of, store, Copier(tailer, store)) for of, store, tailer in copies]
     return found

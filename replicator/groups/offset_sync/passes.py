@@ -36,14 +36,18 @@ class Pass:
 
 
 class PassLoop:
-    """Repeats a pass until it is stopped. Blocking: give run() a thread of its own."""
+    """Repeats a pass until it is stopped. Blocking: give run() a thread of its own.
 
-    def __init__(self, each: Pass) -> None:
+    Args:
+        stopping: set by stop(), and waited for between two passes.
+    """
+
+    def __init__(self, each: Pass, stopping: threading.Event | None = None) -> None:
         self.name = each.name
         self.succeeded_at: float | None = None
         """Time of the last success, in seconds since 1970."""
         self._pass = each
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
         self._troubles = Troubles()
 
     def stop(self) -> None:

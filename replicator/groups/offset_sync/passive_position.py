@@ -14,7 +14,7 @@ from replicator.groups.planning.knowledge import Progress
 from replicator.groups.planning.plan import Case, Move
 
 
-class Followed(NamedTuple):
+class LastWritten(NamedTuple):
     """Position last written here, and the group's commit in its primary region at that time."""
 
     committed: int
@@ -24,7 +24,7 @@ class Followed(NamedTuple):
 def to_write(
     moves: Iterable[Move],
     held: Mapping[TopicPartition, Progress],
-    followed: Mapping[TopicPartition, Followed],
+    last_written: Mapping[TopicPartition, LastWritten],
 ) -> dict[TopicPartition, Progress]:
     """Returns the positions to write; none for a partition of which nothing is known.
 
@@ -35,16 +35,16 @@ def to_write(
     """
     wanted: dict[TopicPartition, Progress] = {}
     for move in moves:
-        place = TopicPartition(move.topic, move.partition)
+        partition = move.topic_partition
         if move.case is not Case.MOVES or move.resume is None or move.committed is None:
             continue
-        found, before = Progress(move.resume, move.vector), followed.get(place)
+        found, before = Progress(move.resume, move.vector), last_written.get(partition)
         if move.basis != "exact" and before and move.committed >= before.committed:
             # A commit by somebody else here says nothing about the group's own progress.
-            is_ours = held.get(place) == before.written
+            is_ours = held.get(partition) == before.written
             found = _joined(found, before.written) if is_ours else found
-        if held.get(place) != found:
-            wanted[place] = found
+        if held.get(partition) != found:
+            wanted[partition] = found
     return wanted
 
 
@@ -59,7 +59,7 @@ def is_settled(moves: Iterable[Move], log_ends: Mapping[TopicPartition, int]) ->
             move.case is Case.MOVES
             and move.basis == "exact"
             and move.resume is not None
-            and move.resume < log_ends.get(TopicPartition(move.topic, move.partition), 0)
+            and move.resume < log_ends.get(move.topic_partition, 0)
         )
         for move in moves
     )

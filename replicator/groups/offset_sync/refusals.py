@@ -28,17 +28,17 @@ class Refusals:
         before = self._reasons.pop(group, {})
         if reasons:
             self._reasons[group] = reasons
-        for place, reason in reasons.items():
-            if place not in before:
+        for partition, reason in reasons.items():
+            if partition not in before:
                 logger.error(
                     "event=copies-contradict group %r on %s-%d stays where it is: %s; find out who "
                     "writes to this Redis",
                     group,
-                    *place,
+                    *partition,
                     reason,
                 )
-        for place in before.keys() - reasons.keys():
-            logger.warning("event=copies-agree group %r on %s-%d", group, *place)
+        for partition in before.keys() - reasons.keys():
+            logger.warning("event=copies-agree group %r on %s-%d", group, *partition)
 
     def only(self, groups: Collection[str]) -> None:
         """Forgets the groups that are no longer followed."""

@@ -1,58 +1,28 @@
-"""Offset sync of `sluice offsets`: keeps offsets here in step for groups of other regions.
-
-Copied commits are translated as a failover would translate them. A group is written only while its
-record says that it lives elsewhere and it has no members here. The broker has the last word on
-members.
-"""
+"""Offset sync of `sluice offsets`: keeps offsets here in step for groups of other regions."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
-from replicator.groups.copies.commit_store import CommitStore
-from replicator.groups.copies.runs_copies import RunsCopies
 from replicator.groups.failover.survey import Survey
 from replicator.groups.membership.activity import ActivityStore
-from replicator.groups.membership.groups import GroupActive, Groups
+from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_store import PrimaryCopies
-from replicator.groups.offset_sync.contradictions import is_forward, of_commit, of_runs
-from replicator.groups.offset_sync.due import (
-    AGAIN_MS,
-    LATE_MS,
-    Around,
-    Seen,
-    commits_partition,
-    is_due,
-)
-from replicator.groups.offset_sync.own_word import OwnCommits, OwnWord
 from replicator.groups.offset_sync.passes import PassFailed
-from replicator.groups.offset_sync.passive_position import Followed, is_settled, to_write
-from replicator.groups.offset_sync.refusals import Refusals
-from replicator.groups.planning.knowledge import Knowledge, Progress, Request
-from replicator.groups.planning.plan import Case, GroupPlan, Move
-from replicator.groups.planning.planner import plan
-from replicator.groups.progress.vector_metadata import encode
+from replicator.groups.offset_sync.region_commits import ANSWER_SECONDS_MAX, RegionCommits
+from replicator.groups.offset_sync.region_sync import REST_SHARE, Here, OtherRegion, RegionSync
+from replicator.groups.offset_sync.vector_limit import VectorLimit
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.tail.tail_position import Position, of_today
 from replicator.runtime.store_errors import StoreUnreachable
 
-logger = logging.getLogger(__name__)
-
-GROUPS_MAX = 500
-"""Most groups planned in one pass, longest waiting first: all their maps are in memory."""
 DECISIONS_AGE_MS_MAX = 15_000
 """Age of the decisions above which nothing is written. A working copier keeps them below a second
 (daemon.py).
 """
-REST_SHARE = 3
-"""After work the pass rests for this many times its duration, however busy the groups are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,54 +44,42 @@ class SyncCounts:
     written: int = 0
 
 
-@dataclass(slots=True)
-class FollowedGroup:
-    """State of a group that lives in another region.
+class OffsetSync:
+    """Offset sync of one region. Blocking; two at the same time do no harm.
 
     Args:
-        seen: None: the group has to be planned.
-        followed: what was written here, and the commits that it was derived from.
-        places: partitions that the group has committed on and that exist here.
-        unknown: how many of its positions are not known here.
+        others: returns another region by its name; `other_region` unless given.
+        timeout_seconds: for each server's answer.
+        rest_share: how many times its duration a pass pauses after work.
     """
 
-    seen: Seen | None = None
-    followed: dict[TopicPartition, Followed] = field(default_factory=dict)
-    places: frozenset[TopicPartition] = frozenset()
-    unknown: int = 0
-
-
-@dataclass(slots=True)
-class _Region:
-    """State of another region."""
-
-    survey: Survey
-    own_word: OwnWord
-    groups: dict[str, FollowedGroup] = field(default_factory=dict)
-    refusals: Refusals = field(default_factory=Refusals)
-    around: Around | None = None
-    rests_until: float = 0.0
-
-    def seen(self, group: str) -> Seen | None:
-        known = self.groups.get(group)
-        return known.seen if known else None
-
-
-class OffsetSync:
-    """Offset sync of one region. Blocking; two at the same time do no harm."""
-
-    def __init__(self, appliance: Appliance, region: str, *, timeout_seconds: float = 5.0) -> None:
+    def __init__(
+        self,
+        appliance: Appliance,
+        region: str,
+        *,
+        others: Callable[[str], OtherRegion] | None = None,
+        timeout_seconds: float = 5.0,
+        rest_share: float = REST_SHARE,
+    ) -> None:
         self._appliance = appliance
-        self._region = region
-        self._timeout_seconds = timeout_seconds
         here = appliance.region(region)
-        self._url = here.redis_url()
-        self._admin = Admin(ClusterName.aggregate(region), here.aggregate, timeout_seconds)
-        self._groups = Groups(ClusterName.aggregate(region), here.aggregate, timeout_seconds)
-        self._primaries = PrimaryCopies(self._url, region, timeout_seconds=timeout_seconds)
-        self._activity = ActivityStore(self._url, timeout_seconds=timeout_seconds)
-        self._regions: dict[str, _Region] = {}
-        self._said_too_large: set[str] = set()
+        url, name = here.redis_url(), ClusterName.aggregate(region)
+        self._here = Here(
+            region,
+            url,
+            Admin(name, here.aggregate, timeout_seconds),
+            Groups(name, here.aggregate, timeout_seconds),
+            PrimaryCopies(url, region, timeout_seconds=timeout_seconds),
+            timeout_seconds,
+        )
+        self._activity = ActivityStore(url, timeout_seconds=timeout_seconds)
+        self._others = others or (
+            lambda other: other_region(appliance, other, region, timeout_seconds)
+        )
+        self._rest_share = rest_share
+        self._limit = VectorLimit()
+        self._regions: dict[str, RegionSync] = {}
         self.counts = SyncCounts()
 
     def once(self, now_ms: int) -> None:
@@ -132,226 +90,69 @@ class OffsetSync:
 
         Raises PassFailed once all that could be done is done, or StoreUnreachable.
         """
-        age_ms = self._primaries.age(now_ms)
+        age_ms = self._here.primaries.age(now_ms)
         if age_ms is None:
             return
         if age_ms > DECISIONS_AGE_MS_MAX:
             raise PassFailed(
-                f"what was decided in {self._region} is known as of {age_ms / 1000:.0f} s ago; "
-                "until it is known as of now, nothing is written"
+                f"the last known decisions of {self._here.name} are {age_ms / 1000:.0f} s old; "
+                "nothing is written until newer ones are known"
             )
-        living: dict[str, set[str]] = {}
-        for group, record in self._primaries.all().items():
-            if record.region in self._appliance.regions and record.region != self._region:
-                living.setdefault(str(record.region), set()).add(group)
+        living = self._living_elsewhere()
         for name in self._regions.keys() - living.keys():
             del self._regions[name]
         if not living:
             self.counts = SyncCounts(written=self.counts.written)
             return
-        active = self._activity.active(now_ms).get(self._region, frozenset())
-        troubles = []
+        active = self._activity.active(now_ms).get(self._here.name, frozenset())
+        errors = []
         for name, groups in sorted(living.items()):
             try:
-                self._follow(name, groups, active, now_ms)
-            except (AdminError, StoreUnreachable) as trouble:
-                troubles.append(f"{name}: {trouble}")
+                self._region(name).once(groups, active, now_ms)
+            except (AdminError, StoreUnreachable) as error:
+                errors.append(f"{name}: {error}")
         everyone = set().union(*living.values())
         self.counts = replace(
             self.counts,
             groups=len(everyone),
             active=len(everyone & active),
-            unknown=sum(
-                it.unknown for region in self._regions.values() for it in region.groups.values()
-            ),
-            refused=sum(region.refusals.count for region in self._regions.values()),
+            unknown=sum(region.unknown for region in self._regions.values()),
+            refused=sum(region.refused for region in self._regions.values()),
         )
-        if troubles:
-            raise PassFailed("; ".join(troubles))
+        if errors:
+            raise PassFailed("; ".join(errors))
 
-    # -- one other region
+    def _living_elsewhere(self) -> dict[str, set[str]]:
+        """Returns the groups that live in another configured region, by region."""
+        living: dict[str, set[str]] = {}
+        for group, record in self._here.primaries.all().items():
+            if record.region in self._appliance.regions and record.region != self._here.name:
+                living.setdefault(str(record.region), set()).add(group)
+        return living
 
-    def _follow(
-        self, name: str, groups: Collection[str], active: Collection[str], now_ms: int
-    ) -> None:
+    def _region(self, name: str) -> RegionSync:
         if name not in self._regions:
-            survey = Survey(
-                self._appliance,
-                name,
-                self._region,
-                timeout_seconds=self._timeout_seconds,
-                asks_source=False,
+            self._regions[name] = RegionSync(
+                self._others(name),
+                self._here,
+                self._limit,
+                self._count_written,
+                rest_share=self._rest_share,
             )
-            own_word = OwnWord(name, self._appliance.region(name).aggregate)
-            self._regions[name] = _Region(survey, own_word)
-        region = self._regions[name]
-        for group in [it for it in region.groups if it in active or it not in groups]:
-            del region.groups[group]
-        region.refusals.only([it for it in groups if it not in active])
-        if time.monotonic() < region.rests_until:
-            return
-        with CommitStore(self._url, name, timeout_seconds=self._timeout_seconds) as store:
-            # Copies that are read for the first time, or anew, show groups further back than they
-            # are.
-            if store.age(now_ms) is None:
-                return
-            positions = store.position()
-        self._look_around(name, region, now_ms)
-        signs = {group: _commits_sign(group, positions) for group in groups if group not in active}
-        due = [
-            group
-            for group, sign in signs.items()
-            if is_due(region.seen(group), sign, region.around, now_ms)
-        ]
-        if not due:
-            return
-        began = time.monotonic()
-        due.sort(key=lambda group: seen.at_ms if (seen := region.seen(group)) else 0)
-        self._carry_over(name, region, due[:GROUPS_MAX], signs, now_ms)
-        ended = time.monotonic()
-        region.rests_until = ended + REST_SHARE * (ended - began)
+        return self._regions[name]
 
-    def _look_around(self, name: str, region: _Region, now_ms: int) -> None:
-        """Notes changes that groups at a log's end, or behind missing runs, wait for.
-
-        Sends no requests if no group waits.
-        """
-        waiting = [it for it in region.groups.values() if it.seen and not it.seen.is_settled]
-        places = set().union(*(it.places for it in waiting))
-        if not places:
-            return
-        ends = self._admin.offsets(sorted(places), "latest")
-        positions = []
-        for route in self._appliance.routes_into(name):
-            with RunsCopies(self._url, route.key, timeout_seconds=self._timeout_seconds) as copies:
-                positions.append(tuple(sorted(copies.position().items())))
-        signs = tuple(sorted(ends.items())), tuple(positions)
-        around = region.around or Around(signs, now_ms)
-        region.around = around.now(signs, now_ms)
-
-    def _carry_over(
-        self,
-        name: str,
-        region: _Region,
-        groups: Collection[str],
-        signs: Mapping[str, Hashable],
-        now_ms: int,
-    ) -> None:
-        request = Request(source=name, target=self._region, reason="", groups=frozenset(groups))
-        known = region.survey.knowledge(request, now_ms)
-        ends = {
-            place: facts.there_log.end
-            for place, facts in known.partitions.items()
-            if facts.there_log
-        }
-        # Read after the copies: whatever these have, the region itself has by now.
-        own = region.own_word.commits(
-            groups, {it for some in known.commits.values() for it in some}
-        )
-        for each in plan(request, known, plan_id="", now_ms=now_ms).groups:
-            group = each.group
-            if group in known.active_in_target or not self._write(name, region, each, known, own):
-                region.groups.pop(group, None)
-                continue
-            it = region.groups[group]
-            it.unknown = sum(move.case is Case.UNKNOWN for move in each.moves)
-            it.places = frozenset(ends) & frozenset(
-                TopicPartition(move.topic, move.partition) for move in each.moves
-            )
-            # The other region's brokers may have been behind, so they are soon asked again.
-            soon = region.refusals.has(group)
-            seen_ms = now_ms - (AGAIN_MS - LATE_MS) if soon else now_ms
-            it.seen = Seen(signs[group], seen_ms, is_settled(each.moves, ends))
-
-    def _write(
-        self,
-        name: str,
-        region: _Region,
-        each: GroupPlan,
-        known: Knowledge,
-        own: OwnCommits | None,
-    ) -> bool:
-        """Writes the positions of a group; returns False if they have to be planned again."""
-        group = each.group
-        held = known.target_commits.get(group, {})
-        followed = region.groups.setdefault(group, FollowedGroup()).followed
-        moves = [self._writable(group, move) for move in each.moves]
-        wanted = to_write(moves, held, followed)
-        contradicted = _contradicted(group, wanted, known, own)
-        region.refusals.found(group, contradicted)
-        wanted = {place: it for place, it in wanted.items() if place not in contradicted}
-        refused: Mapping[TopicPartition, str] = {}
-        if wanted:
-            # A failover may have moved the group here meanwhile. One that comes after this read
-            # finds offsets that skip nothing.
-            record = self._primaries.get(group)
-            if record is None or record.region != name:
-                return False
-            offsets = {place: (it.offset, encode(it.vector)) for place, it in wanted.items()}
-            try:
-                refused = self._groups.write(group, offsets)
-            except GroupActive:
-                return False
-        written = len(wanted) - len(refused)
-        self.counts = replace(self.counts, written=self.counts.written + written)
-        for move in moves:
-            place = TopicPartition(move.topic, move.partition)
-            now = wanted.get(place) or held.get(place)
-            is_left = place in refused or place in contradicted
-            is_followed = move.case is Case.MOVES and not is_left
-            if is_followed and now and move.committed is not None:
-                followed[place] = Followed(move.committed, now)
-        return not refused
-
-    def _writable(self, group: str, move: Move) -> Move:
-        """Returns the move, without its vector where that is too large for a broker.
-
-        Records that the vector would have left out are then read again.
-        """
-        try:
-            encode(move.vector)
-        except ValueError as error:
-            if group not in self._said_too_large:
-                self._said_too_large.add(group)
-                logger.warning(
-                    "event=vector-too-large group %r on %s-%d: %s; its positions are written "
-                    "without it",
-                    group,
-                    move.topic,
-                    move.partition,
-                    error,
-                )
-            return replace(move, vector={})
-        return move
+    def _count_written(self, positions: int) -> None:
+        self.counts = replace(self.counts, written=self.counts.written + positions)
 
 
-def _contradicted(
-    group: str,
-    wanted: Mapping[TopicPartition, Progress],
-    known: Knowledge,
-    own: OwnCommits | None,
-) -> dict[TopicPartition, str]:
-    """Returns the positions that must not go forward, and why.
-
-    Args:
-        own: None: the group's own region does not answer.
-    """
-    held = known.target_commits.get(group, {})
-    found = {}
-    for place, progress in wanted.items():
-        if not is_forward(progress, held.get(place)):
-            continue
-        reason = of_runs(known.partitions[place])
-        if reason is None and own is not None:
-            reason = of_commit(known.commits[group][place], own.get(group, {}).get(place))
-        if reason:
-            found[place] = reason
-    return found
-
-
-def _commits_sign(group: str, positions: Mapping[int, Position]) -> Hashable:
-    """Returns the position of the copies of a group's commits; None: not known."""
-    if not positions:
-        return None
-    today = of_today(positions)
-    return today.get(commits_partition(group, len(today)))
+def other_region(
+    appliance: Appliance, other: str, here: str, timeout_seconds: float
+) -> OtherRegion:
+    """Returns another region of the appliance, whose own servers are asked for commits only."""
+    aggregate = appliance.region(other).aggregate
+    return OtherRegion(
+        other,
+        tuple(appliance.routes_into(other)),
+        Survey(appliance, other, here, timeout_seconds=timeout_seconds, asks_source=False),
+        RegionCommits(other, Groups(ClusterName.aggregate(other), aggregate, ANSWER_SECONDS_MAX)),
+    )

@@ -56,7 +56,7 @@ class _Findings:
         age_ms = self._knowledge.age_ms
         if age_ms is None:
             level = Level.WARN if self._request.is_planned else Level.BLOCK
-            return Check("age", level, "how old the copies are is not known")
+            return Check("age", level, "the age of the copies is not known")
         level = Level.WARN if age_ms > AGE_WARN_MS else Level.PASS
         return Check("age", level, f"the copies are {age_ms / 1000:.1f} s old")
 
@@ -65,13 +65,13 @@ class _Findings:
         name = "source activity"
         if self._knowledge.active_in_source is None:
             level = Level.BLOCK if is_planned else Level.WARN
-            text = f"{source} did not say which groups have members: they may still run there"
+            text = f"{source} does not answer: groups may still have members there"
             return Check(name, level, text)
         active = self._request.groups & self._knowledge.active_in_source
         if not active:
             return Check(name, Level.PASS, f"no group has members in {source}")
         level = Level.BLOCK if is_planned else Level.WARN
-        return _about(name, level, f"members in {source}, which go on reading", active)
+        return _about(name, level, f"members in {source}, which continue to read", active)
 
     def target_activity(self) -> Check:
         target = self._request.target
@@ -96,12 +96,14 @@ class _Findings:
         target = self._request.target
         back = self._having(lambda move: move.goes_back)
         if not back:
-            return Check("progress", Level.PASS, f"no group goes back behind its own in {target}")
+            return Check(
+                "progress", Level.PASS, f"no group goes back behind its commits in {target}"
+            )
         unnamed = back - self._request.may_go_back
         if not unnamed:
-            text = f"goes back behind what it has committed in {target}, as was asked for"
+            text = f"goes back behind its commits in {target}, as requested"
             return _about("progress", Level.WARN, text, back)
-        text = f"would go back behind what it has committed in {target}: name it to allow that"
+        text = f"would go back behind its commits in {target}: name it to allow that"
         return _about("progress", Level.BLOCK, text, unnamed)
 
     def forward(self) -> Check:
@@ -112,11 +114,11 @@ class _Findings:
             if each.primary_region is None and any(map(_goes_forward, each.moves))
         }
         if not own:
-            text = f"no group without a record is taken past commits of its own in {target}"
+            text = f"no group without a primary region skips ahead of its commits in {target}"
             return Check("forward", Level.PASS, text)
         text = (
-            f"no record says where it lives, and it has commits of its own in {target} before where"
-            f" it would go on: if it is active/active, {target} would skip what it has not read"
+            f"has no recorded primary region, and commits in {target} before the planned offset: "
+            f"an active/active group would skip records in {target} that it has not read"
         )
         return _about("forward", Level.WARN, text, own)
 
@@ -127,7 +129,7 @@ class _Findings:
             return _about("basis", Level.BLOCK, text, unknown)
         chosen = self._having(lambda move: move.case is Case.CHOSEN)
         if chosen:
-            text = "nothing is known of a position: it goes where it was chosen to"
+            text = "nothing is known of a position: it goes to the offset that was chosen"
             return _about("basis", Level.WARN, text, chosen)
         return Check("basis", Level.PASS, "something is known of every position")
 
@@ -137,17 +139,17 @@ class _Findings:
         return Check("map", Level.PASS if whole.exact == whole.asked else Level.WARN, text)
 
     def ledger(self) -> Check:
-        places = self._places(lambda move: move.case in HAS_TARGET)
-        untold = self._knowledge.untold_ledgers(self._request, places)
-        if not untold:
+        partitions = self._partitions(lambda move: move.case in HAS_TARGET)
+        unknown = self._knowledge.unknown_ledgers(self._request, partitions)
+        if not unknown:
             return Check("ledger", Level.PASS, "the ledgers of all routes are known")
-        routes = (f"{route} (partitions: {count})" for route, count in sorted(untold.items()))
-        return Check("ledger", Level.WARN, f"the ledger says nothing for {', '.join(routes)}")
+        routes = (f"{route} (partitions: {count})" for route, count in sorted(unknown.items()))
+        return Check("ledger", Level.WARN, f"no ledger entry is known for {', '.join(routes)}")
 
     def replication(self) -> Check:
         source, target = self._request.source, self._request.target
         counts = {
-            TopicPartition(move.topic, move.partition): move.not_replicated
+            move.topic_partition: move.not_replicated
             for move in self._moves()
             if move.case in HAS_TARGET
         }.values()
@@ -155,12 +157,12 @@ class _Findings:
         unknown = sum(count is None for count in counts)
         unsure = sum(count is not None and count.bound == "at least" for count in counts)
         if not missing and not unknown and not unsure:
-            return Check("replication", Level.PASS, f"{target} has all that {source} has")
-        text = f"{missing} records of {source} are known that {target} has not"
+            return Check("replication", Level.PASS, f"{target} has all records of {source}")
+        text = f"{missing} known records of {source} are not in {target}"
         if unsure:
-            text += f"; {source} did not say of {unsure} partitions whether there are more"
+            text += f"; {unsure} partitions may have more, as {source} does not answer"
         if unknown:
-            text += f"; not known of {unknown} partitions"
+            text += f"; not known for {unknown} partitions"
         return Check("replication", Level.WARN, text)
 
     def retention(self) -> Check:
@@ -178,7 +180,9 @@ class _Findings:
         without = {each.group for each in self._groups if not each.moves}
         partly = self._having(lambda move: move.case is Case.UNCOMMITTED)
         if not without and not partly:
-            return Check("commits", Level.PASS, "every group has committed wherever it reads")
+            return Check(
+                "commits", Level.PASS, "every group has a commit on every partition that it reads"
+            )
         texts = []
         if without:
             texts.append(f"nothing to move, as nothing was committed in {source}: {named(without)}")
@@ -188,7 +192,7 @@ class _Findings:
 
     def topics(self) -> Check:
         target = self._request.target
-        left = self._places(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
+        left = self._partitions(lambda move: move.case in (Case.NOT_MIRRORED, Case.GONE))
         if not left:
             return Check("topics", Level.PASS, f"all partitions are in {target}")
         text = f"not in {target}: " + named({f"{topic}-{number}" for topic, number in left})
@@ -198,9 +202,9 @@ class _Findings:
     def left_out(self) -> Check:
         left = self._knowledge.topics_left_out
         if not left:
-            return Check("left out", Level.PASS, "every topic of the groups was asked for")
+            return Check("left out", Level.PASS, "every topic of the groups was requested")
         topics = named(set().union(*left.values()))
-        text = f"would be recorded as moved, and stays behind on topics not asked for ({topics})"
+        text = f"would be recorded as moved, but not on topics that were not requested ({topics})"
         return _about("left out", Level.BLOCK, text, left)
 
     def _moves(self) -> list[Move]:
@@ -209,10 +213,8 @@ class _Findings:
     def _having(self, is_meant: Callable[[Move], bool]) -> set[str]:
         return {each.group for each in self._groups if any(map(is_meant, each.moves))}
 
-    def _places(self, is_meant: Callable[[Move], bool]) -> set[TopicPartition]:
-        return {
-            TopicPartition(move.topic, move.partition) for move in self._moves() if is_meant(move)
-        }
+    def _partitions(self, is_meant: Callable[[Move], bool]) -> set[TopicPartition]:
+        return {move.topic_partition for move in self._moves() if is_meant(move)}
 
 
 def _goes_forward(move: Move) -> bool:

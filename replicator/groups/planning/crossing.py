@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from replicator.groups.planning.plan import Count
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Vector, basis_of, vector_of
-from replicator.mirror.offset_map.offset_map import OffsetMap, Place
+from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 
-Places = Mapping[str, Place | None]
+UnreadOffsets = Mapping[str, MappedOffset | None]
 """Source region -> the first source offset not read; None: not known."""
 
 
@@ -25,63 +25,68 @@ class Crossing:
         self._there = there
         self._tallies: dict[tuple[bool, str], _Tally] = {}
 
-    def progress(self, committed: int, vector: Vector = NOTHING) -> Places:
+    def progress(self, committed: int, vector: Vector = NOTHING) -> UnreadOffsets:
         """Returns what a group at `committed` has read, region by region.
 
         Args:
             vector: what the group had read before, wherever that was.
         """
         # The group has read no records here of a region without a route to here.
-        places: dict[str, Place | None] = dict.fromkeys(self._there.known, Place(0, "exact"))
-        said = {region: offset for region, offset in vector.items() if self._is_one_log(region)}
-        places |= {region: Place(offset, "exact") for region, offset in said.items()}
-        return places | {
+        unread: dict[str, MappedOffset | None] = dict.fromkeys(
+            self._there.known, MappedOffset(0, "exact")
+        )
+        kept = {region: offset for region, offset in vector.items() if self._is_one_log(region)}
+        unread |= {region: MappedOffset(offset, "exact") for region, offset in kept.items()}
+        return unread | {
             region: self._as_there(
-                region, self._here.first_unread(region, committed, said.get(region)), committed
+                region, self._here.first_unread(region, committed, kept.get(region)), committed
             )
             for region in self._here.known
         }
 
-    def resume(self, places: Places) -> Place | None:
+    def resume(self, unread: UnreadOffsets) -> MappedOffset | None:
         """Returns where a group with this progress continues; None: too little is known.
 
         No unread record is skipped. The offset is exact only if the progress is. It is then the
         offset of the first unread record, or of the next one to arrive.
         """
-        read = told({region: places[region] for region in self._there.known})
+        read = known_offsets({region: unread[region] for region in self._there.known})
         if len(read) < len(self._there.known):
             return None
         found = self._there.resume(vector_of(read))
-        return found if found is None or basis_of(read) == "exact" else Place(found.offset, "floor")
+        if found is None or basis_of(read) == "exact":
+            return found
+        return MappedOffset(found.offset, "floor")
 
-    def vector(self, places: Places) -> dict[str, int]:
+    def vector(self, unread: UnreadOffsets) -> dict[str, int]:
         """Returns the vector to commit, without regions whose offsets may mean other records."""
-        read = vector_of(told(places))
+        read = vector_of(known_offsets(unread))
         return {region: offset for region, offset in read.items() if self._is_one_log(region)}
 
-    def untold(self, places: Places) -> list[str]:
+    def unknown_regions(self, unread: UnreadOffsets) -> list[str]:
         """Returns the regions for which the progress is not known, or the target offset is not."""
         return [
             region
             for region in self._there.known
-            if (read := places[region]) is None or self._there.place(region, read.offset) is None
+            if (read := unread[region]) is None
+            or self._there.target_offset(region, read.offset) is None
         ]
 
-    def read_again(self, places: Places, committed: int, resume: int) -> Count | None:
+    def read_again(self, unread: UnreadOffsets, committed: int, resume: int) -> Count | None:
         """Returns how many records the group has read and meets again from `resume` on.
 
         Records that have not arrived yet are counted, because they may still come. None: no bound
         is known.
         """
-        records, exact = self._read_beyond(places, committed), True
-        if records is None or None in places.values():
+        records, exact = self._read_beyond(unread, committed), True
+        if records is None or None in unread.values():
             return None
-        for region, unread in told(places).items():
-            exact = exact and unread.basis == "exact"
+        for region, end in known_offsets(unread).items():
+            exact = exact and end.basis == "exact"
             if region not in self._there.known:
                 continue
-            first = self._there.unread(region, resume) or Place(0, "floor")
-            again, is_exact = self._records(region, first.offset, unread.offset)
+            first = self._there.unread(region, resume) or MappedOffset(0, "floor")
+            again, is_exact = self._records(region, first.offset, end.offset)
             records += again
             exact = exact and is_exact and (first.basis == "exact" or not again)
         return Count(records, "exact" if exact else "at most")
@@ -128,23 +133,25 @@ class Crossing:
             return None
         return here.numbering.agrees_below(there.numbering)
 
-    def _as_there(self, region: str, read: Place | None, committed: int) -> Place | None:
+    def _as_there(
+        self, region: str, read: MappedOffset | None, committed: int
+    ) -> MappedOffset | None:
         """Converts a source offset from the numbering of `here` to the numbering of `there`."""
         if read is None:
             return None
         limit = self._limit(region)
         if limit is not None and read.offset >= limit:
-            return Place(limit, "floor")
+            return MappedOffset(limit, "floor")
         older = self._here.known[region].numbering.begin(read.offset)
         # The group may have read some of the records that the source no longer has.
-        return read if older is None or committed <= older else Place(read.offset, "floor")
+        return read if older is None or committed <= older else MappedOffset(read.offset, "floor")
 
-    def _read_beyond(self, places: Places, committed: int) -> int | None:
-        """Returns at most how many records were read at or beyond `places`; None: unknown."""
+    def _read_beyond(self, unread: UnreadOffsets, committed: int) -> int | None:
+        """Returns at most how many records were read at or beyond `unread`; None: unknown."""
         floors = {
-            region: place.offset
-            for region, place in told(places).items()
-            if place.basis == "floor" and region in self._here.known
+            region: each.offset
+            for region, each in known_offsets(unread).items()
+            if each.basis == "floor" and region in self._here.known
         }
         if not floors:
             return 0
@@ -181,9 +188,9 @@ class Crossing:
         return self._tallies[key]
 
 
-def told(places: Places) -> dict[str, Place]:
+def known_offsets(unread: UnreadOffsets) -> dict[str, MappedOffset]:
     """Returns the regions of which something is known."""
-    return {region: place for region, place in places.items() if place is not None}
+    return {region: offset for region, offset in unread.items() if offset is not None}
 
 
 class _Tally:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from balancer.plan import TopicPartition
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Vector
+from replicator.groups.progress.vector_metadata import decode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 
 class LogRange(NamedTuple):
@@ -30,6 +32,23 @@ class Progress(NamedTuple):
 
     offset: int
     vector: Vector = NOTHING
+
+
+GroupProgress = Mapping[str, Mapping[TopicPartition, Progress]]
+"""Progress of groups, by group and partition."""
+
+
+def progress_of(
+    commits: Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]],
+) -> dict[str, dict[TopicPartition, Progress]]:
+    """Returns the progress that groups' commits stand for."""
+    return {
+        group: {
+            partition: Progress(commit.offset, decode(commit.metadata))
+            for partition, commit in of_group.items()
+        }
+        for group, of_group in commits.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +102,9 @@ class PartitionFacts:
 class Knowledge:
     """Everything that is known in the target region when a plan is made."""
 
-    commits: Mapping[str, Mapping[TopicPartition, Progress]]
+    commits: GroupProgress
     """Commits in the source region's aggregate, by group."""
-    target_commits: Mapping[str, Mapping[TopicPartition, Progress]]
+    target_commits: GroupProgress
     partitions: Mapping[TopicPartition, PartitionFacts]
     mirrored_topics: frozenset[str]
     """Topics that are mirrored into the target region."""
@@ -102,23 +121,23 @@ class Knowledge:
     offsets_at: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
     """Answers of the target's logs for the times (ms) of choices."""
 
-    def chosen(self, choice: Choice, place: TopicPartition, log: LogRange) -> int | None:
+    def chosen(self, choice: Choice, partition: TopicPartition, log: LogRange) -> int | None:
         """Returns the offset that a choice leads to in the target; None: its log did not answer."""
         if choice.at_ms is None:
             return log.start
-        return self.offsets_at.get(choice.at_ms, {}).get(place)
+        return self.offsets_at.get(choice.at_ms, {}).get(partition)
 
-    def untold_ledgers(
-        self, request: Request, places: Iterable[TopicPartition]
+    def unknown_ledgers(
+        self, request: Request, partitions: Iterable[TopicPartition]
     ) -> Mapping[str, int]:
         """Returns the routes whose ledger says nothing, and for how many of these partitions."""
-        untold: Counter[str] = Counter()
-        for place in places:
-            facts = self.partitions[place]
+        unknown: Counter[str] = Counter()
+        for partition in partitions:
+            facts = self.partitions[partition]
             for region, side in ((request.source, facts.here), (request.target, facts.there)):
-                untold.update(
+                unknown.update(
                     f"{origin}>{region}"
                     for origin, known in side.known.items()
                     if known.passed is None
                 )
-        return untold
+        return unknown

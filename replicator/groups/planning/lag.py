@@ -19,7 +19,7 @@ class Origin(NamedTuple):
     """Records of one region in one partition."""
 
     region: str
-    place: TopicPartition
+    partition: TopicPartition
 
 
 Goals = Mapping[Origin, int]
@@ -32,12 +32,12 @@ class Lag:
 
     Args:
         missing: at most so many records, by source region.
-        untold: partitions whose progress is not known.
+        unknown: partitions whose progress is not known.
         is_fresh: True if the copies are younger than the moment when the groups had stopped.
     """
 
     missing: Mapping[str, int] = field(default_factory=dict)
-    untold: int = 0
+    unknown: int = 0
     is_fresh: bool = True
 
     @property
@@ -46,12 +46,12 @@ class Lag:
 
     @property
     def is_zero(self) -> bool:
-        return not self.records and not self.untold and self.is_fresh
+        return not self.records and not self.unknown and self.is_fresh
 
     def __str__(self) -> str:
         texts = [f"{count} records of {name}" for name, count in self.missing.items() if count]
-        if self.untold:
-            texts.append(f"partitions of which no ledger tells: {self.untold}")
+        if self.unknown:
+            texts.append(f"partitions without a known ledger entry: {self.unknown}")
         if not self.is_fresh:
             texts.append("the last commits")
         return ", ".join(texts) or "nothing"
@@ -66,9 +66,9 @@ def goals(ends: Mapping[Origin, int], moves: Iterable[Move]) -> Goals:
     found = dict(ends)
     for move in moves:
         if move.case is Case.MOVES:
-            place = TopicPartition(move.topic, move.partition)
+            partition = move.topic_partition
             for region, unread in move.vector.items():
-                origin = Origin(region, place)
+                origin = Origin(region, partition)
                 found[origin] = max(found.get(origin, 0), unread)
     return found
 
@@ -83,15 +83,15 @@ def lag(wanted: Goals, knowledge: Knowledge, *, fresh_age_ms: int) -> Lag:
         fresh_age_ms: older copies may lack commits of groups that have stopped.
     """
     missing: Counter[str] = Counter()
-    untold = 0
-    for (region, place), goal in wanted.items():
-        facts = knowledge.partitions.get(place)
+    unknown = 0
+    for (region, partition), goal in wanted.items():
+        facts = knowledge.partitions.get(partition)
         if facts is None or facts.there_log is None or region not in facts.there.known:
             continue
         reached = facts.there.known[region].reached
         if reached is None and goal:
-            untold += 1
+            unknown += 1
         else:
             missing[region] += max(0, goal - (reached or 0))
     is_fresh = knowledge.age_ms is not None and knowledge.age_ms <= fresh_age_ms
-    return Lag(dict(missing), untold, is_fresh)
+    return Lag(dict(missing), unknown, is_fresh)

@@ -13,6 +13,8 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from balancer.plan import TopicPartition
+
 SCHEMA_VERSION = 1
 VALID_MS = 5 * 60 * 1000
 """Time for which a plan is valid. Offsets move on while it is read; an older plan is made anew."""
@@ -121,6 +123,10 @@ class Move(_Strict):
     notes: tuple[str, ...] = ()
 
     @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    @property
     def is_mapped(self) -> bool:
         """Returns True if the offset map gave the offset to continue from."""
         return self.case is Case.MOVES
@@ -209,5 +215,5 @@ def decode(text: str | bytes) -> Plan:
         return _PLAN.validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise BrokenPlan(f"this plan is broken at {place}: {first['msg']}") from error
+        field = ".".join(map(str, first["loc"]))
+        raise BrokenPlan(f"this plan is broken at {field}: {first['msg']}") from error

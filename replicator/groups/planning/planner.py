@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from balancer.plan import TopicPartition
 from replicator.groups.planning.checks import checks, completeness
-from replicator.groups.planning.crossing import Crossing, told
+from replicator.groups.planning.crossing import Crossing, known_offsets
 from replicator.groups.planning.knowledge import (
     Knowledge,
     LogRange,
@@ -22,7 +22,7 @@ from replicator.groups.planning.knowledge import (
 )
 from replicator.groups.planning.plan import VALID_MS, Case, Count, GroupPlan, Move, Plan
 from replicator.groups.progress.aggregate import Vector, vector_of
-from replicator.mirror.offset_map.offset_map import Place
+from replicator.mirror.offset_map.offset_map import MappedOffset
 
 Asked = Mapping[TopicPartition, Mapping[str, Progress | None]]
 """Partition -> group -> its commit; None: the group reads the topic, and committed nothing here."""
@@ -33,11 +33,11 @@ def plan(
 ) -> Plan:
     """Returns the plan for all requested groups; a group that never committed has no moves."""
     moves: dict[str, list[Move]] = {group: [] for group in sorted(request.groups)}
-    for place, positions in sorted(_asked(request, knowledge).items()):
+    for partition, positions in sorted(_asked(request, knowledge).items()):
         # Counts are kept only while the groups of one partition are planned.
-        partition = _Partition(request, knowledge, place)
+        planner = _PartitionPlanner(request, knowledge, partition)
         for group, committed in positions.items():
-            moves[group].append(partition.move(group, committed))
+            moves[group].append(planner.move(group, committed))
     groups = tuple(
         GroupPlan(group, knowledge.primary_regions.get(group), tuple(found))
         for group, found in moves.items()
@@ -62,34 +62,34 @@ def plan(
 
 def _asked(request: Request, knowledge: Knowledge) -> Asked:
     by_topic: dict[str, list[TopicPartition]] = defaultdict(list)
-    for place, facts in knowledge.partitions.items():
-        if place.topic in knowledge.mirrored_topics and facts.there_log:
-            by_topic[place.topic].append(place)
+    for partition, facts in knowledge.partitions.items():
+        if partition.topic in knowledge.mirrored_topics and facts.there_log:
+            by_topic[partition.topic].append(partition)
     asked: dict[TopicPartition, dict[str, Progress | None]] = defaultdict(dict)
     for group in request.groups:
         commits = knowledge.commits.get(group, {})
-        topics = {place.topic for place in commits}
+        topics = {partition.topic for partition in commits}
         if request.topics is not None:
             topics &= request.topics
         for topic in topics:
-            for place in by_topic[topic]:
-                asked[place][group] = None
-        for place, committed in commits.items():
-            if place.topic in topics:
-                asked[place][group] = committed
+            for partition in by_topic[topic]:
+                asked[partition][group] = None
+        for partition, committed in commits.items():
+            if partition.topic in topics:
+                asked[partition][group] = committed
     return asked
 
 
-class _Partition:
-    """Translation of the positions of any group in one partition."""
+class _PartitionPlanner:
+    """Planner of the moves of any group in one partition."""
 
-    def __init__(self, request: Request, knowledge: Knowledge, place: TopicPartition) -> None:
+    def __init__(self, request: Request, knowledge: Knowledge, partition: TopicPartition) -> None:
         self._request = request
         self._knowledge = knowledge
-        self._place = place
+        self._partition = partition
         self._crossing: Crossing | None = None
         self._not_replicated: Count | None = None
-        self._facts = knowledge.partitions.get(place)
+        self._facts = knowledge.partitions.get(partition)
         if self._facts:
             self._crossing = Crossing(self._facts.here, self._facts.there)
             self._not_replicated = self._crossing.not_replicated(
@@ -102,34 +102,34 @@ class _Partition:
             note = f"nothing was committed in {source}: nothing to move"
             return self._stay(group, Case.UNCOMMITTED, None, note)
         committed = progress.offset
-        if self._place.topic not in self._knowledge.mirrored_topics:
-            note = f"the topic is not mirrored into {target}: the position stays behind"
+        if self._partition.topic not in self._knowledge.mirrored_topics:
+            note = f"the topic is not mirrored into {target}: nothing to move"
             return self._stay(group, Case.NOT_MIRRORED, committed, note)
         if not (self._facts and self._crossing and self._facts.there_log):
             note = f"{target} has no such partition: nothing to move"
             return self._stay(group, Case.GONE, committed, note)
-        places = self._crossing.progress(*progress)
+        unread = self._crossing.progress(*progress)
         notes = *self._about_source(committed, self._facts), *self._facts.notes
         stay = replace(
             self._stay(group, Case.UNKNOWN, committed, *notes),
             not_replicated=self._not_replicated,
-            vector=self._crossing.vector(places),
+            vector=self._crossing.vector(unread),
         )
-        found = self._crossing.resume(places)
+        found = self._crossing.resume(unread)
         if found is None:
-            untold = ", ".join(self._crossing.untold(places)) or "any region"
-            stay = _noted(stay, f"too little is known of what came from {untold}")
+            unknown = ", ".join(self._crossing.unknown_regions(unread)) or "any region"
+            stay = _noted(stay, f"too little is known of the records of {unknown}")
             return self._chosen(stay, group, self._facts.there_log)
-        unread = vector_of(told(places))
-        move = self._mapped(stay, unread, found, self._facts.there_log)
-        again = self._crossing.read_again(places, committed, move.resume or 0)
+        vector = vector_of(known_offsets(unread))
+        move = self._mapped(stay, vector, found, self._facts.there_log)
+        again = self._crossing.read_again(unread, committed, move.resume or 0)
         return replace(move, read_again=again)
 
     def _stay(self, group: str, case: Case, committed: int | None, *notes: str) -> Move:
-        held = self._knowledge.target_commits.get(group, {}).get(self._place)
+        held = self._knowledge.target_commits.get(group, {}).get(self._partition)
         return Move(
-            topic=self._place.topic,
-            partition=self._place.partition,
+            topic=self._partition.topic,
+            partition=self._partition.partition,
             case=case,
             committed=committed,
             target_committed=held.offset if held else None,
@@ -141,34 +141,37 @@ class _Partition:
         source, start, end = self._request.source, facts.here_start, facts.here.log_end
         if start is not None and committed < start:
             gone = start - committed
-            return [f"stood below the log's start in {source}: {gone} offsets were gone there"]
+            return [f"was {gone} offsets below the log's start in {source}"]
         if end is not None and committed >= end:
             return [f"has read all that {source} held"]
         return []
 
-    def _mapped(self, stay: Move, unread: Vector, found: Place, log: LogRange) -> Move:
+    def _mapped(self, stay: Move, vector: Vector, found: MappedOffset, log: LogRange) -> Move:
         assert self._crossing
         target = self._request.target
         resume = min(max(found.offset, log.start), log.end)
         # Records below the log's start were not read, or are not known to be.
-        took = self._crossing.retention_took(unread) + max(0, log.start - found.offset)
+        took = self._crossing.retention_took(vector) + max(0, log.start - found.offset)
         move = replace(stay, case=Case.MOVES, resume=resume, basis=found.basis, retention_took=took)
         if took:
             move = _noted(move, f"retention in {target} took up to {took} unread offsets")
         if resume < found.offset:
             # Only a log that lost its end is shorter than runs and ledger say.
-            move = _noted(replace(move, basis="floor"), f"{target}'s log ends at {log.end} already")
+            move = _noted(
+                replace(move, basis="floor"),
+                f"{target}'s log ends at {log.end}, before the mapped offset",
+            )
         return move
 
     def _chosen(self, stay: Move, group: str, log: LogRange) -> Move:
         choice = self._request.choices.get(group)
-        offset = self._knowledge.chosen(choice, self._place, log) if choice else None
+        offset = self._knowledge.chosen(choice, self._partition, log) if choice else None
         if choice is None or offset is None:
             return stay
         resume = min(max(offset, log.start), log.end)
         move = replace(stay, case=Case.CHOSEN, resume=resume)
-        skipped = "" if choice.at_ms is None else ": what is older is skipped"
-        return _noted(move, f"goes on by choice: {choice}{skipped}")
+        skipped = "" if choice.at_ms is None else ": older records are skipped"
+        return _noted(move, f"continues by choice: {choice}{skipped}")
 
 
 def _noted(move: Move, note: str) -> Move:

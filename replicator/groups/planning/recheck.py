@@ -79,12 +79,12 @@ def recheck(plan: Plan, fresh: Plan, logs: Mapping[TopicPartition, LogRange | No
     for now in fresh.groups:
         before = then[now.group]
         if now.generation != before.generation:
-            stale["where it lives was decided anew since"].add(now.group)
-        moves = {TopicPartition(each.topic, each.partition): each for each in before.moves}
+            stale["its primary region was decided anew since"].add(now.group)
+        moves = {each.topic_partition: each for each in before.moves}
         for move in now.moves:
-            place = TopicPartition(move.topic, move.partition)
-            planned = moves.pop(place, None)
-            if changed := _changed(plan, planned, move, logs.get(place)):
+            partition = move.topic_partition
+            planned = moves.pop(partition, None)
+            if changed := _changed(plan, planned, move, logs.get(partition)):
                 stale[changed].add(now.group)
             elif planned and _goes_back(planned, move):
                 back.add(now.group)
@@ -92,7 +92,7 @@ def recheck(plan: Plan, fresh: Plan, logs: Mapping[TopicPartition, LogRange | No
             stale[f"its commits in {plan.source} are gone"].add(now.group)
     blocks = [check for check in fresh.blocks if check.name != "progress"]
     if unnamed := back - set(plan.may_go_back):
-        text = f"has committed more in {plan.target} than where it would go on: {named(unnamed)}"
+        text = f"has committed beyond the planned offset in {plan.target}: {named(unnamed)}"
         blocks.append(Check("progress", Level.BLOCK, text, tuple(sorted(unnamed))))
     return Recheck(tuple(blocks), {what: frozenset(who) for what, who in stale.items()})
 
@@ -106,12 +106,12 @@ def _changed(plan: Plan, then: Move | None, now: Move, log: LogRange | None) -> 
     if then.case not in MOVING or then.resume is None:
         return ""
     if log is None or not log.start <= then.resume <= log.end:
-        return f"{plan.target} no longer holds the place that it would go on from"
+        return f"{plan.target} no longer holds the planned offset"
     if now.resume is None or now.resume < then.resume:
-        return f"went back in {plan.source}, or less is known of it"
+        return f"went back in {plan.source}, or less is known of its progress"
     if any(now.vector.get(region, 0) < offset for region, offset in then.vector.items()):
         # The planned vector would have the group skip records that are unread by today's knowledge.
-        return f"has read less than was planned of some region in {now.topic}-{now.partition}"
+        return f"the planned vector is ahead of what was read in {now.topic}-{now.partition}"
     if plan.is_planned and now.committed != then.committed:
         return f"read on in {plan.source}"
     return ""

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from replicator.groups.progress.numbering import PLAIN, Numbering
-from replicator.mirror.offset_map.offset_map import Basis, OffsetMap, Place
+from replicator.mirror.offset_map.offset_map import Basis, MappedOffset, OffsetMap
 from replicator.mirror.offset_map.spans import Spans
 
 Vector = Mapping[str, int]
@@ -79,7 +79,7 @@ class Aggregate:
     log_end: int | None = None
     _tails: dict[str, Spans] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def unread(self, region: str, committed: int) -> Place | None:
+    def unread(self, region: str, committed: int) -> MappedOffset | None:
         """Returns the first source offset of a region that a group at `committed` has not read.
 
         None when nothing is known of the group's reading.
@@ -89,22 +89,24 @@ class Aggregate:
         if found and found.basis == "exact":
             return found
         if found is None and self.known[region].is_untouched:
-            found = Place(0, "floor")
-        untold = runs.target_end
+            found = MappedOffset(0, "floor")
+        unclaimed = runs.target_end
         if passed and passed.target_offset <= committed:
-            untold = max(untold, passed.target_offset)
+            unclaimed = max(unclaimed, passed.target_offset)
             if found is None or found.offset < passed.source_offset:
-                found = Place(passed.source_offset, "floor")
+                found = MappedOffset(passed.source_offset, "floor")
         if found is None or committed < runs.target_end:
             return found
-        is_told = passed and (
+        is_published = passed and (
             passed.target_offset >= committed and runs.knows(found.offset, passed.source_offset)
         )
-        if is_told or self._first_untold(region, untold) >= committed:
-            return Place(found.offset, "exact")
+        if is_published or self._first_unclaimed(region, unclaimed) >= committed:
+            return MappedOffset(found.offset, "exact")
         return found
 
-    def first_unread(self, region: str, committed: int, read_before: int | None) -> Place | None:
+    def first_unread(
+        self, region: str, committed: int, read_before: int | None
+    ) -> MappedOffset | None:
         """Returns the first unread source offset of a group that has read all before read_before.
 
         The group may have read these anywhere. It reads each region's records in their order, here
@@ -113,36 +115,36 @@ class Aggregate:
         found = self.unread(region, committed)
         if read_before is None or (found and found.basis == "exact" and found.offset > read_before):
             return found
-        beyond = self.place(region, read_before)
+        beyond = self.target_offset(region, read_before)
         if (found and found.basis == "exact") or (beyond and beyond.offset >= committed):
             # The group has read nothing here beyond read_before.
-            return Place(read_before, "exact")
-        return Place(max(read_before, found.offset if found else 0), "floor")
+            return MappedOffset(read_before, "exact")
+        return MappedOffset(max(read_before, found.offset if found else 0), "floor")
 
-    def place(self, region: str, source_offset: int) -> Place | None:
+    def target_offset(self, region: str, source_offset: int) -> MappedOffset | None:
         """Returns the offset to read from to meet all records of a region from source_offset on.
 
         None when nothing is known.
         """
-        found = self._place(region, source_offset)
+        found = self._by_runs(region, source_offset)
         older = self.known[region].numbering.begin(source_offset)
         if found is None or older is None or found.offset <= older:
             return found
         # Records that the source no longer has stand before those that have their offsets now.
-        return Place(older, "floor")
+        return MappedOffset(older, "floor")
 
-    def resume(self, vector: Vector) -> Place | None:
+    def resume(self, vector: Vector) -> MappedOffset | None:
         """Returns the offset from which a group with this progress skips nothing.
 
         None when too little is known.
         """
-        places = [self.place(region, unread) for region, unread in vector.items()]
-        if not places or None in places:
+        answers = [self.target_offset(region, unread) for region, unread in vector.items()]
+        if not answers or None in answers:
             return None
         # The lowest decides: where it is exact, higher answers and floors change nothing.
-        return min(filter(None, places), key=lambda place: (place.offset, place.basis == "floor"))
+        return min(filter(None, answers), key=lambda each: (each.offset, each.basis == "floor"))
 
-    def _place(self, region: str, source_offset: int) -> Place | None:
+    def _by_runs(self, region: str, source_offset: int) -> MappedOffset | None:
         runs, passed = self.known[region].runs, self.known[region].passed
         found = runs.target_floor(source_offset)
         if found and found.basis == "exact":
@@ -156,15 +158,15 @@ class Aggregate:
             floors.append(passed.target_offset)
         if not floors:
             return None
-        place = max(floors)
+        offset = max(floors)
         if is_beyond:
             # Not mirrored yet, by the published runs: the record can only stand where no other
             # region's does.
-            place = self._first_untold(region, place)
-        is_end = is_beyond and self.log_end is not None and place >= self.log_end
-        return Place(place, "exact" if is_end else "floor")
+            offset = self._first_unclaimed(region, offset)
+        is_end = is_beyond and self.log_end is not None and offset >= self.log_end
+        return MappedOffset(offset, "exact" if is_end else "floor")
 
-    def _first_untold(self, region: str, at: int) -> int:
+    def _first_unclaimed(self, region: str, at: int) -> int:
         """Returns the first offset from `at` on where no other region's record is known to stand.
 
         `at` is not before the end of the region's own runs.
@@ -188,11 +190,11 @@ class Aggregate:
         return tail
 
 
-def vector_of(places: Mapping[str, Place]) -> dict[str, int]:
+def vector_of(answers: Mapping[str, MappedOffset]) -> dict[str, int]:
     """Returns the offsets of the answers, by source region."""
-    return {region: place.offset for region, place in places.items()}
+    return {region: answer.offset for region, answer in answers.items()}
 
 
-def basis_of(places: Mapping[str, Place]) -> Basis:
+def basis_of(answers: Mapping[str, MappedOffset]) -> Basis:
     """Returns "exact" only when every answer is exact."""
-    return "exact" if all(place.basis == "exact" for place in places.values()) else "floor"
+    return "exact" if all(answer.basis == "exact" for answer in answers.values()) else "floor"

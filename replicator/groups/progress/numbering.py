@@ -57,7 +57,7 @@ class Numbering:
     Args:
         topic: the source topic's id (hex); None: not known.
         cuts: oldest first.
-        ghosts_end: source offset up to which the aggregate holds records from before a cut, which
+        former_end: source offset up to which the aggregate holds records from before a cut, which
             the source no longer has; 0: none.
         edges: where those records may begin: behind everything from below a source offset, and
             before the record that has that offset now.
@@ -65,7 +65,7 @@ class Numbering:
 
     topic: str | None = None
     cuts: tuple[Cut, ...] = ()
-    ghosts_end: int = 0
+    former_end: int = 0
     edges: tuple[Edge, ...] = ()
 
     def begin(self, source_offset: int) -> int | None:
@@ -88,7 +88,7 @@ class Numbering:
         pairs = zip(self.cuts, other.cuts, strict=False)
         shared = sum(1 for _ in takewhile(lambda pair: pair[0].may_be(pair[1]), pairs))
         differing = [cut.floor for cut in (*self.cuts[shared:], *other.cuts[shared:])]
-        if other.ghosts_end > self.ghosts_end:
+        if other.former_end > self.former_end:
             # The other aggregate holds former records that this one never had.
             differing += [cut.floor for cut in other.cuts]
         return min(differing, default=None)
@@ -116,38 +116,38 @@ def numbering(
         parked_at: where the source's log was found to be cut, which nobody has accepted yet.
     """
     cuts: list[Cut] = []
-    anew: list[int] = []
-    told_end = ghosts_end = 0
+    recreated: list[int] = []
+    published_end = former_end = 0
     for number, offset_map in sorted(maps.items()):
         cut = _begin(offset_map)
         is_first = number == min(maps)
         # After a loss that is no cut, runs go on behind all that were published before.
         if number and not (is_first and cut == Cut(0)):
-            if is_first or not cut.is_exact or cut.source_offset < told_end:
+            if is_first or not cut.is_exact or cut.source_offset < published_end:
                 cuts.append(cut)
         elif number:
             # Another topic of this name was mirrored before.
-            anew.append(0)
-        if told_end > cut.floor:
-            ghosts_end = max(ghosts_end, _runs_end(maps, below=number))
-        told_end = max(told_end, offset_map.source_end)
+            recreated.append(0)
+        if published_end > cut.floor:
+            former_end = max(former_end, _runs_end(maps, below=number))
+        published_end = max(published_end, offset_map.source_end)
     if losses > max(maps, default=0):
         cuts.append(UNKNOWN)
     if parked_at is not None:
         cuts.append(Cut(parked_at, is_accepted=False))
-    begins = sorted({*anew, *(cut.floor for cut in cuts)})
+    begins = sorted({*recreated, *(cut.floor for cut in cuts)})
     edges = tuple(Edge(begin, _target_before(whole, begin)) for begin in begins)
-    return Numbering(topic, tuple(cuts), ghosts_end, edges)
+    return Numbering(topic, tuple(cuts), former_end, edges)
 
 
 def _begin(offset_map: OffsetMap) -> Cut:
     if offset_map.trimmed is not None:
         return Cut(offset_map.trimmed.source_offset, is_exact=False)
     piece = offset_map.piece()
-    told = [int(begins[0]) for begins, _ in (piece.known, piece.thinned) if len(begins)]
+    begins = [int(each[0]) for each, _ in (piece.known, piece.thinned) if len(each)]
     if len(piece.sources):
-        told.append(int(piece.sources[0]))
-    return Cut(min(told)) if told else UNKNOWN
+        begins.append(int(piece.sources[0]))
+    return Cut(min(begins)) if begins else UNKNOWN
 
 
 def _runs_end(maps: Mapping[int, OffsetMap], *, below: int) -> int:

@@ -12,16 +12,16 @@ from enum import Enum
 from replicator.groups.progress.aggregate import Aggregate, Vector
 
 
-class Standing(Enum):
+class RecordState(Enum):
     """State of a record for a group with a vector."""
 
     READ = "read"
     UNREAD = "unread"
-    UNTOLD = "untold"
-    """Not known, as the record's run is not published yet: ask again when more runs are known."""
+    UNKNOWN = "unknown"
+    """The record's run is not published yet; ask again when more runs are known."""
 
 
-def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
+def record_state(aggregate: Aggregate, offset: int, vector: Vector) -> RecordState:
     """Returns the state of the record at an offset of an aggregate's partition, by its runs.
 
     Runs of several regions claim an offset where an aggregate lost its end and grew again. Nobody
@@ -33,9 +33,9 @@ def standing(aggregate: Aggregate, offset: int, vector: Vector) -> Standing:
     """
     found = origins(aggregate, offset)
     if not found:
-        return Standing.UNTOLD
+        return RecordState.UNKNOWN
     is_read = len(found) == 1 and found[0][1] < vector.get(found[0][0], 0)
-    return Standing.READ if is_read else Standing.UNREAD
+    return RecordState.READ if is_read else RecordState.UNREAD
 
 
 def origins(aggregate: Aggregate, offset: int) -> list[tuple[str, int]]:
@@ -56,9 +56,9 @@ def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:
 
 def _has_passed(aggregate: Aggregate, region: str, offset: int, unread: int) -> bool:
     """Returns True when all records of a region from below `unread` stand before an offset."""
-    place = aggregate.unread(region, offset)
-    if place is None or place.offset >= unread:
-        return place is not None
+    found = aggregate.unread(region, offset)
+    if found is None or found.offset >= unread:
+        return found is not None
     # A source that ends in markers leaves offsets out: no record will come of those.
     runs = aggregate.known[region].runs
-    return runs.knows(place.offset, unread) and not runs.records_between(offset, unread)
+    return runs.knows(found.offset, unread) and not runs.records_between(offset, unread)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.groups.progress.aggregate import Vector
 from replicator.groups.progress.vector_metadata import decode
-from replicator.groups.resume.assigned import Assigned, Commit
+from replicator.groups.resume.assigned_partition import AssignedPartition
 from replicator.groups.resume.commits import committed_of
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 StoredVectors = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, Vector]]
 
@@ -21,46 +22,44 @@ class Assignment:
 
     Args:
         assigned: state by partition, shared with its readers and kept up to date here.
-        regions: the source regions with a route into this region.
+        new_partition: makes the state of a partition from the partition, its commit, its vector
+            and the keyword is_stored.
         stored_vectors: returns the vectors that the application stored; None: it stores none.
-        is_tracking: True if the vector after every message is needed.
         is_incremental: True if partitions are assigned and revoked one by one.
-        patience_seconds: how long to wait for the coordinator's answer, and for runs.
+        patience_seconds: how long to wait for the coordinator's answer.
     """
 
     def __init__(
         self,
         consumer: Consumer,
-        assigned: dict[TopicPartition, Assigned],
-        regions: Iterable[str],
+        assigned: dict[TopicPartition, AssignedPartition],
+        new_partition: Callable[..., AssignedPartition],
         stored_vectors: StoredVectors | None,
         *,
-        is_tracking: bool,
         is_incremental: bool,
         patience_seconds: float,
     ) -> None:
         self._consumer = consumer
         self._assigned = assigned
-        self._regions = tuple(regions)
+        self._new_partition = new_partition
         self._stored_vectors = stored_vectors
-        self._is_tracking = is_tracking
         self._is_incremental = is_incremental
         self._patience_seconds = patience_seconds
         self._unknown: list[TopicPartition] = []
         """Partitions assigned by the group and not yet fetched, because their start is
         not known.
         """
-        self.unsettled: dict[TopicPartition, Assigned] = {}
+        self.unsettled: dict[TopicPartition, AssignedPartition] = {}
         """Assigned partitions that may still need runs."""
 
-    def take(self, partitions: Iterable[Position]) -> list[Position]:
+    def take(self, partitions: Iterable[KafkaTopicPartition]) -> list[KafkaTopicPartition]:
         """Assigns partitions, in the group's callback; returns those that are fetched from now on.
 
         Raises KafkaException, and whatever stored_vectors raises. The caller then calls retry()
         until it no longer raises.
         """
         before = self._unknown if self._is_incremental else []
-        self._unknown = [*before, *(place_of(each) for each in partitions)]
+        self._unknown = [*before, *(partition_of(each) for each in partitions)]
         try:
             return self._begin_unknown(self._patience_seconds)
         except BaseException:
@@ -69,45 +68,47 @@ class Assignment:
             self._assign([])
             raise
 
-    def retry(self) -> list[Position]:
+    def retry(self) -> list[KafkaTopicPartition]:
         """Assigns what take() could not; returns the partitions that are fetched from now on.
 
         Raises the same errors as take().
         """
         return self._begin_unknown(0.0) if self._unknown else []
 
-    def drop(self, partitions: Iterable[Position]) -> list[Assigned]:
+    def drop(self, partitions: Iterable[KafkaTopicPartition]) -> list[AssignedPartition]:
         """Drops partitions that the group revoked, in its callback; returns the state of those that
         were fetched.
         """
-        places = [place_of(each) for each in partitions]
-        for place in places:
-            self.unsettled.pop(place, None)
-        gone = [self._assigned.pop(place) for place in places if place in self._assigned]
-        if self._is_incremental and set(places) & set(self._unknown):
+        revoked = [partition_of(each) for each in partitions]
+        for partition in revoked:
+            self.unsettled.pop(partition, None)
+        gone = [self._assigned.pop(each) for each in revoked if each in self._assigned]
+        if self._is_incremental and set(revoked) & set(self._unknown):
             # Otherwise confluent_kafka unassigns all of them by itself, which fails for those that
             # it was never given.
-            self._consumer.incremental_unassign([Position(*each.place) for each in gone])
-        self._unknown = [place for place in self._unknown if place not in places]
+            self._consumer.incremental_unassign(
+                [KafkaTopicPartition(*each.partition) for each in gone]
+            )
+        self._unknown = [each for each in self._unknown if each not in revoked]
         return gone
 
-    def pause(self, assigned: Assigned) -> None:
+    def pause(self, assigned: AssignedPartition) -> None:
         """Pauses a partition that is full, and resumes it once it holds nothing."""
-        position = Position(*assigned.place)
+        position = KafkaTopicPartition(*assigned.partition)
         if assigned.is_full and not assigned.is_paused:
             assigned.is_paused = True
             self._consumer.pause([position])
-        elif assigned.is_paused and not assigned.partition.held:
+        elif assigned.is_paused and not assigned.records.held:
             assigned.is_paused = False
             self._consumer.resume([position])
 
-    def begin(self, assigned: Assigned) -> None:
+    def begin(self, assigned: AssignedPartition) -> None:
         """Seeks to the start that the stored vector gives, once that start is known."""
-        if assigned.start is None or assigned.is_placed:
+        if assigned.start is None or assigned.is_positioned:
             return
         try:
-            self._consumer.resume([Position(*assigned.place)])
-            self._consumer.seek(Position(*assigned.place, assigned.start))
+            self._consumer.resume([KafkaTopicPartition(*assigned.partition)])
+            self._consumer.seek(KafkaTopicPartition(*assigned.partition, assigned.start))
         except KafkaException as error:
             reason = error.args[0]
             if not isinstance(reason, KafkaError) or reason.code() != KafkaError._STATE:
@@ -116,48 +117,49 @@ class Assignment:
             return
         assigned.begin()
 
-    def _begin_unknown(self, patience_seconds: float) -> list[Position]:
-        places = self._unknown
-        committed = committed_of(self._consumer, places, patience_seconds)
-        stored = self._stored_vectors(places) if self._stored_vectors and places else {}
-        found = [self._begun(place, committed.get(place), stored.get(place)) for place in places]
+    def _begin_unknown(self, patience_seconds: float) -> list[KafkaTopicPartition]:
+        partitions = self._unknown
+        committed = committed_of(self._consumer, partitions, patience_seconds)
+        stored = self._stored_vectors(partitions) if self._stored_vectors and partitions else {}
+        found = [self._begun(each, committed.get(each), stored.get(each)) for each in partitions]
         self._assign([_begin_of(each) for each in found])
         self._unknown = []
-        self._assigned |= {each.place: each for each in found}
-        self.unsettled |= {each.place: each for each in found}
-        taken = [Position(*each.place) for each in found]
+        self._assigned |= {each.partition: each for each in found}
+        self.unsettled |= {each.partition: each for each in found}
+        taken = [KafkaTopicPartition(*each.partition) for each in found]
         # librdkafka keeps a partition paused across its revocation.
         self._consumer.resume(taken)
-        if unplaced := [Position(*each.place) for each in found if not each.is_placed]:
-            self._consumer.pause(unplaced)
+        unpositioned = [
+            KafkaTopicPartition(*each.partition) for each in found if not each.is_positioned
+        ]
+        if unpositioned:
+            self._consumer.pause(unpositioned)
         return taken
 
     def _begun(
-        self, place: TopicPartition, committed: Commit | None, stored: Vector | None
-    ) -> Assigned:
-        return Assigned(
-            place,
-            self._regions,
-            committed,
-            (decode(committed.metadata) if committed else {}) if stored is None else stored,
-            is_tracking=self._is_tracking,
-            is_stored=stored is not None,
-            patience_seconds=self._patience_seconds,
-        )
+        self,
+        partition: TopicPartition,
+        committed: OffsetAndMetadata | None,
+        stored: Vector | None,
+    ) -> AssignedPartition:
+        if stored is not None:
+            return self._new_partition(partition, committed, stored, is_stored=True)
+        read = decode(committed.metadata) if committed else {}
+        return self._new_partition(partition, committed, read, is_stored=False)
 
-    def _assign(self, positions: list[Position]) -> None:
+    def _assign(self, positions: list[KafkaTopicPartition]) -> None:
         if self._is_incremental:
             self._consumer.incremental_assign(positions)
         else:
             self._consumer.assign(positions)
 
 
-def place_of(position: Position) -> TopicPartition:
+def partition_of(position: KafkaTopicPartition) -> TopicPartition:
     """Returns the partition of a position, without its offset."""
     return TopicPartition(position.topic, position.partition)
 
 
-def _begin_of(assigned: Assigned) -> Position:
+def _begin_of(assigned: AssignedPartition) -> KafkaTopicPartition:
     if assigned.committed is None:
-        return Position(*assigned.place)
-    return Position(*assigned.place, assigned.committed.offset)
+        return KafkaTopicPartition(*assigned.partition)
+    return KafkaTopicPartition(*assigned.partition, assigned.committed.offset)

@@ -62,7 +62,7 @@ class AwaitedRuns:
             return {}
         self._note(None)
         self._ask_at = now + max(READ_SECONDS, 4 * seconds)
-        return {place: (questions[place], answer) for place, answer in answers.items()}
+        return {partition: (questions[partition], answer) for partition, answer in answers.items()}
 
     def _note(self, trouble: str | None) -> None:
         """Logs a trouble when it begins, and when it ends."""

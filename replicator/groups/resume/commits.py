@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
-from replicator.groups.resume.assigned import Assigned, Commit
+from replicator.groups.resume.assigned_partition import AssignedPartition
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 logger = logging.getLogger(__name__)
 
@@ -24,18 +25,18 @@ class Commits:
 
     Args:
         assigned: state by partition, kept up to date by the consumer.
-        told: the application's on_commit callback.
+        callback: the application's on_commit.
     """
 
     def __init__(
         self,
-        assigned: Mapping[TopicPartition, Assigned],
-        told: Callable[[KafkaError | None, list[Position]], None] | None,
+        assigned: Mapping[TopicPartition, AssignedPartition],
+        callback: Callable[[KafkaError | None, list[KafkaTopicPartition]], None] | None,
     ) -> None:
         self._assigned = assigned
-        self._told = told
+        self._callback = callback
 
-    def after(self, message: Message) -> tuple[Assigned, int]:
+    def after(self, message: Message) -> tuple[AssignedPartition, int]:
         """Returns the state of a message's partition, and the offset after the message.
 
         Raises KafkaException where the partition is assigned to another member now.
@@ -46,66 +47,75 @@ class Commits:
         assert offset is not None
         assigned = self._assigned.get(TopicPartition(topic, partition))
         if assigned is None:
-            text = f"{topic}-{partition} is another member's now"
+            text = f"{topic}-{partition} is assigned to another member now"
             raise KafkaException(KafkaError(KafkaError._STATE, text))
         return assigned, offset + 1
 
-    def due(self, assigned: Iterable[Assigned]) -> list[Position]:
+    def due(self, assigned: Iterable[AssignedPartition]) -> list[KafkaTopicPartition]:
         """Returns the commits for what was handed out of some partitions and is not committed."""
-        found = ((each.place, each.uncommitted) for each in assigned)
-        return [_position(place, commit) for place, commit in found if commit]
+        found = ((each.partition, each.uncommitted) for each in assigned)
+        return [_position(partition, commit) for partition, commit in found if commit]
 
-    def behind(self, message: Message) -> Position:
+    def behind(self, message: Message) -> KafkaTopicPartition:
         """Returns the commit that covers everything up to a message and including it."""
         assigned, offset = self.after(message)
-        return _position(assigned.place, assigned.commit_at(offset))
+        return _position(assigned.partition, assigned.commit_at(offset))
 
-    def commit(self, consumer: Consumer, positions: list[Position]) -> list[Position]:
+    def commit(
+        self, consumer: Consumer, positions: list[KafkaTopicPartition]
+    ) -> list[KafkaTopicPartition]:
         """Commits, and waits for the answer.
 
         Raises KafkaException, also when only one partition's commit was refused.
         """
         answer: Any = consumer.commit(offsets=positions, asynchronous=False)
-        committed: list[Position] = answer
+        committed: list[KafkaTopicPartition] = answer
         self._note(committed)
         for each in committed:
             if each.error:
                 raise KafkaException(each.error)
         return committed
 
-    def commit_before_leaving(self, consumer: Consumer, assigned: Iterable[Assigned]) -> None:
+    def commit_before_leaving(
+        self, consumer: Consumer, assigned: Iterable[AssignedPartition]
+    ) -> None:
         try:
             if positions := self.due(assigned):
                 self.commit(consumer, positions)
         except KafkaException as error:
-            logger.warning("event=not-committed %s; what was handed out comes again", error)
+            logger.warning(
+                "event=not-committed %s; messages handed out since the last commit come again",
+                error,
+            )
 
-    def on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+    def on_commit(self, error: KafkaError | None, positions: list[KafkaTopicPartition]) -> None:
         """Notes the result of an asynchronous commit. The next commit repeats one that failed."""
         if error is None:
             self._note(positions)
-        if self._told:
-            self._told(error, positions)
+        if self._callback:
+            self._callback(error, positions)
 
-    def _note(self, positions: Iterable[Position]) -> None:
+    def _note(self, positions: Iterable[KafkaTopicPartition]) -> None:
         for each in positions:
             assigned = self._assigned.get(TopicPartition(each.topic, each.partition))
             if assigned is not None and not each.error:
-                assigned.committed = Commit(each.offset, each.metadata or "")
+                assigned.committed = OffsetAndMetadata(each.offset, each.metadata or "")
 
 
 def committed_of(
-    consumer: Consumer, places: Sequence[TopicPartition], patience_seconds: float
-) -> dict[TopicPartition, Commit]:
+    consumer: Consumer, partitions: Sequence[TopicPartition], patience_seconds: float
+) -> dict[TopicPartition, OffsetAndMetadata]:
     """Returns the group's commits; a partition without one is left out.
 
     Waits for the coordinator, because nothing may be handed out without the commits' metadata.
     Raises KafkaException once patience_seconds have passed.
     """
     deadline = time.monotonic() + patience_seconds
-    while places:
+    while partitions:
         try:
-            found = consumer.committed([Position(*place) for place in places], ANSWER_SECONDS_MAX)
+            found = consumer.committed(
+                [KafkaTopicPartition(*partition) for partition in partitions], ANSWER_SECONDS_MAX
+            )
             for each in found:
                 if each.error:
                     raise KafkaException(each.error)
@@ -115,12 +125,14 @@ def committed_of(
             time.sleep(RETRY_SECONDS)
         else:
             return {
-                TopicPartition(each.topic, each.partition): Commit(each.offset, each.metadata or "")
+                TopicPartition(each.topic, each.partition): OffsetAndMetadata(
+                    each.offset, each.metadata or ""
+                )
                 for each in found
                 if each.offset >= 0
             }
     return {}
 
 
-def _position(place: TopicPartition, commit: Commit) -> Position:
-    return Position(*place, commit.offset, commit.metadata)
+def _position(partition: TopicPartition, commit: OffsetAndMetadata) -> KafkaTopicPartition:
+    return KafkaTopicPartition(*partition, commit.offset, commit.metadata)

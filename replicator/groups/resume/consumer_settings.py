@@ -42,11 +42,11 @@ def consumer_settings(
         **config,
     }
     if not options.get("group.id"):
-        raise ValueError("group.id is missing: progress is a group's")
+        raise ValueError("group.id is missing")
     commits_itself = _flag(options.pop("enable.auto.commit", not is_tracking))
     if commits_itself and is_tracking:
         raise ValueError(
-            "enable.auto.commit: whoever stores vectors commits by itself, once they are stored"
+            "enable.auto.commit must be off with vectors: commit after the vectors are stored"
         )
     interval_ms = int(options.pop("auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS))
     options.pop("enable.auto.offset.store", None)

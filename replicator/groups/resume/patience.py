@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-SAID_AFTER_SECONDS = 5.0
+LOG_AFTER_SECONDS = 5.0
 """Runs are published within about a second; a longer wait is logged."""
 
 
@@ -12,9 +12,9 @@ class Due(Enum):
     """Action that a wait calls for."""
 
     NOTHING = "nothing"
-    SAYING = "saying"
+    LOG = "log"
     """Log the wait, which has become long; once for each wait."""
-    ENDING = "ending"
+    END = "end"
     """End the wait: patience is over, and begins anew."""
 
 
@@ -25,7 +25,7 @@ class Patience:
         self._seconds = seconds
         self._since: float | None = None
         self._offset: int | None = None
-        self._is_said = False
+        self._is_logged = False
 
     def wait(self, offset: int | None, now: float) -> Due:
         """Notes a wait for the run of the record at an offset (None: for any runs at all)."""
@@ -34,13 +34,13 @@ class Patience:
         waited = now - self._since
         if waited >= self._seconds:
             self._since = now
-            return Due.ENDING
-        if waited >= SAID_AFTER_SECONDS and not self._is_said:
-            self._is_said = True
-            return Due.SAYING
+            return Due.END
+        if waited >= LOG_AFTER_SECONDS and not self._is_logged:
+            self._is_logged = True
+            return Due.LOG
         return Due.NOTHING
 
     def end(self) -> bool:
         """Ends the wait; returns True if it had been logged, so that its end is logged too."""
-        was_said, self._is_said, self._since = self._is_said, False, None
-        return was_said
+        was_logged, self._is_logged, self._since = self._is_logged, False, None
+        return was_logged

@@ -6,41 +6,30 @@ docs/resume.md.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
-from confluent_kafka import TopicPartition as Position
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Appliance, load
-from replicator.groups.resume.assigned import Assigned
+from replicator.groups.resume.assigned_partition import HELD_MAX, AssignedPartition
 from replicator.groups.resume.assignment import Assignment, StoredVectors
 from replicator.groups.resume.awaited_runs import AwaitedRuns
 from replicator.groups.resume.callback_errors import CallbackErrors
 from replicator.groups.resume.commits import Commits
 from replicator.groups.resume.consumer_settings import consumer_settings
 from replicator.groups.resume.deliveries import Deliveries
-from replicator.groups.resume.patience import Due
+from replicator.groups.resume.message_fetcher import MessageFetcher, UnknownRuns
 from replicator.groups.resume.runs_reader import AggregateLogs, RunsReader
 
-logger = logging.getLogger(__name__)
-
-BATCH_RECORDS = 500
 WAIT_SECONDS_MAX = 1.0
-WAIT_SECONDS_FOR_RUNS = 0.02
 
-Rebalanced = Callable[["ResumingConsumer", list[Position]], None]
-
-
-class RunsUntold(Exception):
-    """The run of a record stays unknown, and nothing behind the record is handed out.
-
-    Correct what the message names, and poll again: reading continues from there.
-    """
+Rebalanced = Callable[["ResumingConsumer", list[KafkaTopicPartition]], None]
 
 
 class ResumingConsumer:
@@ -59,6 +48,7 @@ class ResumingConsumer:
         untold: action for a record whose run stays unknown for patience_seconds: raise RunsUntold,
             or hand the record out although it may have been read before.
         patience_seconds: how long to wait for runs, and for the coordinator's answer.
+        held_max: number of waiting records above which no more of a partition is fetched.
 
     Raises ConfigMistakes, UnknownRegion, ValueError or KafkaException.
     """
@@ -71,34 +61,48 @@ class ResumingConsumer:
         appliance: Appliance | str | Path = "appliance.toml",
         with_vector: bool = False,
         stored_vectors: StoredVectors | None = None,
-        untold: Literal["wait", "deliver"] = "wait",
+        untold: UnknownRuns = "wait",
         patience_seconds: float = 120.0,
+        held_max: int = HELD_MAX,
     ) -> None:
         if not isinstance(appliance, Appliance):
             appliance = load(appliance)
         here = appliance.region(region)
-        self._routes = appliance.routes_into(region)
+        routes = appliance.routes_into(region)
         self._is_tracking = with_vector or stored_vectors is not None
-        self._untold = untold
         settings = consumer_settings(config, here.aggregate, is_tracking=self._is_tracking)
         self._commit_seconds = settings.commit_seconds
         self._commit_at = time.monotonic() + (self._commit_seconds or 0)
-        self._assigned: dict[TopicPartition, Assigned] = {}
+        self._assigned: dict[TopicPartition, AssignedPartition] = {}
         self._commits = Commits(self._assigned, settings.on_commit)
         self._errors = CallbackErrors()
         self._consumer = Consumer({**settings.options, "on_commit": self._on_commit})
         self._assignment = Assignment(
             self._consumer,
             self._assigned,
-            (route.source for route in self._routes),
+            partial(
+                AssignedPartition,
+                regions=[route.source for route in routes],
+                is_tracking=self._is_tracking,
+                patience_seconds=patience_seconds,
+                held_max=held_max,
+            ),
             stored_vectors,
-            is_tracking=self._is_tracking,
             is_incremental=settings.is_incremental,
             patience_seconds=patience_seconds,
         )
         self._on_assign: Rebalanced | None = None
-        self._runs = AwaitedRuns(RunsReader(here, self._routes, AggregateLogs(here)))
-        self._deliveries: Deliveries[Assigned, Message] = Deliveries()
+        self._runs = AwaitedRuns(RunsReader(here, routes, AggregateLogs(here)))
+        self._deliveries: Deliveries[AssignedPartition, Message] = Deliveries()
+        self._fetcher = MessageFetcher(
+            self._consumer,
+            self._assigned,
+            self._assignment,
+            self._deliveries,
+            self._runs,
+            routes=(route.name for route in routes),
+            untold=untold,
+        )
         self._is_closed = False
 
     def __enter__(self) -> ResumingConsumer:
@@ -138,11 +142,11 @@ class ResumingConsumer:
         """
         self._on_assign = on_assign
 
-        def assigned(_: Consumer, partitions: list[Position]) -> None:
+        def assigned(_: Consumer, partitions: list[KafkaTopicPartition]) -> None:
             with self._errors.kept():
-                self._tell_assigned(self._assignment.take(partitions))
+                self._notify_assigned(self._assignment.take(partitions))
 
-        def revoked(_: Consumer, partitions: list[Position]) -> None:
+        def revoked(_: Consumer, partitions: list[KafkaTopicPartition]) -> None:
             with self._errors.kept():
                 if on_revoke:
                     on_revoke(self, partitions)
@@ -151,11 +155,11 @@ class ResumingConsumer:
                     self._commits.commit_before_leaving(self._consumer, self._assigned.values())
             self._drop(partitions)
 
-        def lost(_: Consumer, partitions: list[Position]) -> None:
+        def lost(_: Consumer, partitions: list[KafkaTopicPartition]) -> None:
             self._drop(partitions)
             with self._errors.kept():
-                if told := on_lost or on_revoke:
-                    told(self, partitions)
+                if callback := on_lost or on_revoke:
+                    callback(self, partitions)
 
         self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
@@ -210,8 +214,12 @@ class ResumingConsumer:
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
 
-    def assignment(self) -> list[Position]:
+    def assignment(self) -> list[KafkaTopicPartition]:
         return self._consumer.assignment()
+
+    def held(self) -> dict[TopicPartition, int]:
+        """Returns, for each assigned partition, how many of its records wait for runs."""
+        return {partition: each.records.held for partition, each in self._assigned.items()}
 
     def consumer_group_metadata(self) -> Any:
         """Returns the group metadata that send_offsets_to_transaction() takes beside offsets()."""
@@ -227,18 +235,18 @@ class ResumingConsumer:
         """
         assigned, offset = self._commits.after(message)
         self._need_vectors()
-        return assigned.partition.vector(offset)
+        return assigned.records.vector(offset)
 
     def vectors(self) -> dict[TopicPartition, dict[str, int]]:
         """Returns, for each partition that handed out anything, the vector after all of it."""
         self._need_vectors()
         return {
-            place: assigned.partition.vector(assigned.position)
-            for place, assigned in self._assigned.items()
+            partition: assigned.records.vector(assigned.position)
+            for partition, assigned in self._assigned.items()
             if assigned.position is not None
         }
 
-    def offsets(self, message: Message | None = None) -> list[Position]:
+    def offsets(self, message: Message | None = None) -> list[KafkaTopicPartition]:
         """Returns what commit() would commit: offsets with their vectors as metadata."""
         if message is not None:
             return [self._commits.behind(message)]
@@ -246,7 +254,7 @@ class ResumingConsumer:
 
     def commit(
         self, message: Message | None = None, *, asynchronous: bool = True
-    ) -> list[Position] | None:
+    ) -> list[KafkaTopicPartition] | None:
         """Commits everything up to a message, or everything that was handed out, with vectors.
 
         Returns what was committed, None if asynchronous. Raises KafkaException.
@@ -264,99 +272,25 @@ class ResumingConsumer:
 
     # Internals
 
-    def _tell_assigned(self, taken: list[Position]) -> None:
+    def _notify_assigned(self, taken: list[KafkaTopicPartition]) -> None:
         if self._on_assign:
             self._on_assign(self, taken)
 
-    def _drop(self, partitions: Iterable[Position]) -> None:
+    def _drop(self, partitions: Iterable[KafkaTopicPartition]) -> None:
         with self._errors.kept():
             self._deliveries.drop(self._assignment.drop(partitions))
 
-    def _on_commit(self, error: KafkaError | None, positions: list[Position]) -> None:
+    def _on_commit(self, error: KafkaError | None, positions: list[KafkaTopicPartition]) -> None:
         with self._errors.kept():
             self._commits.on_commit(error, positions)
 
     def _fetch(self, wait_seconds: float) -> None:
-        """Fetches messages, and takes in runs for the records that wait."""
         with self._errors.kept():
             if taken := self._assignment.retry():
-                self._tell_assigned(taken)
-        is_waiting = self._await_runs()
-        messages = self._consumer.consume(BATCH_RECORDS, 0)
-        if not messages and not self._deliveries and wait_seconds > 0:
-            wait_seconds = min(wait_seconds, WAIT_SECONDS_FOR_RUNS) if is_waiting else wait_seconds
-            message = self._consumer.poll(wait_seconds)
-            messages = [message] if message is not None else []
-        touched = {}
-        for message in messages:
-            place: Any = message.topic(), message.partition()
-            assigned, error = self._assigned.get(place), message.error()
-            if assigned is None:
-                if error is not None:
-                    self._deliveries.put(None, None, message)
-                continue
-            partition, offset = assigned.partition, message.offset() or 0
-            if not assigned.is_placed:
-                continue
-            if partition.is_open and error is None:
-                if offset >= partition.fetched:
-                    partition.fetched = offset + 1
-                    self._deliveries.put(assigned, offset + 1, message)
-                continue
-            assigned.take(message)
-            touched[assigned.place] = assigned
-        for assigned in touched.values():
-            self._release(assigned)
+                self._notify_assigned(taken)
+        self._fetcher.fetch(wait_seconds)
         self._errors.raise_first()
-
-    def _release(self, assigned: Assigned, *, even_untold: bool = False) -> None:
-        for position, message in assigned.release(even_untold=even_untold):
-            self._deliveries.put(assigned, position, message)
-        self._assignment.pause(assigned)
-
-    def _await_runs(self) -> bool:
-        """Takes in published runs and asks for more; returns True if a partition waits."""
-        for place, (question, answer) in self._runs.answers().items():
-            assigned = self._assigned.get(place)
-            # The partition may have been revoked and assigned again meanwhile. The answer to an
-            # earlier question has only what was new to that question.
-            if assigned is not None and assigned.question is question:
-                assigned.learn(answer)
-                self._release(assigned)
-        waiting = {}
-        for place, assigned in list(self._assignment.unsettled.items()):
-            self._assignment.begin(assigned)
-            if not assigned.is_unsettled:
-                del self._assignment.unsettled[place]
-            if assigned.wants_runs:
-                waiting[place] = assigned.question
-                self._be_patient(assigned)
-            elif assigned.patience.end():
-                logger.info("event=runs-told %s-%d", *place)
-        self._runs.ask(waiting)
-        return bool(waiting)
-
-    def _be_patient(self, assigned: Assigned) -> None:
-        due = assigned.patience.wait(assigned.partition.first_held, time.monotonic())
-        if due is Due.SAYING:
-            logger.warning("event=runs-awaited %s", self._missing(assigned))
-        elif due is Due.ENDING and self._untold == "deliver" and assigned.is_placed:
-            self._release(assigned, even_untold=True)
-        elif due is Due.ENDING:
-            raise RunsUntold(self._missing(assigned))
-
-    def _missing(self, assigned: Assigned) -> str:
-        """Returns the record that a partition waits for, the reason, and what to do."""
-        offset = assigned.partition.first_held
-        at = "where to begin" if offset is None else f"at offset {offset}"
-        reason = assigned.trouble or self._runs.trouble or "Redis answers, and does not say"
-        routes = ", ".join(route.name for route in self._routes)
-        return (
-            f"{assigned.place.topic}-{assigned.place.partition} {at}: which record of {routes} "
-            f"stands there is not told: {reason}. See that Redis answers and that `sluice "
-            "replicate` runs here: it tells runs within a second, and reads lost ones back"
-        )
 
     def _need_vectors(self) -> None:
         if not self._is_tracking:
-            raise ValueError("vectors are followed with with_vector or stored_vectors only")
+            raise ValueError("vectors are tracked only with with_vector or stored_vectors")

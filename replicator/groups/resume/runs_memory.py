@@ -18,7 +18,7 @@ class Source(NamedTuple):
     topic_id: str
 
 
-class Told(NamedTuple):
+class PublishedPieces(NamedTuple):
     """Pieces of one source's offset map, published under the same number of accepted losses."""
 
     source: Source
@@ -34,16 +34,18 @@ class RunsMemory:
         self._maps: dict[Source, dict[int, OffsetMap]] = {}
         self._ends: dict[Source, int] = {}
 
-    def learn(self, told: Told) -> None:
+    def learn(self, published: PublishedPieces) -> None:
         """Joins published pieces. Raises RunsContradict; the known runs are then unchanged."""
-        joined = self._maps.get(told.source, {}).get(told.losses, OffsetMap())
-        joined.join(told.pieces)
+        joined = self._maps.get(published.source, {}).get(published.losses, OffsetMap())
+        joined.join(published.pieces)
         # Only now: a source whose first pieces contradict each other is not known.
-        self._maps.setdefault(told.source, {})[told.losses] = joined
+        self._maps.setdefault(published.source, {})[published.losses] = joined
         ends = [
-            int((piece.targets + piece.counts)[-1]) for piece in told.pieces if len(piece.counts)
+            int((piece.targets + piece.counts)[-1])
+            for piece in published.pieces
+            if len(piece.counts)
         ]
-        self._ends[told.source] = max([self._ends.get(told.source, 0), *ends])
+        self._ends[published.source] = max([self._ends.get(published.source, 0), *ends])
 
     def trim(self, offset: int) -> None:
         """Forgets runs of records before an offset that nobody will ask for again."""

@@ -14,7 +14,7 @@ from confluent_kafka.admin import OffsetSpec
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region, Route
-from replicator.groups.resume.runs_memory import Source, Told
+from replicator.groups.resume.runs_memory import PublishedPieces, Source
 from replicator.kafka.admin.admin import uuid_of
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import AdminError, UnknownTopic
@@ -34,7 +34,7 @@ class Logs(Protocol):
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Returns topic ids as in runs keys; topics that do not exist are left out."""
 
-    def starts(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def starts(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Returns the first offset of each partition's log."""
 
 
@@ -54,7 +54,7 @@ class Question:
 class Answer(NamedTuple):
     """News for one partition since its last answer."""
 
-    told: tuple[Told, ...]
+    published: tuple[PublishedPieces, ...]
     log_start: int | None
 
 
@@ -80,23 +80,30 @@ class RunsReader:
         marked as answered, and the next answer has everything.
         """
         self._look_for_keys()
-        self._look_for_ids({place.topic for place in questions})
-        wanted = [place for place, question in questions.items() if question.wants_start]
+        self._look_for_ids({partition.topic for partition in questions})
+        wanted = [partition for partition, question in questions.items() if question.wants_start]
         starts = self._logs.starts(wanted) if wanted else {}
-        told: dict[TopicPartition, list[Told]] = {place: [] for place in questions}
+        published: dict[TopicPartition, list[PublishedPieces]] = {
+            partition: [] for partition in questions
+        }
         seen: list[tuple[Question, tuple[str, RunsKey], frozenset[bytes]]] = []
         for region, store in self._stores.items():
             keys = [key for key in self._keys[region] if self._is_asked_for(key, questions)]
             for key, members in store.pieces(keys).items():
-                place = TopicPartition(key.topic, key.partition)
-                question = questions[place]
+                partition = TopicPartition(key.topic, key.partition)
+                question = questions[partition]
                 before = question.seen.get((region, key), frozenset())
                 source = Source(region, key.source_topic_id)
-                told[place] += _told(source, {p: n for p, n in members.items() if p not in before})
+                published[partition] += _published(
+                    source, {p: n for p, n in members.items() if p not in before}
+                )
                 seen.append((question, (region, key), frozenset(members)))
         for question, key_of_route, members_seen in seen:
             question.seen[key_of_route] = members_seen
-        return {place: Answer(tuple(told[place]), starts.get(place)) for place in questions}
+        return {
+            partition: Answer(tuple(published[partition]), starts.get(partition))
+            for partition in questions
+        }
 
     def _look_for_keys(self) -> None:
         if time.monotonic() - self._keys_read_at >= KEYS_SECONDS:
@@ -110,16 +117,16 @@ class RunsReader:
             self._ids_read_at = time.monotonic()
 
     def _is_asked_for(self, key: RunsKey, questions: Mapping[TopicPartition, Question]) -> bool:
-        place = TopicPartition(key.topic, key.partition)
-        return place in questions and key.target_topic_id == self._ids.get(key.topic)
+        partition = TopicPartition(key.topic, key.partition)
+        return partition in questions and key.target_topic_id == self._ids.get(key.topic)
 
 
-def _told(source: Source, members: Mapping[bytes, int]) -> Iterable[Told]:
+def _published(source: Source, members: Mapping[bytes, int]) -> Iterable[PublishedPieces]:
     by_losses: dict[int, list[bytes]] = {}
     for piece, losses in members.items():
         by_losses.setdefault(losses, []).append(piece)
     for losses, pieces in by_losses.items():
-        yield Told(source, losses, tuple(unpack(piece) for piece in pieces))
+        yield PublishedPieces(source, losses, tuple(unpack(piece) for piece in pieces))
 
 
 class AggregateLogs(AdminConnection):
@@ -143,14 +150,14 @@ class AggregateLogs(AdminConnection):
             ids[name] = uuid_of(described.topic_id).hex
         return ids
 
-    def starts(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def starts(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         answers = self.list_offsets(
-            {KafkaTopicPartition(*place): OffsetSpec.earliest() for place in places},
+            {KafkaTopicPartition(*partition): OffsetSpec.earliest() for partition in partitions},
             IsolationLevel.READ_UNCOMMITTED,
         )
         found = {}
-        for place, answer in answers.items():
+        for each, answer in answers.items():
             if isinstance(answer, AdminError):
                 raise answer
-            found[TopicPartition(place.topic, place.partition)] = answer
+            found[TopicPartition(each.topic, each.partition)] = answer
         return found

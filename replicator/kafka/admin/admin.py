@@ -11,8 +11,8 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     TopicCollection,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -25,11 +25,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from balancer.plan import TopicPartition
 from replicator.kafka.admin.admin_connection import AdminConnection
 from replicator.kafka.admin.admin_error import (
     AdminError,
+    AdminUnreachable,
     UnknownTopic,
-    Unreachable,
     kafka_error,
 )
 from replicator.kafka.admin.topic import Configs, Topic
@@ -37,6 +38,8 @@ from replicator.kafka.admin.topic_changes import Action, Alter, Create, Grow
 
 # Another driver, or an operator, was quicker; the next plan sees the result.
 ALREADY_DONE = frozenset({KafkaError.TOPIC_ALREADY_EXISTS})
+
+PartitionOffsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class Admin(AdminConnection):
     def apply(self, actions: Sequence[Action]) -> list[Outcome]:
         """Does all actions, in parallel by kind; a failed one keeps no other from being done.
 
-        Raises only Unreachable; earlier actions may have been done by then.
+        Raises only AdminUnreachable; earlier actions may have been done by then.
         """
         client = self.client()
         asked: list[tuple[Action, Future[Any]]] = []
@@ -105,7 +108,7 @@ class Admin(AdminConnection):
             try:
                 self.wait(answer, describe(action), forgiven=ALREADY_DONE)
                 outcomes.append(Outcome(action, None))
-            except Unreachable:
+            except AdminUnreachable:
                 raise
             except AdminError as error:
                 outcomes.append(Outcome(action, error))
@@ -113,7 +116,7 @@ class Admin(AdminConnection):
 
     def offsets(
         self, partitions: Collection[tuple[str, int]], which: Literal["earliest", "latest"] | int
-    ) -> dict[tuple[str, int], int]:
+    ) -> dict[TopicPartition, int]:
         """Returns an offset of each partition; partitions without an answer are left out.
 
         Args:
@@ -129,14 +132,14 @@ class Admin(AdminConnection):
         else:
             spec = OffsetSpec.earliest() if which == "earliest" else OffsetSpec.latest()
         answers = self.list_offsets(
-            {TopicPartition(topic, number): spec for topic, number in partitions},
+            {KafkaTopicPartition(topic, number): spec for topic, number in partitions},
             IsolationLevel.READ_COMMITTED,
         )
-        known: dict[tuple[str, int], int] = {}
-        for place, answer in answers.items():
-            if isinstance(answer, int):
-                known[place.topic, place.partition] = answer
-        return known
+        return {
+            TopicPartition(each.topic, each.partition): answer
+            for each, answer in answers.items()
+            if isinstance(answer, int)
+        }
 
     def _all_names(self, client: AdminClient) -> list[str]:
         try:

@@ -13,11 +13,11 @@ from replicator.kafka.admin.admin_error import (
     LOST,
     NOT_LET_IN,
     AdminError,
+    AdminUnreachable,
     NotLetIn,
     Outdated,
     Refused,
     UnknownTopic,
-    Unreachable,
     kafka_error,
     translated,
 )
@@ -72,7 +72,7 @@ class AdminConnection:
             if security.is_tls or security.is_sasl:
                 mend = "mend the files that its security settings name"
                 raise NotLetIn(self.name, f"{text}; {mend}") from None
-            raise Unreachable(self.name, text) from None
+            raise AdminUnreachable(self.name, text) from None
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -145,7 +145,7 @@ class AdminConnection:
                 return None
             raise self.translated(error, doing) from None
         except TimeoutError:
-            raise Unreachable(self.name, f"{doing}: no answer at all") from None
+            raise AdminUnreachable(self.name, f"{doing}: no answer at all") from None
 
     def translated(self, error: KafkaError, doing: str) -> AdminError:
         """Returns the AdminError for a KafkaError.

@@ -1,7 +1,7 @@
 """Errors of a cluster that did not do what was asked, with how to mend them.
 
 AdminError                  names the cluster, and the mend.
-|- Unreachable              no broker answered in time.
+|- AdminUnreachable         no broker answered in time.
 |  |- NotLetIn              TLS, user or password were refused, or their files cannot be read.
 |- NotAuthorized            let in, but without the right that is named.
 |- UnknownTopic             the topic is not there (any more).
@@ -76,11 +76,11 @@ class AdminError(Exception):
         super().__init__(f"{cluster}: {text}")
 
 
-class Unreachable(AdminError):
+class AdminUnreachable(AdminError):
     """No broker answered in time. Wait, or mend addresses and network."""
 
 
-class NotLetIn(Unreachable):
+class NotLetIn(AdminUnreachable):
     """TLS, user or password were refused, or their files cannot be read.
 
     Mend the cluster's security settings.
@@ -124,7 +124,7 @@ def translated(
         return NotLetIn(name, f"{doing}: {refusal(error, cluster)}")
     if code in LOST:
         why = (complaint or error).str()
-        return Unreachable(
+        return AdminUnreachable(
             name,
             f"{doing}: no answer from {cluster.bootstrap_servers} ({why}); "
             "is it up, and are address and protocol right?",

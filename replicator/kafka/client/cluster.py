@@ -17,12 +17,14 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.coordination import FindCoordinatorRequest
 from aiokafka.protocol.offset import OffsetRequest
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Brokers, OpenConnection, Unreachable
 from replicator.kafka.client.connection import connect
 from replicator.kafka.protocol.error_codes import Code, Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.protocol.producers import DescribeProducersRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
 
@@ -64,14 +66,6 @@ _RAISED: dict[Verdict, type[Answered]] = {
     Verdict.START_OVER: ProducerStateLost,
     Verdict.FORBIDDEN: Forbidden,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A committed offset of a group, with its metadata."""
-
-    offset: int
-    metadata: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +333,7 @@ class Cluster(Brokers):
 
     async def commits(
         self, group: str, partitions: Sequence[tuple[str, Sequence[int]]]
-    ) -> dict[tuple[str, int], Commit]:
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Returns a group's committed offsets by topic and partition, as far as there are any."""
         response = await self.ask_coordinator(
             GROUP,
@@ -348,7 +342,7 @@ class Cluster(Brokers):
             lambda r: [r.error_code] + [row[3] for _, rows in r.topics for row in rows],
         )
         return {
-            (topic, partition): Commit(offset, metadata)
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, metadata)
             for topic, rows in response.topics
             for partition, offset, metadata, _ in rows
             if offset >= 0

@@ -29,20 +29,20 @@ from replicator.kafka.client.cluster import (
     UNKNOWN_TOPIC,
     Answered,
     Cluster,
-    Commit,
     ProducerStateLost,
 )
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.runtime.gather import gather_or_cancel
 
 REQUEST_BYTES_MAX = 512 * 1024
 
 Row = tuple[str, int, int, str]
 """topic, partition, offset, metadata"""
-Offsets = Sequence[Row]
-Shown = Mapping[tuple[str, int], Commit]
+OffsetRows = Sequence[Row]
+Shown = Mapping[TopicPartition, OffsetAndMetadata]
 """Committed offsets as read, by topic and partition."""
 
-WasThere = Callable[[TopicPartition, Commit | None], bool]
+WasThere = Callable[[TopicPartition, OffsetAndMetadata | None], bool]
 
 SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
@@ -110,7 +110,7 @@ class FencedCommitter:
         """Returns True when a partition was given up at least once."""
         return partition in self._sequences
 
-    async def commit(self, groups: Mapping[str, Offsets], was_there: WasThere) -> None:
+    async def commit(self, groups: Mapping[str, OffsetRows], was_there: WasThere) -> None:
         """Commits offsets of any number of groups, all or none. Returns once they have been shown.
 
         EndTxn is answered before its markers are written. A coordinator whose metadata shows no
@@ -189,7 +189,7 @@ class FencedCommitter:
 
     async def _put(
         self,
-        groups: Mapping[str, Offsets],
+        groups: Mapping[str, OffsetRows],
         # A deleted topic would be asked for forever, while every other entry waits.
         never: frozenset[int] = frozenset({UNKNOWN_TOPIC}),
     ) -> None:
@@ -212,7 +212,7 @@ class FencedCommitter:
             )
         )
 
-    async def _hidden(self, groups: Mapping[str, Offsets]) -> Mapping[str, Offsets]:
+    async def _hidden(self, groups: Mapping[str, OffsetRows]) -> Mapping[str, OffsetRows]:
         """Returns the offsets that are not shown after SHOWN_SECONDS."""
         give_up_at = time.monotonic() + SHOWN_SECONDS
         pause = SHOWN_PAUSE_SECONDS
@@ -223,7 +223,7 @@ class FencedCommitter:
             if not groups or time.monotonic() > give_up_at:
                 return groups
 
-    async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
+    async def _shown(self, groups: Mapping[str, OffsetRows]) -> dict[str, Shown]:
         """Returns, by group, the offsets that readers see today for the same partitions."""
         found = await gather_or_cancel(
             *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
@@ -241,7 +241,7 @@ class FencedCommitter:
         )
 
 
-def _requests(offsets: Offsets) -> list[Offsets]:
+def _requests(offsets: OffsetRows) -> list[OffsetRows]:
     """Splits offsets so that no request grows over REQUEST_BYTES_MAX."""
     parts: list[list[Row]] = [[]]
     size = 0
@@ -255,32 +255,33 @@ def _requests(offsets: Offsets) -> list[Offsets]:
 
 
 def _differing(
-    groups: Mapping[str, Offsets],
+    groups: Mapping[str, OffsetRows],
     shown: Mapping[str, Shown],
     counts: WasThere = lambda *_: True,
-) -> dict[str, Offsets]:
+) -> dict[str, OffsetRows]:
     """Returns the offsets in whose place another offset is shown, if that one counts."""
-    differing: dict[str, Offsets] = {}
+    differing: dict[str, OffsetRows] = {}
     for group, rows in groups.items():
         left = [
             (topic, number, offset, metadata)
             for topic, number, offset, metadata in rows
-            if (found := shown[group].get((topic, number))) != Commit(offset, metadata)
-            and counts(TopicPartition(topic, number), found)
+            if (found := shown[group].get(partition := TopicPartition(topic, number)))
+            != OffsetAndMetadata(offset, metadata)
+            and counts(partition, found)
         ]
         if left:
             differing[group] = left
     return differing
 
 
-def _by_topic(rows: Offsets) -> list[tuple[str, list[tuple[int, int, str]]]]:
+def _by_topic(rows: OffsetRows) -> list[tuple[str, list[tuple[int, int, str]]]]:
     topics: dict[str, list[tuple[int, int, str]]] = {}
     for topic, partition, offset, metadata in rows:
         topics.setdefault(topic, []).append((partition, offset, metadata))
     return list(topics.items())
 
 
-def _places(rows: Offsets) -> list[tuple[str, list[int]]]:
+def _places(rows: OffsetRows) -> list[tuple[str, list[int]]]:
     return [(topic, [row[0] for row in some]) for topic, some in _by_topic(rows)]
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from replicator.kafka.protocol.fetch import FetchPosition
 
-Place = tuple[UUID, int]
+TopicIdPartition = tuple[UUID, int]
 """Topic id and partition."""
 
 EPOCH_MAX = 0x7FFFFFFF
@@ -25,7 +25,7 @@ class Changes:
     session_id: int
     epoch: int
     positions: tuple[FetchPosition, ...]
-    forgotten: tuple[Place, ...]
+    forgotten: tuple[TopicIdPartition, ...]
 
 
 class FetchSession:
@@ -34,9 +34,9 @@ class FetchSession:
     def __init__(self) -> None:
         self._id = 0
         self._epoch = 0
-        self._known: dict[Place, FetchPosition] = {}
+        self._known: dict[TopicIdPartition, FetchPosition] = {}
 
-    def next(self, wanted: Mapping[Place, FetchPosition]) -> Changes:
+    def next(self, wanted: Mapping[TopicIdPartition, FetchPosition]) -> Changes:
         """Returns the next request's content.
 
         Args:
@@ -49,13 +49,13 @@ class FetchSession:
         positions = tuple(
             position for place, position in wanted.items() if known.get(place) != position
         )
-        forgotten: tuple[Place, ...] = ()
+        forgotten: tuple[TopicIdPartition, ...] = ()
         if len(known.keys() | wanted.keys()) > len(wanted):
             forgotten = tuple(place for place in known if place not in wanted)
         self._known = dict(wanted)
         return Changes(self._id, self._epoch, positions, forgotten)
 
-    def asked(self, place: Place) -> FetchPosition | None:
+    def asked(self, place: TopicIdPartition) -> FetchPosition | None:
         """Returns the position that the last request named for a partition."""
         return self._known.get(place)
 

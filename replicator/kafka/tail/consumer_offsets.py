@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 TOPIC = "__consumer_offsets"
 
 
-class CommitTold(NamedTuple):
+class CommitRecord(NamedTuple):
     """Commit that was made, or (None) deleted."""
 
     committed: Committed
     commit: Commit | None
 
 
-def commit_follower(name: str, cluster: KafkaCluster) -> TopicTailer[CommitTold]:
+def commit_tailer(name: str, cluster: KafkaCluster) -> TopicTailer[CommitRecord]:
     """Returns a tailer of a cluster's commits; `name` is for people: "west aggregate"."""
     return TopicTailer(name, cluster, TOPIC, COMMITS_GROUP, _CommitReader(name).read)
 
@@ -40,13 +40,13 @@ class _CommitReader:
         self._name = name
         self._unreadable: set[str] = set()
 
-    def read(self, message: Message) -> CommitTold | None:
+    def read(self, message: Message) -> CommitRecord | None:
         key, value = message.key(), message.value()
         try:
             committed = key_of(key or b"")
             if committed is None:
                 return None
-            return CommitTold(committed, None if value is None else commit_of(value))
+            return CommitRecord(committed, None if value is None else commit_of(value))
         except UnknownCommit as unknown:
             self._note(str(unknown), f"{TOPIC}-{message.partition()} at {message.offset()}")
             return None

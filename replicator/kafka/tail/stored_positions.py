@@ -1,6 +1,6 @@
 """Positions of a tailed log in a Redis, stored there beside what was read of the log.
 
-    sluice:read:<log>        hash: partition of the log -> its Position.
+    sluice:read:<log>        hash: partition of the log -> its TailPosition.
     sluice:read_age:<log>    hash: partition of the log -> [era, caught_up_ms].
 
 A portion is taken only where it continues from the stored position. A Redis that was flushed, or
@@ -17,7 +17,7 @@ from typing import Any
 
 import redis
 
-from replicator.kafka.tail.tail_position import Portion, Position, of_today
+from replicator.kafka.tail.tail_position import Portion, TailPosition, of_today
 from replicator.runtime.store_errors import reached
 
 PRELUDE = """
@@ -94,7 +94,7 @@ class Positions:
         """First KEYS of a script."""
         return [self._positions, self._ages]
 
-    def get(self) -> dict[int, Position]:
+    def get(self) -> dict[int, TailPosition]:
         """Returns the position up to which each partition of the log is here."""
         with reached(self._name):
             texts: Any = self._redis.hgetall(self._positions)
@@ -138,8 +138,8 @@ def header(number: int, portion: Portion[Any]) -> dict[str, str]:
     }
 
 
-def _positions(texts: Mapping[bytes, bytes]) -> dict[int, Position]:
-    return {int(number): Position(*json.loads(text)) for number, text in texts.items()}
+def _positions(texts: Mapping[bytes, bytes]) -> dict[int, TailPosition]:
+    return {int(number): TailPosition(*json.loads(text)) for number, text in texts.items()}
 
 
 def text(value: object) -> str:

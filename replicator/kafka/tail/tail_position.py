@@ -21,14 +21,14 @@ class Version(NamedTuple):
     log_offset: int
 
 
-class Told(NamedTuple, Generic[Record]):
+class VersionedRecord(NamedTuple, Generic[Record]):
     """Record of the log with its version."""
 
     version: Version
     record: Record
 
 
-class Position(NamedTuple):
+class TailPosition(NamedTuple):
     """Position in one partition of the log: everything before this offset was read.
 
     leader_epoch is that of the last record that was read, -1 when not known. With it a broker
@@ -40,9 +40,9 @@ class Position(NamedTuple):
     offset: int = 0
     leader_epoch: int = -1
 
-    def anew(self) -> Position:
+    def anew(self) -> TailPosition:
         """Returns the beginning of the log in the next era, after the log was cut."""
-        return Position(self.topic_id, self.era + 1)
+        return TailPosition(self.topic_id, self.era + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Portion(Generic[Record]):
             that.
     """
 
-    begin: Position
-    end: Position
-    told: tuple[Told[Record], ...] = ()
+    begin: TailPosition
+    end: TailPosition
+    told: tuple[VersionedRecord[Record], ...] = ()
     caught_up_ms: int | None = None
 
     @property
@@ -65,7 +65,7 @@ class Portion(Generic[Record]):
         return self.begin != self.end or self.caught_up_ms is not None
 
 
-def of_today(positions: Mapping[int, Position]) -> dict[int, Position]:
+def of_today(positions: Mapping[int, TailPosition]) -> dict[int, TailPosition]:
     """Returns the positions in the topic as it was last seen.
 
     When a topic was made anew with fewer partitions, the positions of the others stay behind.
@@ -76,7 +76,7 @@ def of_today(positions: Mapping[int, Position]) -> dict[int, Position]:
     }
 
 
-def first_era(positions: Mapping[int, Position]) -> int:
+def first_era(positions: Mapping[int, TailPosition]) -> int:
     """Returns the lowest era of the topic as last seen; records of earlier eras do not count.
 
     These were read of a topic that no longer exists. A cut begins a new era in its partition alone.
@@ -87,8 +87,8 @@ def first_era(positions: Mapping[int, Position]) -> int:
 
 
 def beginnings(
-    positions: Mapping[int, Position], topic_id: str, partitions: Iterable[int]
-) -> dict[int, Position]:
+    positions: Mapping[int, TailPosition], topic_id: str, partitions: Iterable[int]
+) -> dict[int, TailPosition]:
     """Returns the position from which to read each partition, after checking the topic id.
 
     Positions in another topic of that name are ignored. A topic made anew may have other
@@ -99,7 +99,7 @@ def beginnings(
     return {
         number: position
         if (position := positions.get(number)) and position.topic_id == topic_id
-        else Position(topic_id, anew)
+        else TailPosition(topic_id, anew)
         for number in partitions
     }
 
@@ -107,14 +107,14 @@ def beginnings(
 class Reading(Generic[Record]):
     """Reading of one partition from a position on: the records found, and whether these are all."""
 
-    def __init__(self, position: Position) -> None:
+    def __init__(self, position: TailPosition) -> None:
         self.position = position
         self.is_cut = False
         """True once the log showed less than had been read of it: it has to be read anew."""
         self._begin = position
         # Below every offset: nothing is claimed before the log has shown something.
         self._seen_to = -1
-        self._told: list[Told[Record]] = []
+        self._told: list[VersionedRecord[Record]] = []
         self._mark: tuple[int, int] | None = None
 
     def read(self, offset: int, leader_epoch: int, record: Record | None) -> None:
@@ -122,7 +122,7 @@ class Reading(Generic[Record]):
         if self._is_behind(offset):
             return
         if record is not None:
-            self._told.append(Told(Version(self.position.era, offset), record))
+            self._told.append(VersionedRecord(Version(self.position.era, offset), record))
         self.position = self.position._replace(offset=offset + 1, leader_epoch=leader_epoch)
         self._seen_to = offset + 1
 

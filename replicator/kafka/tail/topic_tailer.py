@@ -20,7 +20,7 @@ from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import PASSING
 from replicator.kafka.tail.log_ends import LogEnds
 from replicator.kafka.tail.stall import STILL_SECONDS, StallWatch
-from replicator.kafka.tail.tail_position import Portion, Position, Reading, Record, beginnings
+from replicator.kafka.tail.tail_position import Portion, Reading, Record, TailPosition, beginnings
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class TopicTailer(Generic[Record]):
         self._trouble: Trouble | None = None
 
     def follow(
-        self, positions: Mapping[int, Position]
+        self, positions: Mapping[int, TailPosition]
     ) -> Generator[dict[int, Portion[Record]], None, None]:
         """Yields the news of each poll, by partition: several times a second, even without any.
 
@@ -178,7 +178,7 @@ class TopicTailer(Generic[Record]):
             }
         )
 
-    def _places(self, positions: Mapping[int, Position]) -> list[TopicPartition]:
+    def _places(self, positions: Mapping[int, TailPosition]) -> list[TopicPartition]:
         return [
             TopicPartition(self._topic_name, number, it.offset, leader_epoch=it.leader_epoch)
             for number, it in positions.items()

@@ -32,7 +32,7 @@ BETWEEN_SECONDS = 1.0
 """Pause between two checks of a partition; each check asks every broker of the source."""
 
 
-class Told(Enum):
+class EpochVerdict(Enum):
     """Verdict of all brokers on a partition's leader epoch."""
 
     NEWER = "one of them tells the newest epoch that was read, or a newer one"
@@ -70,13 +70,13 @@ class EpochRegress:
         self._asked_at[pipeline.partition] = time.monotonic()
         answers = await self._source.leader_by_each(*pipeline.partition)
         match told_together(answers, self._newest(pipeline)):
-            case Told.NEWER:
+            case EpochVerdict.NEWER:
                 self._forget(pipeline.partition)
                 return False
-            case Told.UNKNOWN:
+            case EpochVerdict.UNKNOWN:
                 self._agreed_since.pop(pipeline.partition, None)
                 self._say_once_it_lasts(pipeline)
-            case Told.OLDER:
+            case EpochVerdict.OLDER:
                 since = self._agreed_since.setdefault(pipeline.partition, time.monotonic())
                 if time.monotonic() - since >= LASTING_SECONDS:
                     leaders = [leader for leader in answers if leader]
@@ -118,7 +118,7 @@ class EpochRegress:
         )
 
 
-def told_together(answers: Sequence[Leader | None], newest: int) -> Told:
+def told_together(answers: Sequence[Leader | None], newest: int) -> EpochVerdict:
     """Combines the answers of all brokers.
 
     Args:
@@ -126,5 +126,5 @@ def told_together(answers: Sequence[Leader | None], newest: int) -> Told:
         newest: newest leader epoch that was read or known.
     """
     if any(leader and leader.epoch >= newest for leader in answers):
-        return Told.NEWER
-    return Told.OLDER if answers and all(answers) else Told.UNKNOWN
+        return EpochVerdict.NEWER
+    return EpochVerdict.OLDER if answers and all(answers) else EpochVerdict.UNKNOWN

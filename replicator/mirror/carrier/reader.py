@@ -23,7 +23,7 @@ from replicator.kafka.client.cluster import (
     Cluster,
     Forbidden,
 )
-from replicator.kafka.client.fetch_session import FetchSession, Place
+from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
 from replicator.kafka.protocol.error_codes import Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
@@ -158,12 +158,12 @@ class Reader:
     def _say(self, trouble: str) -> None:
         self._source.trouble = f"{self._source.name}: Fetch: {trouble}"
 
-    def _wanted(self, node: int) -> tuple[dict[Place, PartitionPipeline], bool]:
+    def _wanted(self, node: int) -> tuple[dict[TopicIdPartition, PartitionPipeline], bool]:
         """Returns the pipelines to fetch from this broker: checked under its epoch, and with room.
 
         The second value is False if pipelines were skipped for lack of room.
         """
-        wanted: dict[Place, PartitionPipeline] = {}
+        wanted: dict[TopicIdPartition, PartitionPipeline] = {}
         is_all = True
         room = CARRIER_BYTES_MAX - sum(
             pipeline.queued_bytes for pipeline in self._pipelines.values()
@@ -194,7 +194,7 @@ class Reader:
     def _take(
         self,
         response: Any,
-        wanted: Mapping[Place, PartitionPipeline],
+        wanted: Mapping[TopicIdPartition, PartitionPipeline],
         session: FetchSession,
         told_at: float,
     ) -> bool:

@@ -18,9 +18,9 @@ from itertools import takewhile
 from balancer.plan import TopicPartition
 from replicator.config.names import unheld_id
 from replicator.config.topology import Route
-from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin import Admin, PartitionOffsets
 from replicator.kafka.client.cluster import Cluster, Fenced
-from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
+from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
@@ -34,7 +34,6 @@ TOPICS_PER_TRANSACTION = 50
 # Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
 RENEW_SECONDS = 6 * 3600.0
 
-Ends = Mapping[tuple[str, int], int]
 """End offsets of logs in the target, by topic and partition."""
 
 
@@ -125,9 +124,11 @@ class Adoption:
     async def _adopt(self, some: Sequence[Claim]) -> None:
         seen = await asyncio.gather(*(self._look(claim) for claim in some))
         places = {place for _, unseen, _ in seen for place in unseen}
-        ends: Ends = await run_in_thread(self._admin.offsets, places, "latest") if places else {}
-        entries: list[Mapping[str, Offsets]] = []
-        witnesses: list[Mapping[str, Offsets]] = []
+        ends: PartitionOffsets = (
+            await run_in_thread(self._admin.offsets, places, "latest") if places else {}
+        )
+        entries: list[Mapping[str, OffsetRows]] = []
+        witnesses: list[Mapping[str, OffsetRows]] = []
         counts: dict[tuple[Route, str], int] = {}
         for claim, (count, unseen, known) in zip(some, seen, strict=True):
             route, topic = claim.route, claim.topic
@@ -202,7 +203,7 @@ def virgins(route: Route, entries: Mapping[TopicPartition, Entry]) -> dict[Topic
 def adoptable(
     unseen: Sequence[TopicPartition],
     known: Collection[TopicPartition],
-    ends: Ends,
+    ends: PartitionOffsets,
     *,
     trusting: bool,
 ) -> list[TopicPartition]:
@@ -224,7 +225,7 @@ def adoptable(
     return list(takewhile(may, unseen))
 
 
-def merged(commits: Iterable[Mapping[str, Offsets]]) -> dict[str, Offsets]:
+def merged(commits: Iterable[Mapping[str, OffsetRows]]) -> dict[str, OffsetRows]:
     """Returns the offsets of several commits as one commit, by group."""
     groups: dict[str, list[tuple[str, int, int, str]]] = {}
     for commit in commits:

@@ -325,7 +325,7 @@ def verdict(error: BaseException | None, *, is_succeeded: bool) -> Exit:
             return Exit.FENCED
         case Fenced():
             log.error("event=failed our transaction timed out, no other driver speaks: %s", error)
-        case Unreachable() | admin_error.Unreachable():
+        case Unreachable() | admin_error.AdminUnreachable():
             log.error("event=failed %s", error)
             return Exit.UNREACHABLE
         case SameCluster():

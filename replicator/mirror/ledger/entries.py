@@ -10,7 +10,8 @@ from balancer.plan import TopicPartition
 from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.brokers import Unreachable
-from replicator.kafka.client.cluster import Cluster, Commit
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.runtime.gather import gather_or_cancel
@@ -54,7 +55,9 @@ def entries_of(
         raise Unreachable(text) from None
 
 
-def told(commits: Mapping[TopicPartition, Commit], adopted: Mapping[str, int]) -> Entries:
+def told(
+    commits: Mapping[TopicPartition, OffsetAndMetadata], adopted: Mapping[str, int]
+) -> Entries:
     """Decodes commits of a ledger's groups into entries, wherever the commits were read."""
     read: dict[TopicPartition, Entry] = {}
     unreadable: dict[TopicPartition, str] = {}
@@ -90,17 +93,18 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
     answers = await gather_or_cancel(
         *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
     )
-    commits = {
-        TopicPartition(*place): commit for answer in answers for place, commit in answer.items()
-    }
+    commits = {place: commit for answer in answers for place, commit in answer.items()}
     # Read after the entries: a topic without a witness now had none when its entries were read.
     lacking = sorted({place.topic for place in places if place not in commits})
-    runs = runs_topic_name(route.key)
+    runs = TopicPartition(runs_topic_name(route.key), 0)
     witnesses = await gather_or_cancel(
-        *(cluster.commits(witness_group(route.key, topic), [(runs, [0])]) for topic in lacking)
+        *(
+            cluster.commits(witness_group(route.key, topic), [(runs.topic, [0])])
+            for topic in lacking
+        )
     )
     adopted = {
-        topic: found[runs, 0].offset if (runs, 0) in found else 0
+        topic: found[runs].offset if runs in found else 0
         for topic, found in zip(lacking, witnesses, strict=True)
     }
     return told(commits, adopted)

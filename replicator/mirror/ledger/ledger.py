@@ -14,8 +14,9 @@ from dataclasses import replace
 from balancer.plan import TopicPartition
 from replicator.config.names import ledger_group, runs_topic_name, unheld_id, witness_group
 from replicator.config.topology import Route
-from replicator.kafka.client.cluster import Cluster, Commit, Fenced
-from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
+from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import (
     Custody,
     Entry,
@@ -68,9 +69,7 @@ class Ledger:
             )
         )
         return {
-            TopicPartition(*key): _read(commit)
-            for commits in found
-            for key, commit in commits.items()
+            partition: _read(commit) for commits in found for partition, commit in commits.items()
         }
 
     async def read_as_holder(
@@ -91,7 +90,7 @@ class Ledger:
     ) -> None:
         """Commits entries that name the writer's id, all or none. Raises Fenced."""
 
-        def was_there(_: TopicPartition, shown: Commit | None) -> bool:
+        def was_there(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
             if _is_held(writer, shown):
                 return True
             raise Fenced(f"{writer.transactional_id}: another writer has replaced its entries")
@@ -124,14 +123,14 @@ class Ledger:
             Fenced: a newer holder of the id exists, or another writer has replaced an entry.
         """
 
-        def was_there(place: TopicPartition, shown: Commit | None) -> bool:
+        def was_there(place: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
             if (_read(shown) if shown else None) == before.get(place):
                 return True
             raise Fenced(f"{holder.transactional_id}: another writer was quicker")
 
         await holder.commit(self.offsets(entries), was_there)
 
-    def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, Offsets]:
+    def offsets(self, entries: Mapping[TopicPartition, Entry]) -> dict[str, OffsetRows]:
         """Returns entries as offsets to commit, by group."""
         groups: dict[str, list[tuple[str, int, int, str]]] = {}
         for partition, entry in entries.items():
@@ -154,9 +153,9 @@ class Ledger:
         """Returns how many partitions of a topic were adopted; each of them must have an entry."""
         runs = runs_topic_name(self.route.key)
         found = await self._cluster.commits(witness_group(self.route.key, topic), [(runs, [0])])
-        return found.get((runs, 0), Commit(0, "")).offset
+        return found.get(TopicPartition(runs, 0), OffsetAndMetadata(0)).offset
 
-    def witness(self, topic: str, partitions: int) -> dict[str, Offsets]:
+    def witness(self, topic: str, partitions: int) -> dict[str, OffsetRows]:
         """Returns the witness as an offset to commit after the entries of an adoption."""
         return {
             witness_group(self.route.key, topic): [
@@ -165,11 +164,11 @@ class Ledger:
         }
 
 
-def _is_held(writer: FencedCommitter, shown: Commit | None) -> bool:
+def _is_held(writer: FencedCommitter, shown: OffsetAndMetadata | None) -> bool:
     return shown is None or _read(shown).transactional_id == writer.transactional_id
 
 
-def _read(commit: Commit) -> Entry:
+def _read(commit: OffsetAndMetadata) -> Entry:
     try:
         return decode(commit.offset, commit.metadata)
     except UnreadableEntry as error:

@@ -6,25 +6,25 @@ from collections.abc import Mapping
 
 from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Entry
-from replicator.mirror.ledger.stale_entry import Told
+from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.offset_map.runs_tail import RunsTail
 from replicator.mirror.offset_map.runs_topic import RunsKey
 
 
 async def told_since(
     runs: RunsTail, entries: Mapping[TopicPartition, Entry]
-) -> dict[TopicPartition, Told]:
+) -> dict[TopicPartition, PublishedRun]:
     """Returns the last published run of each partition whose entry names runs topic positions."""
     placed = {partition: entry for partition, entry in entries.items() if entry.runs}
     if not placed:
         await runs.look()
         return {}
     earliest = tuple(map(min, zip(*(entry.runs for entry in placed.values()), strict=False)))
-    newest: dict[RunsKey, Told] = {}
+    newest: dict[RunsKey, PublishedRun] = {}
     for key, run in (await runs.told_since(earliest)).items():
         known = newest.get(key.without_losses)
         if known is None or key.losses > known.losses:
-            newest[key.without_losses] = Told(run, key.losses)
+            newest[key.without_losses] = PublishedRun(run, key.losses)
     found = {p: newest.get(runs_key(p, entry).without_losses) for p, entry in placed.items()}
     return {partition: told for partition, told in found.items() if told}
 

@@ -10,7 +10,7 @@ from replicator.mirror.offset_map.runs_tail import LastRun
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PublishedRun:
     """The last run published for a partition, under the highest number of losses.
 
     Args:
@@ -21,7 +21,9 @@ class Told:
     losses: int
 
 
-def turned_back(entry: Entry, position: int, target_end: int, told: Told | None) -> Loss | None:
+def turned_back(
+    entry: Entry, position: int, target_end: int, told: PublishedRun | None
+) -> Loss | None:
     """Returns the range that was mirrored after the position at which to continue, if any.
 
     Runs are published before an entry passes them. Records that the writer of a HELD entry landed

@@ -34,7 +34,7 @@ from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.published_runs import told_since
 from replicator.mirror.ledger.readiness import NOT_SHOWN, Readiness
-from replicator.mirror.ledger.stale_entry import Told, turned_back
+from replicator.mirror.ledger.stale_entry import PublishedRun, turned_back
 from replicator.mirror.ledger.tail import Tail, runs_before
 from replicator.mirror.ledger.tail_readings import TailReadings
 from replicator.mirror.offset_map.run_segment import RunSegment
@@ -357,7 +357,7 @@ class Takeover:
         entry: Entry,
         found: TargetFindings,
         tail: Tail | Loss | None,
-        told: Told | None = None,
+        told: PublishedRun | None = None,
     ) -> Taken | Loss:
         accepted = partition in self._accept
         parked = ended(entry.parked, self._restart_at)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from uuid import UUID
 
+from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Region
 from replicator.kafka.admin.admin import Admin
@@ -47,13 +48,13 @@ class Tending:
     def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
         """Returns the target's log starts, for partitions whose topic is still the mapped one."""
         ids = {topic.name: topic.topic_id for topic in self._admin.topics({k.topic for k in keys})}
-        alive = [key for key in keys if _is_id(key.target_topic_id, ids.get(key.topic))]
-        starts = self._admin.offsets({(key.topic, key.partition) for key in alive}, "earliest")
-        return {
-            key: starts[key.topic, key.partition]
-            for key in alive
-            if (key.topic, key.partition) in starts
+        alive = {
+            key: TopicPartition(key.topic, key.partition)
+            for key in keys
+            if _is_id(key.target_topic_id, ids.get(key.topic))
         }
+        starts = self._admin.offsets(set(alive.values()), "earliest")
+        return {key: starts[place] for key, place in alive.items() if place in starts}
 
 
 def _tended(store: OffsetStore, key: RunsKey, target_log_start: int) -> Tended:

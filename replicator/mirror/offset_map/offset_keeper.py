@@ -27,7 +27,7 @@ from replicator.runtime.store_errors import StoreUnreachable
 logger = logging.getLogger(__name__)
 
 # Route key and runs key.
-Place = tuple[str, RunsKey]
+MapKey = tuple[str, RunsKey]
 
 
 class OffsetKeeper:
@@ -42,9 +42,9 @@ class OffsetKeeper:
         self._redis_url = region.redis_url()
         self._routes = tuple(routes)
         self._troubles: dict[str, str] = {}
-        self._missing: dict[Place, Spans] = {}
+        self._missing: dict[MapKey, Spans] = {}
         # The part of `_missing` that the topic was asked for.
-        self._asked: dict[Place, Spans] = {}
+        self._asked: dict[MapKey, Spans] = {}
 
     def keep(self) -> None:
         """Makes one pass over all routes; logs errors that a later pass may find mended."""

@@ -27,7 +27,7 @@ from replicator.mirror.offset_map.spans import OFFSETS_END, Spans
 Basis = Literal["exact", "floor"]
 
 
-class Place(NamedTuple):
+class MappedOffset(NamedTuple):
     """Answer of a map: an offset, and whether it is exact or a floor.
 
     A floor is never past the exact answer.
@@ -94,7 +94,7 @@ class OffsetMap:
             return None
         return self._sources[at] + target_offset - self._targets[at]
 
-    def target_floor(self, source_offset: int) -> Place | None:
+    def target_floor(self, source_offset: int) -> MappedOffset | None:
         """Returns the target offset from which a reader meets every record from source_offset on.
 
         None when nothing is known at or below source_offset.
@@ -105,14 +105,14 @@ class OffsetMap:
         after = bisect_right(self._sources, wanted)
         at = after - 1
         if at >= 0 and wanted < self._sources[at] + self._counts[at]:
-            return Place(self._targets[at] + wanted - self._sources[at], "exact")
+            return MappedOffset(self._targets[at] + wanted - self._sources[at], "exact")
         if after < len(self._sources) and self._known.covers(wanted, self._sources[after]):
-            return Place(self._targets[after], "exact")
+            return MappedOffset(self._targets[after], "exact")
         if at >= 0:
-            return Place(self._targets[at] + self._counts[at], "floor")
-        return None if self._trimmed is None else Place(self._trimmed.target_offset, "floor")
+            return MappedOffset(self._targets[at] + self._counts[at], "floor")
+        return None if self._trimmed is None else MappedOffset(self._trimmed.target_offset, "floor")
 
-    def source_floor(self, target_offset: int) -> Place | None:
+    def source_floor(self, target_offset: int) -> MappedOffset | None:
         """Returns the first source offset whose record has not landed below target_offset.
 
         For a group that committed target_offset, the next offset to read, this is the first unread
@@ -124,12 +124,12 @@ class OffsetMap:
             source_offset = self._sources[at]
             into = target_offset - self._targets[at]
             if into <= self._counts[at]:
-                return Place(source_offset + into, "exact")
+                return MappedOffset(source_offset + into, "exact")
             source_offset += self._counts[at]
         elif self._trimmed is not None:
             source_offset, edge = self._trimmed
             if target_offset <= edge:
-                return Place(source_offset, "exact") if target_offset == edge else None
+                return MappedOffset(source_offset, "exact") if target_offset == edge else None
         elif self._known.covers(0, 1):
             source_offset = 0
         else:
@@ -137,7 +137,7 @@ class OffsetMap:
         complete = after < len(self._sources) and self._known.covers(
             source_offset, self._sources[after]
         )
-        return Place(source_offset, "exact" if complete else "floor")
+        return MappedOffset(source_offset, "exact" if complete else "floor")
 
     def knows(self, begin: int, end: int) -> bool:
         """Returns True when the source offsets begin..end-1 are all covered."""

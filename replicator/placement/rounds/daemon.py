@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry
 from replicator.config.cluster_name import ClusterName
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, UnknownRegion, load
-from replicator.kafka.admin.admin_error import AdminError, Unreachable
+from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
 from replicator.orders.balance_log import Superseded
 from replicator.orders.order_follower import OrderFollower
@@ -145,7 +145,7 @@ def verdict(error: BaseException) -> Exit:
         case Superseded() as superseded:
             log.error("event=fenced a newer balancer of this region acts: %s", superseded)
             return Exit.FENCED
-        case Unreachable() as unreachable:
+        case AdminUnreachable() as unreachable:
             log.error("event=failed %s", unreachable)
             return Exit.UNREACHABLE
         case SameCluster() as same:

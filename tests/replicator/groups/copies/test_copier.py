@@ -9,11 +9,12 @@ import pytest
 
 from replicator.groups.copies.copier import RETRY_SECONDS_MAX, RETRY_SECONDS_MIN, Copier
 from replicator.kafka.tail.stored_positions import StoreBehind
-from replicator.kafka.tail.tail_position import Portion, Position
+from replicator.kafka.tail.tail_position import Portion, TailPosition
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.groups.recorded_waits import RecordedWaits
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 BEGINNING = {0: Portion(BEGIN, BEGIN)}
 NEWS = {0: Portion(BEGIN, BEGIN, caught_up_ms=1)}
 
@@ -29,21 +30,20 @@ class Stage:
     def __init__(self, *script: list[dict[int, Portion] | Exception]) -> None:
         self.put_failures: list[Exception | None] = []
         self.taken: list[dict[int, Portion]] = []
-        self.waited: list[float] = []
         self.stops_with_first_put = False
-        self._script = list(script)
-        self.copier = Copier(self, self)
-        self.copier._stopping.wait = self.waited.append
+        self.script = list(script)
+        self.stopping = RecordedWaits()
+        self.copier = Copier(self, self, self.stopping)
 
-    def position(self) -> dict[int, Position]:
+    def position(self) -> dict[int, TailPosition]:
         return {}
 
     def follow(self, positions: object) -> Iterator[dict[int, Portion]]:
-        for each in self._script.pop(0) if self._script else []:
+        for each in self.script.pop(0) if self.script else []:
             if isinstance(each, Exception):
                 raise each
             yield each
-        if not self._script:
+        if not self.script:
             self.copier.stop()
 
     def put(self, portions: dict[int, Portion]) -> None:
@@ -56,7 +56,7 @@ class Stage:
 
 
 @pytest.fixture
-def said(caplog):
+def logged(caplog):
     caplog.set_level(logging.INFO)
     return lambda: [record.getMessage().split()[0] for record in caplog.records]
 
@@ -65,46 +65,46 @@ NOT_COPIED, COPIED_AGAIN = "event=not-copied", "event=copied-again"
 AWAY = StoreUnreachable("away")
 
 
-def test_all_that_is_told_is_put_and_nothing_is_put_when_nothing_is_told(said):
+def test_all_portions_are_put_and_an_empty_poll_puts_nothing(logged):
     stage = Stage([BEGINNING, {}, NEWS, {}])
     stage.copier.run()
     assert stage.taken == [BEGINNING, NEWS]
-    assert said() == []
+    assert logged() == []
 
 
-def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(logged):
     stage = Stage(*[[BEGINNING]] * 4, [LogUnreadable("denied")], [BEGINNING, NEWS])
     stage.put_failures = [AWAY, AWAY, StoreBehind("flushed"), AWAY]
     stage.copier.run()
-    assert said() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
+    assert logged() == [*[NOT_COPIED] * 4, COPIED_AGAIN]
 
 
-def test_a_beginning_alone_is_no_end_of_a_trouble(said):
+def test_an_opening_portion_alone_ends_no_error(logged):
     stage = Stage(*[[BEGINNING, LogUnreadable("denied")]] * 20)
-    stage._script.append([])
+    stage.script.append([])
     stage.copier.run()
-    assert said() == [NOT_COPIED]
+    assert logged() == [NOT_COPIED]
 
 
 def test_it_tries_again_at_once_and_then_ever_more_seldom_until_it_works():
     stage = Stage(*[[BEGINNING, LogUnreadable("away")]] * 8, [NEWS, AWAY], [NEWS])
     stage.copier.run()
-    *waited, last = stage.waited
+    *waited, last = stage.stopping.waited
     assert waited == [0.2, 0.4, 0.8, 1.6, 3.2, *[RETRY_SECONDS_MAX] * 3]
     assert last == RETRY_SECONDS_MIN
 
 
-def test_when_it_is_told_to_stop_nothing_more_is_put():
+def test_after_stop_nothing_more_is_put():
     stage = Stage([BEGINNING, NEWS])
     stage.stops_with_first_put = True
     stage.copier.run()
     assert stage.taken == [BEGINNING]
 
 
-def test_a_surprise_is_told_with_its_traceback_and_tried_again(said, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback_and_tried_again(logged, caplog):
     stage = Stage([BEGINNING, KeyError("lost key")], [BEGINNING, NEWS])
     stage.copier.run()
-    assert said() == [NOT_COPIED, COPIED_AGAIN]
+    assert logged() == [NOT_COPIED, COPIED_AGAIN]
     assert caplog.records[0].exc_info
 
 
@@ -112,7 +112,7 @@ def test_it_is_copying_once_it_has_put_something_until_a_trouble():
     stage = Stage([BEGINNING, NEWS], [AWAY])
     assert not stage.copier.is_copying
     seen = []
-    stage.copier._stopping.wait = lambda _: seen.append(stage.copier.is_copying)
+    stage.stopping.on_wait = lambda: seen.append(stage.copier.is_copying)
     taken, put = [], stage.put
 
     def watched(portions):
@@ -120,7 +120,7 @@ def test_it_is_copying_once_it_has_put_something_until_a_trouble():
         put(portions)
 
     stage.put = watched
-    stage._script = [[BEGINNING, NEWS, NEWS, AWAY], []]
+    stage.script = [[BEGINNING, NEWS, NEWS, AWAY], []]
     stage.copier.run()
     assert taken == [False, False, True]
     assert seen == [False]

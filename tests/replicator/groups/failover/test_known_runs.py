@@ -22,7 +22,7 @@ def test_a_free_partition_has_not_been_written_to_unless_a_run_is_beyond_its_ent
     assert known_of(FREE, None, {0: landed(0, Run(0, 10, 11))}).passed == Passed(10, 20)
 
 
-def test_the_source_topic_and_the_losses_told_are_kept():
+def test_the_source_topic_and_the_published_losses_are_kept():
     maps = {0: landed(0, Run(0, 0, 10)), 2: landed(4, Run(4, 10, 3))}
     known = known_of(LedgerView(losses=1), "id", maps)
     assert (known.losses, known.numbering.topic, known.numbering.cuts) == (2, "id", (Cut(4),))

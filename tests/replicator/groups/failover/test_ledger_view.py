@@ -9,7 +9,7 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
-from replicator.groups.failover.ledger_view import LedgerView, word
+from replicator.groups.failover.ledger_view import LedgerView, ledger_view
 from replicator.groups.progress.aggregate import Passed
 from replicator.mirror.ledger.entries import Entries
 from replicator.mirror.ledger.entry import Custody, Entry
@@ -18,7 +18,7 @@ from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.replicator.mirror.ledger.held import held
 
 ROUTE = Route("west", "east")
-PLACE = TopicPartition("trades", 2)
+PARTITION = TopicPartition("trades", 2)
 SOURCE, TARGET = UUID(int=1), UUID(int=2)
 KEY = RunsKey("trades", 2, SOURCE.hex, TARGET.hex)
 ENTRY = held(
@@ -30,26 +30,26 @@ ENTRY = held(
 )
 
 
-def of(entry: Entry | None, *, is_of_now=True, target_topic=TARGET.hex, **more) -> LedgerView:
-    entries = Entries(**({"read": {PLACE: entry}} if entry else {}), **more)
-    return word(
+def of(entry: Entry | None, *, is_current=True, target_topic=TARGET.hex, **more) -> LedgerView:
+    entries = Entries(**({"read": {PARTITION: entry}} if entry else {}), **more)
+    return ledger_view(
         ROUTE,
-        PLACE,
+        PARTITION,
         entries,
         untouched_up_to=80,
         target_topic=target_topic,
-        is_of_now=is_of_now,
+        is_current=is_current,
     )
 
 
-def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
+def test_an_entry_gives_its_routes_progress_and_the_key_of_its_runs():
     assert of(ENTRY) == LedgerView(Passed(30, 50), KEY)
     assert of(replace(ENTRY, losses=2)) == LedgerView(Passed(30, 50), KEY, losses=2)
     assert of(ENTRY, target_topic=None) == LedgerView(Passed(30, 50), KEY)
 
 
 @pytest.mark.parametrize(
-    ("custody", "is_of_now", "up_to"),
+    ("custody", "is_current", "up_to"),
     [
         (Custody.VIRGIN, True, 80),
         (Custody.VIRGIN, False, 80),
@@ -57,17 +57,17 @@ def test_an_entry_says_how_far_its_route_is_and_under_which_ids_its_runs_are():
         (Custody.HELD, True, 50),
     ],
 )
-def test_what_nobody_holds_has_not_been_written_to_up_to_where_the_log_ended(
-    custody, is_of_now, up_to
+def test_a_virgin_partition_has_no_records_of_its_route_below_the_log_end(
+    custody, is_current, up_to
 ):
-    found = of(replace(ENTRY, custody=custody), is_of_now=is_of_now)
+    found = of(replace(ENTRY, custody=custody), is_current=is_current)
     assert found.passed == Passed(30, up_to)
 
 
-def test_what_is_free_by_the_target_itself_may_be_lifted_when_no_run_says_otherwise():
+def test_a_released_entry_from_the_target_itself_gives_an_unwritten_range():
     released = replace(ENTRY, custody=Custody.RELEASED)
     assert of(released).unwritten_up_to == 80
-    assert of(released, is_of_now=False).unwritten_up_to is None
+    assert of(released, is_current=False).unwritten_up_to is None
     assert of(ENTRY).unwritten_up_to is None
     cut = released.park(Loss(LossKind.SOURCE_TRUNCATED, 20, 30))
     assert (of(cut).unwritten_up_to, of(cut).cut_at) == (None, 20)
@@ -78,7 +78,7 @@ def test_a_virgin_entry_knows_no_source_topic_and_has_no_runs():
     assert of(entry) == LedgerView(Passed(0, 80))
 
 
-def test_a_parked_entry_is_named_and_counts_unless_the_target_lost_what_it_speaks_of():
+def test_a_parked_entry_is_noted_and_counts_unless_the_target_lost_its_records():
     parked = of(ENTRY.park(Loss(LossKind.RETENTION_PASSED, 30, 40)))
     assert (parked.passed, parked.key) == (Passed(30, 50), KEY)
     assert "west>east is parked: source retention" in parked.note
@@ -89,17 +89,17 @@ def test_a_parked_entry_is_named_and_counts_unless_the_target_lost_what_it_speak
     assert of(replace(released, custody=Custody.RELEASED)).passed == Passed(30, 50)
 
 
-def test_an_entry_of_another_target_topic_says_nothing():
+def test_an_entry_of_another_target_topic_does_not_count():
     found = of(ENTRY, target_topic="another")
     assert (found.passed, found.key) == (None, None)
-    assert "trades was made anew in east" in found.note
+    assert "trades was recreated in east" in found.note
 
 
-def test_without_an_entry_the_witness_tells_whether_there_ever_was_one():
+def test_without_an_entry_the_witness_decides_whether_there_ever_was_one():
     assert of(None, adopted={"trades": 2}) == LedgerView(Passed(0, 80))
     assert of(None, adopted={"trades": 0}) == LedgerView(Passed(0, 80), is_mirrored=False)
     gone = of(None, adopted={"trades": 3})
     assert (gone.passed, gone.note) == (None, "west>east: its ledger entry is gone")
     assert "nothing is known" in of(None).note
-    broken = of(None, unreadable={PLACE: "cannot be read"})
+    broken = of(None, unreadable={PARTITION: "cannot be read"})
     assert (broken.passed, broken.note) == (None, "west>east: cannot be read")

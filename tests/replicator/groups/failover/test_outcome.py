@@ -6,21 +6,21 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.groups.failover.outcome import (
-    Held,
     MoveState,
     Outcome,
-    Position,
+    PositionOutcome,
     is_of,
     outcome_of,
     planned,
-    standing_of,
+    state_of,
 )
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.planning.plan import Case, GroupPlan, Move
 from replicator.groups.progress.vector_metadata import encode
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.replicator.groups.planning.empty_plan import EMPTY
 
-PLACE = TopicPartition("trades", 3)
+PARTITION = TopicPartition("trades", 3)
 MOVE = Move(
     topic="trades",
     partition=3,
@@ -41,17 +41,17 @@ METADATA = '{"sluice":1,"vector":{"west":9}}'
 
 
 def test_offsets_are_written_with_the_vector_beside_them():
-    assert planned(GROUP) == {PLACE: Held(1200, METADATA)}
+    assert planned(GROUP) == {PARTITION: OffsetAndMetadata(1200, METADATA)}
 
 
 def test_a_vector_that_no_broker_takes_is_left_out():
     regions = {f"region-{number}": number for number in range(1000)}
     group = replace(GROUP, moves=(replace(MOVE, vector=regions),))
-    assert planned(group) == {PLACE: Held(1200, "")}
+    assert planned(group) == {PARTITION: OffsetAndMetadata(1200, "")}
 
 
 @pytest.mark.parametrize(
-    ("found", "standing"),
+    ("found", "state"),
     [
         (1200, MoveState.MOVED_ON),
         (1100, MoveState.OPEN),
@@ -60,15 +60,15 @@ def test_a_vector_that_no_broker_takes_is_left_out():
         (1150, MoveState.OVERTAKEN),
     ],
 )
-def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
-    held = None if found is None else Held(found, "")
-    assert standing_of(MOVE, held) is standing
-    after = {} if held is None else {PLACE: held}
-    assert outcome_of(PLAN, GROUP, OURS, {}, after).standing is standing
+def test_the_state_of_a_position_follows_from_its_commits_before_and_now(found, state):
+    held = None if found is None else OffsetAndMetadata(found, "")
+    assert state_of(MOVE, held) is state
+    after = {} if held is None else {PARTITION: held}
+    assert outcome_of(PLAN, GROUP, OURS, {}, after).state is state
 
 
 @pytest.mark.parametrize(
-    ("vector", "standing"),
+    ("vector", "state"),
     [
         ({"west": 9}, MoveState.AS_PLANNED),
         ({"west": 10, "east": 1}, MoveState.AS_PLANNED),
@@ -77,50 +77,50 @@ def test_a_position_is_judged_by_what_it_was_and_what_it_is(found, standing):
         ({}, MoveState.MOVED_ON),
     ],
 )
-def test_where_the_offset_is_right_already_the_vector_beside_it_decides(vector, standing):
+def test_where_the_offset_is_as_planned_the_vector_decides(vector, state):
     # The offset sync left an older vector here just before it stopped.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 4})
-    assert standing_of(move, Held(1200, encode(vector) if vector else "")) is standing
+    assert state_of(move, OffsetAndMetadata(1200, encode(vector) if vector else "")) is state
 
 
 def test_a_vector_that_claims_more_than_was_planned_is_open_as_long_as_it_stood_there_before():
     # The vector is from before the group was rewound: a helper that trusted it would skip records.
     move = replace(MOVE, target_committed=1200, target_vector={"west": 99})
-    assert standing_of(move, Held(1200, encode({"west": 99}))) is MoveState.OPEN
+    assert state_of(move, OffsetAndMetadata(1200, encode({"west": 99}))) is MoveState.OPEN
     plain = replace(MOVE, target_committed=1200)
-    assert standing_of(plain, Held(1200, "")) is MoveState.OPEN
+    assert state_of(plain, OffsetAndMetadata(1200, "")) is MoveState.OPEN
 
 
 def test_a_named_group_that_goes_back_is_open_as_long_as_it_has_not_moved():
     back = replace(MOVE, target_committed=1300)
-    assert standing_of(back, Held(1300, "")) is MoveState.OPEN
-    assert standing_of(back, Held(1301, "")) is MoveState.MOVED_ON
+    assert state_of(back, OffsetAndMetadata(1300, "")) is MoveState.OPEN
+    assert state_of(back, OffsetAndMetadata(1301, "")) is MoveState.MOVED_ON
 
 
 def test_a_group_that_never_committed_is_done_with_its_record():
-    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).standing is MoveState.AS_PLANNED
+    assert outcome_of(PLAN, replace(GROUP, moves=()), OURS, {}, {}).state is MoveState.AS_PLANNED
 
 
 def test_without_a_record_of_this_plan_a_group_was_not_moved_by_it():
-    held = {PLACE: Held(1200, METADATA)}
-    assert outcome_of(PLAN, GROUP, None, None, held).standing is MoveState.OPEN
+    held = {PARTITION: OffsetAndMetadata(1200, METADATA)}
+    assert outcome_of(PLAN, GROUP, None, None, held).state is MoveState.OPEN
     before = replace(OURS, generation=4, plan_id="p0")
-    assert outcome_of(PLAN, GROUP, before, None, held).standing is MoveState.OPEN
+    assert outcome_of(PLAN, GROUP, before, None, held).state is MoveState.OPEN
     after = replace(OURS, generation=6, region="north", plan_id="p2", why="drill")
     found = outcome_of(PLAN, GROUP, after, None, held)
-    assert found.standing is MoveState.OVERTAKEN
+    assert found.state is MoveState.OVERTAKEN
     assert found.why == "lives in north since, by plan p2: drill"
     assert not is_of(after, PLAN) and is_of(OURS, PLAN)
 
 
-def test_what_the_target_does_not_say_is_unknown():
-    found = outcome_of(PLAN, GROUP, OURS, {PLACE: Held(1100, "")}, None)
-    assert found.standing is MoveState.UNKNOWN
-    assert found.positions == (Position("trades", 3, 1100, 1200, None),)
+def test_commits_that_could_not_be_read_are_unknown():
+    found = outcome_of(PLAN, GROUP, OURS, {PARTITION: OffsetAndMetadata(1100, "")}, None)
+    assert found.state is MoveState.UNKNOWN
+    assert found.positions == (PositionOutcome("trades", 3, 1100, 1200, None),)
 
 
-def test_an_outcome_lists_who_is_done_and_who_is_not():
-    done = outcome_of(PLAN, GROUP, OURS, {}, {PLACE: Held(1200, METADATA)})
+def test_an_outcome_lists_the_groups_that_are_done_and_the_others():
+    done = outcome_of(PLAN, GROUP, OURS, {}, {PARTITION: OffsetAndMetadata(1200, METADATA)})
     open_one = replace(outcome_of(PLAN, GROUP, None, {}, {}), group="billing")
     outcome = Outcome("p1", "west", "east", (done, open_one))
     assert (outcome.done, outcome.not_done, outcome.is_known) == (("orders",), ("billing",), True)

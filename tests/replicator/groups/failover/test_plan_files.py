@@ -43,7 +43,7 @@ def test_nothing_but_whole_plans_is_left_in_the_directory(files: PlanFiles) -> N
 
 
 @pytest.mark.parametrize("name", ["nosuch", "../plans", "", "a\0b", "x" * 5000, "."])
-def test_what_is_no_plan_is_missing(files: PlanFiles, name: str) -> None:
+def test_a_text_that_is_no_plan_is_missing(files: PlanFiles, name: str) -> None:
     files.save(PLAN)
     with pytest.raises(PlanMissing):
         files.load(name)

@@ -10,7 +10,7 @@ from replicator.groups.membership.primary_region import PrimaryRegion, encode
 RECORD = PrimaryRegion("orders", "west", 1, 1000, "ann@ops", "lives here")
 
 
-def test_each_kind_of_what_cannot_be_read_is_said_once_with_its_first_place(caplog):
+def test_each_kind_of_unreadable_record_is_logged_once_with_its_first_position(caplog):
     reader = PrimaryReader("west aggregate")
     later = encode(RECORD).replace('"sluice":1', '"sluice":2')
     with caplog.at_level(logging.WARNING):

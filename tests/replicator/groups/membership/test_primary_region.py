@@ -42,7 +42,7 @@ def test_of_two_records_the_same_one_counts_whichever_is_heard_first(one, other)
 
 
 @given(RECORDS, RECORDS, RECORDS)
-def test_what_counts_of_many_does_not_depend_on_which_were_joined_first(one, two, three):
+def test_the_record_that_counts_does_not_depend_on_the_order_of_joining(one, two, three):
     assert newer(newer(one, two), three) == newer(one, newer(two, three))
 
 
@@ -94,7 +94,7 @@ SPOILED = st.tuples(st.sampled_from(["group", "generation", "at_ms", "region", "
 
 
 @given(st.text() | st.binary() | ANYTHING.map(json.dumps))
-def test_what_others_write_is_no_record(text):
+def test_foreign_text_is_no_record(text):
     with pytest.raises(UnreadableRecord, match="no record of a primary region|of format"):
         decode(text)
 

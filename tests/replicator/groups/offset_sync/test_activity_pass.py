@@ -11,7 +11,7 @@ from replicator.groups.membership.out_of_place import OutOfPlace
 from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.offset_sync.activity_pass import ActivityPass
 from replicator.groups.offset_sync.passes import PassFailed
-from replicator.kafka.admin.admin_error import Unreachable
+from replicator.kafka.admin.admin_error import AdminUnreachable
 from replicator.runtime.store_errors import StoreUnreachable
 
 
@@ -25,7 +25,7 @@ class Groups:
 
     def members(self) -> dict[str, bool]:
         if self.answer is None:
-            raise Unreachable(self.name, "no answer")
+            raise AdminUnreachable(self.name, "no answer")
         return self.answer
 
 
@@ -35,18 +35,18 @@ class Store:
     def __init__(self, name: str) -> None:
         self.name = f"Redis at {name}"
         self.is_away = False
-        self.said: dict[str, frozenset[str]] = {}
+        self.published: dict[str, frozenset[str]] = {}
         self.gate = threading.Event()
         self.gate.set()
 
-    def say(self, region: str, groups: frozenset[str], now_ms: int) -> None:
+    def publish(self, region: str, groups: frozenset[str], now_ms: int) -> None:
         self.gate.wait(30)
         self._reach()
-        self.said[region] = groups
+        self.published[region] = groups
 
     def active(self, now_ms: int) -> dict[str, frozenset[str]]:
         self._reach()
-        return self.said
+        return self.published
 
     def _reach(self) -> None:
         if self.is_away:
@@ -87,64 +87,66 @@ def events(caplog) -> list[str]:
     return [record.getMessage().split()[0].removeprefix("event=") for record in caplog.records]
 
 
-def test_every_region_is_told_of_the_groups_with_members_and_not_of_sluices_own(stage):
+def test_groups_with_members_are_published_to_every_region_without_sluices_own(stage):
     stage.groups.answer = {"orders": True, "idle": False, "sluice.west.east.0": True}
     stage.run()
     for store in (stage.west, stage.east):
-        assert store.said == {"west": frozenset({"orders"})}
+        assert store.published == {"west": frozenset({"orders"})}
 
 
-def test_a_group_that_is_active_twice_is_said_when_it_begins_and_when_it_ends(stage, caplog):
+def test_a_group_that_is_active_twice_is_logged_when_that_begins_and_ends(stage, caplog):
     stage.groups.answer = {"orders": True}
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run(4)
     assert events(caplog) == ["group-active-twice"]
     assert stage.passing.out_of_place == {"orders": OutOfPlace("orders", "west", ("east", "west"))}
     stage.groups.answer = {"orders": False}
     stage.run(3)
     assert events(caplog) == ["group-active-twice", "group-out-of-place"]
-    stage.west.said["east"] = frozenset()
+    stage.west.published["east"] = frozenset()
     stage.run(3)
     assert events(caplog) == ["group-active-twice", "group-out-of-place", "group-in-place"]
     assert stage.passing.out_of_place == {}
 
 
-def test_what_is_seen_once_only_is_a_group_that_has_just_moved(stage, caplog):
-    stage.west.said["east"] = frozenset({"orders"})
+def test_a_group_seen_out_of_place_only_once_has_just_moved(stage, caplog):
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run()
-    stage.west.said["east"] = frozenset()
+    stage.west.published["east"] = frozenset()
     stage.run(2)
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run()
     assert events(caplog) == []
     assert stage.passing.out_of_place == {}
 
 
-def test_it_is_said_when_the_region_where_it_was_out_of_place_is_not_heard_any_more(stage, caplog):
-    stage.west.said["east"] = frozenset({"orders"})
+def test_the_log_names_a_region_that_no_longer_publishes(stage, caplog):
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run(2)
-    del stage.west.said["east"]
+    del stage.west.published["east"]
     stage.run()
     assert events(caplog) == ["group-out-of-place", "group-in-place"]
-    assert "nothing is heard of east" in caplog.text
+    assert "east published nothing lately" in caplog.text
 
 
-def test_while_the_own_aggregate_is_away_nothing_is_said_and_the_others_are_heard(stage, caplog):
+def test_while_the_own_aggregate_is_away_nothing_is_published_and_the_others_are_read(
+    stage, caplog
+):
     stage.groups.answer = None
-    stage.west.said["east"] = frozenset({"orders"})
+    stage.west.published["east"] = frozenset({"orders"})
     stage.fail(3, "west aggregate: no answer")
-    assert "west" not in stage.east.said
+    assert "west" not in stage.east.published
     assert events(caplog) == ["group-out-of-place"]
 
 
-def test_a_redis_that_is_away_is_named_and_the_others_are_told(stage):
+def test_a_redis_that_is_away_is_named_and_the_others_are_written(stage):
     stage.groups.answer = {"orders": True}
     stage.east.is_away = True
     stage.fail(3, "Redis at east: away")
-    assert stage.west.said == {"west": frozenset({"orders"})}
+    assert stage.west.published == {"west": frozenset({"orders"})}
     stage.east.is_away = False
     stage.run()
-    assert stage.east.said == {"west": frozenset({"orders"})}
+    assert stage.east.published == {"west": frozenset({"orders"})}
 
 
 def test_a_redis_that_does_not_answer_holds_up_no_other(stage):
@@ -153,17 +155,17 @@ def test_a_redis_that_does_not_answer_holds_up_no_other(stage):
     running = threading.Thread(target=stage.run)
     running.start()
     try:
-        while not stage.west.said:
+        while not stage.west.published:
             running.join(0.01)
         assert running.is_alive()
     finally:
         stage.east.gate.set()
         running.join(30)
-    assert stage.east.said
+    assert stage.east.published
 
 
-def test_while_the_own_redis_is_away_it_is_not_known_who_is_out_of_place(stage, caplog):
-    stage.west.said["east"] = frozenset({"orders"})
+def test_while_the_own_redis_is_away_no_group_is_known_to_be_out_of_place(stage, caplog):
+    stage.west.published["east"] = frozenset({"orders"})
     stage.run(2)
     stage.west.is_away = True
     stage.fail(2, "^Redis at west: away$")

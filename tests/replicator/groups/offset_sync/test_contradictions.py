@@ -17,11 +17,11 @@ from replicator.mirror.offset_map.run_segment import RunBuffer
 
 def runs_of(*blocks):
     """Returns the map of blocks of (source offset, target offset, count)."""
-    gathering = RunBuffer(blocks[0][0])
+    buffer = RunBuffer(blocks[0][0])
     for block in blocks:
-        gathering.land(*block)
+        buffer.land(*block)
     found = OffsetMap()
-    found.join([unpack(pack_stretch(each)) for each in gathering.take()])
+    found.join([unpack(pack_stretch(each)) for each in buffer.take()])
     return found
 
 

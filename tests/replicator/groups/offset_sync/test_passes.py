@@ -8,6 +8,7 @@ import pytest
 
 from replicator.groups.offset_sync.passes import Pass, PassFailed, PassLoop
 from replicator.runtime.store_errors import StoreUnreachable
+from tests.replicator.groups.recorded_waits import RecordedWaits
 
 FAILED, WORKS = "event=pass-failed", "event=pass-works-again"
 
@@ -17,9 +18,8 @@ class Script:
 
     def __init__(self, *outcomes: Exception | None) -> None:
         self._outcomes = list(outcomes)
-        self.loop = PassLoop(Pass("counting", 30.0, self.once))
-        self.waited: list[float] = []
-        self.loop._stopping.wait = self.waited.append
+        self.stopping = RecordedWaits()
+        self.loop = PassLoop(Pass("counting", 30.0, self.once), self.stopping)
 
     def once(self) -> None:
         outcome = self._outcomes.pop(0)
@@ -30,42 +30,42 @@ class Script:
 
 
 @pytest.fixture
-def said(caplog):
+def logged(caplog):
     caplog.set_level(logging.INFO)
     return lambda: [record.getMessage().split()[0] for record in caplog.records]
 
 
-def test_it_is_done_at_once_and_again_after_its_seconds(said):
+def test_a_pass_runs_at_once_and_again_after_its_interval(logged):
     script = Script(None, None, None)
     script.loop.run()
-    assert script.waited == [30.0] * 3
+    assert script.stopping.waited == [30.0] * 3
     assert script.loop.succeeded_at is not None
-    assert said() == []
+    assert logged() == []
 
 
-def test_a_trouble_is_said_when_it_begins_or_becomes_another_and_so_is_its_end(said):
+def test_an_error_is_logged_when_it_begins_or_changes_and_when_it_ends(logged):
     away, failed = StoreUnreachable("away"), PassFailed("refused")
     script = Script(away, away, failed, failed, None, None)
     script.loop.run()
-    assert said() == [FAILED, FAILED, WORKS]
+    assert logged() == [FAILED, FAILED, WORKS]
 
 
-def test_a_second_region_that_is_away_is_not_silent(said, monkeypatch, caplog):
+def test_a_second_region_that_is_away_is_logged_too(logged, monkeypatch, caplog):
     monkeypatch.setattr("replicator.runtime.report_once.AGAIN_SECONDS", 0.0)
     west, both = PassFailed("west is away"), PassFailed("west is away; east is away")
     Script(west, west, both, both, None).loop.run()
-    assert said() == [FAILED, FAILED, WORKS]
+    assert logged() == [FAILED, FAILED, WORKS]
     assert "east is away" in caplog.text
 
 
-def test_a_surprise_is_told_with_its_traceback_and_ends_nothing(said, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback_and_ends_nothing(logged, caplog):
     script = Script(KeyError("lost key"), None)
     script.loop.run()
-    assert said() == [FAILED, WORKS]
+    assert logged() == [FAILED, WORKS]
     assert caplog.records[0].exc_info
 
 
-def test_what_never_succeeded_has_no_time():
+def test_a_pass_that_never_succeeded_has_no_time():
     script = Script(StoreUnreachable("away"))
     script.loop.run()
     assert script.loop.succeeded_at is None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.groups.offset_sync.passive_position import Followed, is_settled, to_write
+from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
 from replicator.groups.planning.knowledge import Progress
 from replicator.groups.planning.plan import Case, Move
 
-PLACE = TopicPartition("trades", 0)
+PARTITION = TopicPartition("trades", 0)
 
 
 def move(resume: int | None = 40, basis="exact", committed=50, case=Case.MOVES, **vector: int):
@@ -24,15 +24,15 @@ def move(resume: int | None = 40, basis="exact", committed=50, case=Case.MOVES, 
     )
 
 
-def written(each: Move, held: Progress | None = None, followed: Followed | None = None):
+def written(each: Move, held: Progress | None = None, last_written: LastWritten | None = None):
     return to_write(
         [each],
-        {PLACE: held} if held else {},
-        {PLACE: followed} if followed else {},
-    ).get(PLACE)
+        {PARTITION: held} if held else {},
+        {PARTITION: last_written} if last_written else {},
+    ).get(PARTITION)
 
 
-def test_what_differs_in_offset_or_vector_is_written_and_the_same_is_not():
+def test_a_position_that_differs_in_offset_or_vector_is_written():
     wanted = Progress(40, {"west": 30})
     assert written(move()) == wanted
     assert written(move(), Progress(39, {"west": 30})) == wanted
@@ -47,32 +47,32 @@ def test_where_nothing_is_known_or_there_is_nothing_to_go_to_nothing_is_written(
 
 @pytest.mark.parametrize("basis", ["exact", "floor"])
 def test_a_group_that_was_rewound_where_it_lives_goes_back_here(basis):
-    before = Followed(50, Progress(40, {"west": 30}))
+    before = LastWritten(50, Progress(40, {"west": 30}))
     rewound = move(10, basis, committed=20, west=5)
     assert written(rewound, before.written, before) == Progress(10, {"west": 5})
 
 
 def test_knowing_less_than_before_takes_nothing_back():
-    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+    before = LastWritten(50, Progress(40, {"west": 30, "east": 4}))
     less = move(10, "floor", west=5, east=0)
     assert written(less, before.written, before) is None
     on = move(10, "floor", committed=51, west=31, east=0)
     assert written(on, before.written, before) == Progress(40, {"west": 31, "east": 4})
 
 
-def test_what_was_written_of_a_region_that_does_not_count_any_more_is_not_written_again():
-    before = Followed(50, Progress(40, {"west": 30, "east": 4}))
+def test_a_vector_entry_of_a_region_that_no_longer_counts_is_not_written_again():
+    before = LastWritten(50, Progress(40, {"west": 30, "east": 4}))
     lossy = move(10, "floor", committed=51, east=3)
     assert written(lossy, before.written, before) == Progress(10, {"east": 3})
 
 
-def test_what_somebody_else_wrote_here_is_overruled():
-    before = Followed(50, Progress(40, {"west": 30}))
+def test_a_commit_by_another_client_here_is_overruled():
+    before = LastWritten(50, Progress(40, {"west": 30}))
     assert written(move(), Progress(99), before) == Progress(40, {"west": 30})
     assert written(move(10, "floor", west=5), Progress(99), before) == Progress(10, {"west": 5})
 
 
-def test_after_a_restart_what_the_group_says_where_it_lives_counts():
+def test_after_a_restart_the_groups_commit_in_its_own_region_counts():
     held = Progress(40, {"west": 30})
     assert written(move(10, "floor", west=5), held) == Progress(10, {"west": 5})
 
@@ -89,4 +89,4 @@ def test_after_a_restart_what_the_group_says_where_it_lives_counts():
     ],
 )
 def test_it_is_settled_where_an_unread_record_stands(each, expected):
-    assert is_settled([each], {PLACE: 100}) is expected
+    assert is_settled([each], {PARTITION: 100}) is expected

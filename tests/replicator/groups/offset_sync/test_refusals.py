@@ -5,7 +5,7 @@ import logging
 from balancer.plan import TopicPartition
 from replicator.groups.offset_sync.refusals import Refusals
 
-PLACE = TopicPartition("orders", 3)
+PARTITION = TopicPartition("orders", 3)
 OTHER = TopicPartition("orders", 4)
 
 
@@ -13,11 +13,11 @@ def events(caplog):
     return [line.split()[0] for line in caplog.messages]
 
 
-def test_a_refusal_is_told_when_it_begins_and_when_it_ends_and_not_between(caplog):
+def test_a_refusal_is_logged_when_it_begins_and_when_it_ends_and_not_between(caplog):
     refusals = Refusals()
     with caplog.at_level(logging.WARNING):
-        refusals.found("billing", {PLACE: "at 12"})
-        refusals.found("billing", {PLACE: "at 13"})
+        refusals.found("billing", {PARTITION: "at 12"})
+        refusals.found("billing", {PARTITION: "at 13"})
         assert (events(caplog), refusals.count) == (["event=copies-contradict"], 1)
         refusals.found("billing", {OTHER: "at 5"})
         assert (events(caplog)[1:], refusals.count) == (
@@ -31,7 +31,7 @@ def test_a_refusal_is_told_when_it_begins_and_when_it_ends_and_not_between(caplo
 
 def test_a_group_that_is_not_followed_any_more_is_not_counted():
     refusals = Refusals()
-    refusals.found("billing", {PLACE: "at 12"})
-    refusals.found("orders", {PLACE: "at 12", OTHER: "at 5"})
+    refusals.found("billing", {PARTITION: "at 12"})
+    refusals.found("orders", {PARTITION: "at 12", OTHER: "at 5"})
     refusals.only({"billing"})
     assert refusals.count == 1

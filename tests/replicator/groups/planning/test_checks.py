@@ -11,14 +11,14 @@ from replicator.groups.planning.plan import Case, Check, Count, GroupPlan, Level
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
-PLACE = TopicPartition("trades", 0)
+PARTITION = TopicPartition("trades", 0)
 TOLD = Aggregate({"west": Known(OffsetMap(), Passed(0, 0))})
 REQUEST = Request(source="west", target="east", reason="", groups=frozenset({"orders"}))
 SWITCHOVER = replace(REQUEST, is_planned=True)
 KNOWLEDGE = Knowledge(
     commits={},
     target_commits={},
-    partitions={PLACE: PartitionFacts(here=TOLD, there=TOLD)},
+    partitions={PARTITION: PartitionFacts(here=TOLD, there=TOLD)},
     mirrored_topics=frozenset({"trades"}),
     active_in_target=frozenset(),
     active_in_source=frozenset(),
@@ -138,27 +138,27 @@ def test_the_map_warns_with_its_numbers_unless_all_is_exact():
     assert (found.level, found.text) == (Level.WARN, "2 of 3 positions are mapped, 1 exactly")
 
 
-def test_a_ledger_that_says_nothing_warns_by_its_route():
+def test_an_unknown_ledger_warns_with_its_route():
     silent = PartitionFacts(here=Aggregate({"north": Known(OffsetMap())}), there=TOLD)
-    found = check("ledger", MOVE, partitions={PLACE: silent})
+    found = check("ledger", MOVE, partitions={PARTITION: silent})
     assert found.level is Level.WARN
     assert "north>west (partitions: 1)" in found.text
 
 
-def test_what_is_not_replicated_is_summed_over_partitions_and_never_called_nothing_if_unknown():
+def test_records_not_replicated_are_summed_over_partitions_and_never_zero_if_unknown():
     some = replace(MOVE, not_replicated=Count(4))
-    assert check("replication", some, some).text.startswith("4 records")
+    assert check("replication", some, some).text.startswith("4 known records")
     other = TopicPartition("trades", 1)
-    both = {PLACE: KNOWLEDGE.partitions[PLACE], other: KNOWLEDGE.partitions[PLACE]}
+    both = {PARTITION: KNOWLEDGE.partitions[PARTITION], other: KNOWLEDGE.partitions[PARTITION]}
     two = check("replication", some, replace(some, partition=1), partitions=both)
-    assert two.text.startswith("8 records")
+    assert two.text.startswith("8 known records")
     unsure = check("replication", replace(MOVE, not_replicated=Count(0, "at least")))
-    assert (unsure.level, "did not say" in unsure.text) == (Level.WARN, True)
+    assert (unsure.level, "does not answer" in unsure.text) == (Level.WARN, True)
     unknown = check("replication", replace(MOVE, not_replicated=None))
-    assert (unknown.level, "not known of 1" in unknown.text) == (Level.WARN, True)
+    assert (unknown.level, "not known for 1" in unknown.text) == (Level.WARN, True)
 
 
-def test_what_retention_took_warns_with_its_number():
+def test_unread_offsets_that_retention_took_warn_with_their_number():
     found = check("retention", replace(MOVE, retention_took=3), replace(MOVE, retention_took=4))
     assert found.level is Level.WARN
     assert "up to 7 unread offsets" in found.text

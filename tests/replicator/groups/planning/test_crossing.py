@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replicator.groups.planning.crossing import Crossing, told
+from replicator.groups.planning.crossing import Crossing, known_offsets
 from replicator.groups.planning.plan import Count
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed, vector_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
@@ -36,15 +36,15 @@ def test_it_agrees_with_progress_and_resume(data, world):
     committed = data.draw(st.integers(0, len(world.here)))
     vector = data.draw(st.dictionaries(st.sampled_from(list(world.sources)), st.integers(0, 25)))
     crossing = Crossing(here, there)
-    places, whole = crossing.progress(committed, vector), progress(here, committed, vector)
-    assert (None in places.values()) == (whole is None)
+    unread, whole = crossing.progress(committed, vector), progress(here, committed, vector)
+    assert (None in unread.values()) == (whole is None)
     if whole is None:
-        assert crossing.resume(places) is None
+        assert crossing.resume(unread) is None
         return
-    assert places == whole
-    found, expected = crossing.resume(places), there.resume(vector_of(whole))
+    assert unread == whole
+    found, expected = crossing.resume(unread), there.resume(vector_of(whole))
     assert (found and found.offset) == (expected and expected.offset)
-    assert bool(found) != bool(crossing.untold(places))
+    assert bool(found) != bool(crossing.unknown_regions(unread))
 
 
 @given(st.data(), worlds(2, 4), st.booleans(), st.booleans())
@@ -54,13 +54,13 @@ def test_what_is_read_again_is_counted_or_bounded(data, world, here_is_whole, th
     there = data.draw(aggregates(world.there, regions, is_whole=there_is_whole))
     committed = data.draw(st.integers(0, len(world.here)))
     crossing = Crossing(here, there)
-    places = crossing.progress(committed)
-    found = crossing.resume(places)
+    unread = crossing.progress(committed)
+    found = crossing.resume(unread)
     if found is None:
         return
     # Retention that raised the log's start, or an operator's choice, may have moved the offset.
     resume = data.draw(st.sampled_from([found.offset, min(found.offset + 1, len(world.there))]))
-    again = crossing.read_again(places, committed, resume)
+    again = crossing.read_again(unread, committed, resume)
     if again is None:
         return
     truth = met_again(world, committed, resume)
@@ -69,7 +69,7 @@ def test_what_is_read_again_is_counted_or_bounded(data, world, here_is_whole, th
         assert again.records == truth
     if here_is_whole and there_is_whole and read(world.here, committed) <= set(world.there):
         assert again.bound == "exact"
-        assert again.records == worlds_.met_again(there, vector_of(told(places)), resume)
+        assert again.records == worlds_.met_again(there, vector_of(known_offsets(unread)), resume)
 
 
 @given(st.data(), worlds(2, 4), st.booleans())
@@ -116,12 +116,12 @@ def on_the_way(data, regions: Regions, *, is_whole: bool, are_plain: bool) -> li
             for r in (where, to)
         )
         crossing = Crossing(here, there)
-        places = crossing.progress(at, vector)
-        found = crossing.resume(places)
+        unread = crossing.progress(at, vector)
+        found = crossing.resume(unread)
         if found is None:
             continue
-        assert not is_whole or {place.basis for place in told(places).values()} == {"exact"}
-        where, at, vector = to, found.offset, vector_of(told(places))
+        assert not is_whole or {each.basis for each in known_offsets(unread).values()} == {"exact"}
+        where, at, vector = to, found.offset, vector_of(known_offsets(unread))
     read_to(len(regions.logs[where]))
     return taken
 
@@ -148,18 +148,18 @@ def test_a_group_that_moves_on_and_back_is_never_kept_from_a_record_whatever_is_
 def test_a_vector_moves_no_answer_past_what_was_read_and_is_exact_only_where_that_is(data, world):
     regions = list(world.sources)
     committed = data.draw(st.integers(0, len(world.here)))
-    said = {region: data.draw(st.integers(0, 25)) for region in regions}
+    before = {region: data.draw(st.integers(0, 25)) for region in regions}
     by_position = exact_vector(world, committed)
     for is_whole in (True, False):
         here = data.draw(aggregates(world.here, regions, is_whole=is_whole))
-        for region, place in (progress(here, committed, said) or {}).items():
-            truth = max(by_position[region], said[region])
-            between = [o for o in world.sources[region] if truth <= o < place.offset]
-            assert not between or place.offset == truth
-            assert said[region] <= place.offset
-            if place.basis == "exact":
+        for region, answer in (progress(here, committed, before) or {}).items():
+            truth = max(by_position[region], before[region])
+            between = [o for o in world.sources[region] if truth <= o < answer.offset]
+            assert not between or answer.offset == truth
+            assert before[region] <= answer.offset
+            if answer.basis == "exact":
                 mirrored = {offset for each, offset in filter(None, world.here) if each == region}
-                assert not {o for o in mirrored if place.offset <= o < truth}
+                assert not {o for o in mirrored if answer.offset <= o < truth}
 
 
 def landed(*runs: Run) -> OffsetMap:
@@ -170,12 +170,12 @@ def test_a_region_without_a_route_to_here_is_read_from_its_first_record_on():
     here = Aggregate({"west": Known(landed(Run(0, 0, 10)), Passed(10, 10))}, 10)
     west, north = Known(landed(Run(0, 5, 10))), Known(landed(Run(0, 2, 3)))
     crossing = Crossing(here, Aggregate({"west": west, "north": north}, 15))
-    places = crossing.progress(10)
-    assert vector_of(told(places)) == {"west": 10, "north": 0}
-    found = crossing.resume(places)
+    unread = crossing.progress(10)
+    assert vector_of(known_offsets(unread)) == {"west": 10, "north": 0}
+    found = crossing.resume(unread)
     assert found is not None
     assert found.offset == 2
-    assert crossing.read_again(places, 10, 2) == Count(10)
+    assert crossing.read_again(unread, 10, 2) == Count(10)
 
 
 def test_a_region_without_a_route_to_there_holds_nothing_up():
@@ -183,8 +183,8 @@ def test_a_region_without_a_route_to_there_holds_nothing_up():
         {"west": Known(landed(Run(0, 0, 10))), "north": Known(OffsetMap())}, log_end=10
     )
     crossing = Crossing(here, Aggregate({"west": Known(landed(Run(0, 5, 10)))}, 15))
-    places = crossing.progress(4)
-    found = crossing.resume(places)
+    unread = crossing.progress(4)
+    found = crossing.resume(unread)
     assert found is not None
     assert found.offset == 9
     assert crossing.not_replicated("north", None) is None
@@ -198,7 +198,7 @@ def test_records_that_a_dead_region_had_and_the_target_has_not_are_counted_by_it
     assert Crossing(here, there).not_replicated("west", 8) == Count(0)
 
 
-def test_what_retention_took_there_of_the_unread_is_told_in_source_offsets():
+def test_unread_offsets_that_retention_took_are_counted_in_source_offsets():
     runs = landed(Run(0, 0, 10))
     runs.trim(7)
     there = Aggregate({"west": Known(runs, Passed(10, 10))}, log_end=10)
@@ -212,9 +212,9 @@ def test_where_a_region_begins_is_not_known_all_its_offsets_may_be_read_again():
     here = Aggregate({"west": Known(landed(Run(0, 0, 8))), "east": Known(landed(Run(0, 8, 5)))}, 13)
     there = Aggregate({"west": Known(late), "east": Known(landed(Run(0, 0, 5)))}, 20)
     crossing = Crossing(here, there)
-    places = crossing.progress(11)
-    assert crossing.resume(places) == (3, "exact")
-    assert crossing.read_again(places, 11, 3) == Count(8, "at most")
+    unread = crossing.progress(11)
+    assert crossing.resume(unread) == (3, "exact")
+    assert crossing.read_again(unread, 11, 3) == Count(8, "at most")
 
 
 def test_what_was_read_beyond_a_floor_may_be_read_again():
@@ -222,7 +222,7 @@ def test_what_was_read_beyond_a_floor_may_be_read_again():
     crossing = Crossing(
         Aggregate({"west": Known(known)}), Aggregate({"west": Known(landed(Run(0, 0, 20)))}, 20)
     )
-    places = crossing.progress(9)
-    assert places == {"west": (4, "floor")}
-    assert crossing.read_again(places, 9, 4) == Count(5, "at most")
-    assert crossing.read_again(places, 9, 2) == Count(7, "at most")
+    unread = crossing.progress(9)
+    assert unread == {"west": (4, "floor")}
+    assert crossing.read_again(unread, 9, 4) == Count(5, "at most")
+    assert crossing.read_again(unread, 9, 2) == Count(7, "at most")

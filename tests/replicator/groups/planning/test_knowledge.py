@@ -11,40 +11,43 @@ from replicator.groups.planning.knowledge import (
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
-PLACE = TopicPartition("trades", 0)
+PARTITION = TopicPartition("trades", 0)
 
 
-def test_a_choice_is_the_logs_start_or_what_the_log_answered_for_a_time():
+def test_a_choice_is_the_logs_start_or_the_logs_answer_for_a_time():
     knowledge = Knowledge(
         commits={},
         target_commits={},
         partitions={},
         mirrored_topics=frozenset(),
         active_in_target=frozenset(),
-        offsets_at={1_700: {PLACE: 77}},
+        offsets_at={1_700: {PARTITION: 77}},
     )
     log = LogRange(40, 90)
-    assert knowledge.chosen(Choice(), PLACE, log) == 40
-    assert knowledge.chosen(Choice(1_700), PLACE, log) == 77
-    assert knowledge.chosen(Choice(1_701), PLACE, log) is None
+    assert knowledge.chosen(Choice(), PARTITION, log) == 40
+    assert knowledge.chosen(Choice(1_700), PARTITION, log) == 77
+    assert knowledge.chosen(Choice(1_701), PARTITION, log) is None
     assert knowledge.chosen(Choice(1_700), TopicPartition("trades", 1), log) is None
     assert str(Choice()) == "earliest"
     assert str(Choice(1_700)) == "from timestamp 1700 on"
 
 
 def test_routes_without_a_ledger_are_named_with_how_many_partitions_lack_it():
-    told, untold = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
+    known, unknown = Known(OffsetMap(), Passed(0, 0)), Known(OffsetMap())
     facts = PartitionFacts(
-        here=Aggregate({"west": told, "north": untold}), there=Aggregate({"west": untold})
+        here=Aggregate({"west": known, "north": unknown}), there=Aggregate({"west": unknown})
     )
     other = TopicPartition("trades", 1)
     knowledge = Knowledge(
         commits={},
         target_commits={},
-        partitions={PLACE: facts, other: facts},
+        partitions={PARTITION: facts, other: facts},
         mirrored_topics=frozenset(),
         active_in_target=frozenset(),
     )
     request = Request(source="west", target="east", reason="", groups=frozenset())
-    assert knowledge.untold_ledgers(request, [PLACE, other]) == {"north>west": 2, "west>east": 2}
-    assert not knowledge.untold_ledgers(request, [])
+    assert knowledge.unknown_ledgers(request, [PARTITION, other]) == {
+        "north>west": 2,
+        "west>east": 2,
+    }
+    assert not knowledge.unknown_ledgers(request, [])

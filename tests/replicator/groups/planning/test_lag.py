@@ -9,19 +9,19 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.replicator.mirror.offset_map.told_logs import learned
 
-PLACE = TopicPartition("trades", 0)
-WEST, NORTH = Origin("west", PLACE), Origin("north", PLACE)
+PARTITION = TopicPartition("trades", 0)
+WEST, NORTH = Origin("west", PARTITION), Origin("north", PARTITION)
 
 
 def move(**vector: int) -> Move:
     return Move(topic="trades", partition=0, case=Case.MOVES, committed=1, vector=vector)
 
 
-def told(landed: int) -> OffsetMap:
-    gathering = RunBuffer(0)
-    if landed:
-        gathering.land(0, 0, landed)
-    return learned(gathering.take())
+def landed(records: int) -> OffsetMap:
+    buffer = RunBuffer(0)
+    if records:
+        buffer.land(0, 0, records)
+    return learned(buffer.take())
 
 
 LOG = LogRange(0, 9)
@@ -32,7 +32,7 @@ def knowledge(age_ms: int | None = 0, log: LogRange | None = LOG, **known: Known
     return Knowledge(
         commits={},
         target_commits={},
-        partitions={PLACE: facts},
+        partitions={PARTITION: facts},
         mirrored_topics=frozenset({"trades"}),
         active_in_target=frozenset(),
         age_ms=age_ms,
@@ -49,23 +49,25 @@ def test_positions_that_do_not_move_have_nothing_to_wait_for():
     assert goals({}, [chosen]) == {}
 
 
-def test_what_runs_or_ledger_have_passed_has_arrived():
-    for known in (Known(told(8)), Known(told(0), Passed(8, 8)), Known(told(8), Passed(5, 5))):
+def test_records_that_runs_or_ledger_have_passed_have_arrived():
+    for known in (Known(landed(8)), Known(landed(0), Passed(8, 8)), Known(landed(8), Passed(5, 5))):
         assert lag({WEST: 10}, knowledge(west=known), fresh_age_ms=0) == Lag({"west": 2})
         assert lag({WEST: 8}, knowledge(west=known), fresh_age_ms=0).is_zero
 
 
 def test_a_route_of_which_nothing_is_known_is_waited_for_and_named():
     found = lag(
-        {WEST: 3, NORTH: 0}, knowledge(west=Known(told(0)), north=Known(told(0))), fresh_age_ms=0
+        {WEST: 3, NORTH: 0},
+        knowledge(west=Known(landed(0)), north=Known(landed(0))),
+        fresh_age_ms=0,
     )
-    assert found == Lag({"north": 0}, untold=1)
-    assert str(found) == "partitions of which no ledger tells: 1"
+    assert found == Lag({"north": 0}, unknown=1)
+    assert str(found) == "partitions without a known ledger entry: 1"
 
 
-def test_what_can_never_arrive_is_not_waited_for():
-    without_route = knowledge(north=Known(told(0), Passed(0, 0)))
-    without_partition = knowledge(log=None, west=Known(told(0), Passed(0, 0)))
+def test_records_that_can_never_arrive_are_not_awaited():
+    without_route = knowledge(north=Known(landed(0), Passed(0, 0)))
+    without_partition = knowledge(log=None, west=Known(landed(0), Passed(0, 0)))
     for facts in (without_route, without_partition):
         assert lag({WEST: 3}, facts, fresh_age_ms=0).is_zero
     assert lag({Origin("west", TopicPartition("no", 0)): 3}, knowledge(), fresh_age_ms=0).is_zero
@@ -77,6 +79,6 @@ def test_copies_of_before_the_groups_stopped_are_not_enough():
     assert lag({}, knowledge(age_ms=10), fresh_age_ms=10).is_zero
 
 
-def test_a_lag_says_what_is_missing():
+def test_the_text_of_a_lag_names_what_is_missing():
     assert str(Lag({"west": 3, "east": 0}, is_fresh=False)) == "3 records of west, the last commits"
     assert str(Lag()) == "nothing"

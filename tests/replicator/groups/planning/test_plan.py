@@ -89,7 +89,7 @@ def test_a_plan_of_another_version_is_refused_by_its_number():
         (encode(PLAN)[:-1], "not the text of a plan"),
     ],
 )
-def test_broken_text_is_refused_and_the_place_is_named(text, reason):
+def test_broken_text_is_refused_and_its_field_is_named(text, reason):
     with pytest.raises(BrokenPlan, match=reason):
         decode(text)
 
@@ -105,7 +105,7 @@ def test_a_plan_ends_at_its_time():
     assert PLAN.is_expired(301_000)
 
 
-def test_what_blocks_a_plan_is_what_its_checks_say():
+def test_a_plan_is_blocked_by_its_blocking_checks():
     assert [check.name for check in PLAN.blocks] == ["map"]
 
 
@@ -124,6 +124,6 @@ def test_a_move_goes_back_only_where_the_target_has_progress_to_lose():
     assert [key for key, move in moves.items() if move.goes_back] == [(5, 6)]
 
 
-def test_a_count_says_how_it_is_meant():
+def test_the_text_of_a_count_has_its_bound():
     assert str(Count(3)) == "3"
     assert str(Count(3, "at most")) == "at most 3"

@@ -29,7 +29,7 @@ from tests.replicator.groups.progress.world import (
 )
 from tests.replicator.mirror.offset_map.told_logs import learned
 
-PLACE = TopicPartition("trades", 0)
+PARTITION = TopicPartition("trades", 0)
 REQUEST = Request(source="west", target="east", reason="drill", groups=frozenset({"orders"}))
 
 
@@ -56,9 +56,9 @@ def knowledge(
 ) -> Knowledge:
     return replace(
         Knowledge(
-            commits={"orders": {} if committed is None else {PLACE: Progress(committed)}},
+            commits={"orders": {} if committed is None else {PARTITION: Progress(committed)}},
             target_commits={},
-            partitions={} if facts is None else {PLACE: facts},
+            partitions={} if facts is None else {PARTITION: facts},
             mirrored_topics=frozenset({"trades"}),
             active_in_target=frozenset(),
             active_in_source=frozenset(),
@@ -92,24 +92,24 @@ def test_a_group_goes_on_where_progress_and_resume_say_and_skips_nothing(data, w
     committed = data.draw(st.integers(0, len(world.here)))
     log = LogRange(0, len(world.there))
     move = only_move(knowledge(PartitionFacts(here=here, there=there, there_log=log), committed))
-    places = progress(here, committed)
-    expected = places and there.resume(vector_of(places))
+    partitions = progress(here, committed)
+    expected = partitions and there.resume(vector_of(partitions))
     assert (move.case is Case.MOVES) == bool(expected)
     assert move.resume == (expected.offset if expected else None)
-    if not places or not expected:
+    if not partitions or not expected:
         assert (move.case, move.basis) == (Case.UNKNOWN, "none")
         return
-    assert move.vector == vector_of(places)
+    assert move.vector == vector_of(partitions)
     unread = set(filter(None, world.there)) - read(world.here, committed)
     assert not unread & set(world.there[: move.resume])
-    is_exact = expected.basis == basis_of(places) == "exact"
+    is_exact = expected.basis == basis_of(partitions) == "exact"
     assert (move.basis == "exact") == is_exact
     if is_exact:
         assert move.resume == oracle(world, exact_vector(world, committed))
 
 
 @given(st.data(), worlds(2, 4))
-def test_nothing_that_the_target_still_holds_is_skipped_and_what_it_lost_is_told(data, world):
+def test_nothing_that_the_target_still_holds_is_skipped_and_its_losses_are_counted(data, world):
     regions = list(world.sources)
     here = data.draw(aggregates(world.here, regions))
     there = data.draw(aggregates(world.there, regions))
@@ -136,7 +136,7 @@ def test_nothing_that_the_target_still_holds_is_skipped_and_what_it_lost_is_told
     assert move.retention_took >= len(lost - set(world.there[move.resume :]))
 
 
-def test_a_plan_for_three_regions_says_for_each_what_was_read_and_goes_on_at_the_smallest_place():
+def test_a_plan_for_three_regions_has_a_vector_of_each_and_resumes_at_the_smallest_offset():
     made = planned(knowledge())
     (move,) = made.groups[0].moves
     assert move == Move(
@@ -174,7 +174,7 @@ def test_a_group_without_commits_is_named_and_has_nothing_to_move():
 def test_partitions_of_its_topics_where_a_group_committed_nothing_are_named():
     other = TopicPartition("trades", 1)
     elsewhere = TopicPartition("quotes", 0)
-    facts = {PLACE: FACTS, other: FACTS, elsewhere: FACTS}
+    facts = {PARTITION: FACTS, other: FACTS, elsewhere: FACTS}
     made = planned(knowledge(partitions=facts, mirrored_topics=frozenset({"trades", "quotes"})))
     assert [(move.partition, move.case) for _, move in made.moves()] == [
         (0, Case.MOVES),
@@ -200,17 +200,17 @@ def test_a_commit_on_a_topic_that_is_not_mirrored_stays_and_is_named():
     assert not blocks(made)
 
 
-def test_a_commit_at_the_logs_end_goes_on_behind_all_and_says_so():
+def test_a_commit_at_the_logs_end_resumes_behind_all_records_with_a_note():
     move = only_move(knowledge(committed=20))
     assert (move.resume, move.basis, move.read_again) == (20, "exact", Count(0))
     assert move.notes == ("has read all that west held",)
 
 
-def test_a_commit_below_the_logs_start_says_what_was_gone_and_needs_a_choice_once_runs_are():
+def test_a_commit_below_the_logs_start_is_noted_and_needs_a_choice_once_runs_are_gone():
     facts = replace(FACTS, here_start=15)
     move = only_move(knowledge(facts))
     assert (move.resume, move.basis) == (2, "exact")
-    assert "3 offsets were gone" in move.notes[0]
+    assert "was 3 offsets below the log's start" in move.notes[0]
     trimmed = {}
     for region, each in HERE.known.items():
         runs = OffsetMap()
@@ -220,11 +220,11 @@ def test_a_commit_below_the_logs_start_says_what_was_gone_and_needs_a_choice_onc
     made = planned(knowledge(replace(facts, here=Aggregate(trimmed, 20))))
     ((_, move),) = made.moves()
     assert (move.case, move.resume, move.basis) == (Case.UNKNOWN, None, "none")
-    assert "too little is known of what came from" in move.notes[-1]
+    assert "too little is known of the records of" in move.notes[-1]
     assert blocks(made) == ["basis"]
 
 
-def test_a_resume_below_the_targets_log_start_is_raised_to_it_and_what_was_lost_is_told():
+def test_a_resume_below_the_targets_log_start_is_raised_to_it_and_the_loss_is_noted():
     made = planned(knowledge(replace(FACTS, there_log=LogRange(6, 20))))
     ((_, move),) = made.moves()
     assert (move.resume, move.basis, move.retention_took) == (6, "exact", 4)
@@ -241,7 +241,7 @@ def test_a_resume_behind_the_targets_log_end_goes_back_to_it():
 
 
 def test_where_nothing_is_known_of_one_region_it_is_named_and_only_a_choice_moves_the_group():
-    known_facts = knowledge(UNTOLD, offsets_at={1_700: {PLACE: 7}})
+    known_facts = knowledge(UNTOLD, offsets_at={1_700: {PARTITION: 7}})
     made = planned(known_facts)
     ((_, move),) = made.moves()
     assert (move.case, move.resume, move.basis) == (Case.UNKNOWN, None, "none")
@@ -263,10 +263,10 @@ def test_only_the_topics_that_were_asked_for_are_moved():
     other = TopicPartition("quotes", 0)
     both = knowledge(
         commits={
-            "orders": {PLACE: Progress(12), other: Progress(12)},
-            "unasked": {PLACE: Progress(3)},
+            "orders": {PARTITION: Progress(12), other: Progress(12)},
+            "unasked": {PARTITION: Progress(3)},
         },
-        partitions={PLACE: FACTS, other: FACTS},
+        partitions={PARTITION: FACTS, other: FACTS},
         mirrored_topics=frozenset({"trades", "quotes"}),
     )
     asked = planned(both, replace(REQUEST, topics=frozenset({"quotes"})))
@@ -274,35 +274,37 @@ def test_only_the_topics_that_were_asked_for_are_moved():
     assert [move.topic for _, move in planned(both).moves()] == ["quotes", "trades"]
 
 
-def test_a_vector_beside_the_commit_counts_for_what_the_position_does_not_say():
+def test_a_vector_in_the_metadata_counts_where_the_position_says_less():
     # The group moved here. Records that it read elsewhere lie behind its position, or are not here.
-    beside = Progress(12, {"west": 4, "north": 5, "south": 3})
-    move = only_move(knowledge(commits={"orders": {PLACE: beside}}))
+    commit = Progress(12, {"west": 4, "north": 5, "south": 3})
+    move = only_move(knowledge(commits={"orders": {PARTITION: commit}}))
     assert move.vector == {"west": 10, "east": 2, "north": 5, "south": 3}
     assert (move.committed, move.resume, move.basis) == (12, 2, "exact")
     assert move.read_again == Count(15)
-    told = only_move(knowledge(UNTOLD, commits={"orders": {PLACE: beside}}))
+    told = only_move(knowledge(UNTOLD, commits={"orders": {PARTITION: commit}}))
     assert (told.case, told.resume, told.basis) == (Case.MOVES, 2, "floor")
 
 
 def test_after_an_accepted_loss_a_vector_does_not_count_for_that_region():
     lossy = replace(THERE, known={**THERE.known, "north": replace(THERE.known["north"], losses=1)})
-    beside = Progress(12, {"west": 11, "north": 5})
-    move = only_move(knowledge(replace(FACTS, there=lossy), commits={"orders": {PLACE: beside}}))
+    commit = Progress(12, {"west": 11, "north": 5})
+    move = only_move(
+        knowledge(replace(FACTS, there=lossy), commits={"orders": {PARTITION: commit}})
+    )
     assert move.vector == {"west": 11, "east": 2}
 
 
-def test_what_is_noted_of_a_partition_stands_in_the_moves_of_its_groups():
+def test_notes_on_a_partition_are_in_the_moves_of_its_groups():
     move = only_move(knowledge(replace(FACTS, notes=("the route north>west is parked",))))
     assert "the route north>west is parked" in move.notes
 
 
-def test_what_the_target_group_has_committed_stands_beside_where_it_would_go():
-    move = only_move(knowledge(target_commits={"orders": {PLACE: Progress(7)}}))
+def test_a_move_has_the_groups_present_commit_in_the_target():
+    move = only_move(knowledge(target_commits={"orders": {PARTITION: Progress(7)}}))
     assert (move.resume, move.target_committed, move.goes_back) == (2, 7, True)
 
 
-def test_without_the_source_what_is_not_replicated_is_what_the_copies_tell():
+def test_without_the_source_the_copies_count_what_is_not_replicated():
     there = replace(THERE, known={**THERE.known, "west": known(Run(0, 10, 6))})
     move = only_move(knowledge(replace(FACTS, there=there, source_end=None)))
     assert move.not_replicated == Count(4, "at least")

@@ -10,8 +10,8 @@ from replicator.groups.planning.plan import Case, Check, GroupPlan, Level, Move,
 from replicator.groups.planning.recheck import PlanStale, Recheck, Refused, recheck, request_of
 from tests.replicator.groups.planning.empty_plan import EMPTY
 
-PLACE = TopicPartition("trades", 3)
-LOGS = {PLACE: LogRange(1000, 2000)}
+PARTITION = TopicPartition("trades", 3)
+LOGS = {PARTITION: LogRange(1000, 2000)}
 MOVE = Move(
     topic="trades",
     partition=3,
@@ -43,7 +43,7 @@ def stale(plan: Plan, now: Plan, logs=LOGS) -> list[str]:
     return [what for what, who in found.stale.items() if who == {"orders"}]
 
 
-def test_what_is_as_it_was_may_be_applied():
+def test_an_unchanged_plan_may_be_applied():
     assert recheck(PLAN, fresh(MOVE), LOGS) == Recheck()
     recheck(PLAN, fresh(MOVE), LOGS).raise_if_any("p1")
 
@@ -63,21 +63,21 @@ def test_a_group_that_went_back_would_skip_what_it_has_to_read_again():
     assert reason.startswith("went back in west")
 
 
-def test_a_vector_that_says_more_than_a_look_of_now_would_skip_records():
+def test_a_vector_ahead_of_a_fresh_plans_would_skip_records():
     planned = replace(
         PLAN,
         groups=(GroupPlan("orders", "west", (replace(MOVE, vector={"west": 9, "north": 5}),), 4),),
     )
     for now in ({"west": 8, "north": 5}, {"north": 5}):
         (reason,) = stale(planned, fresh(replace(MOVE, vector=now)))
-        assert reason == "has read less than was planned of some region in trades-3"
+        assert reason == "the planned vector is ahead of what was read in trades-3"
     assert not stale(planned, fresh(replace(MOVE, vector={"west": 10, "north": 5})))
 
 
 @pytest.mark.parametrize("log", [LogRange(1201, 2000), LogRange(1000, 1199), None])
 def test_a_position_outside_the_targets_log_is_not_written(log):
     # A consumer would begin at the offset that its auto.offset.reset gives.
-    (reason,) = stale(PLAN, fresh(MOVE), {PLACE: log})
+    (reason,) = stale(PLAN, fresh(MOVE), {PARTITION: log})
     assert "no longer holds" in reason
 
 
@@ -101,8 +101,8 @@ def test_a_commit_that_is_new_or_gone_is_planned_anew():
     assert stale(PLAN, fresh()) == ["its commits in west are gone"]
 
 
-def test_a_group_that_somebody_else_moved_since_is_planned_anew():
-    assert stale(PLAN, fresh(MOVE, generation=5)) == ["where it lives was decided anew since"]
+def test_a_group_that_another_plan_moved_since_makes_the_plan_stale():
+    assert stale(PLAN, fresh(MOVE, generation=5)) == ["its primary region was decided anew since"]
 
 
 def test_a_plan_of_another_appliance_is_found_out_by_its_cluster():
@@ -118,7 +118,7 @@ def test_progress_made_in_the_target_since_is_not_taken_back_unless_the_group_wa
     assert recheck(replace(PLAN, may_go_back=("orders",)), now, LOGS) == Recheck()
 
 
-def test_what_blocks_now_is_refused_before_what_is_stale():
+def test_a_block_of_now_is_raised_before_staleness():
     active = Check("target activity", Level.BLOCK, "members", ("orders",))
     now = fresh(MOVE, generation=5, checks=(active,))
     with pytest.raises(Refused, match="target activity: members") as refused:
@@ -126,15 +126,17 @@ def test_what_blocks_now_is_refused_before_what_is_stale():
     assert refused.value.checks == (active,)
 
 
-def test_where_nothing_is_known_any_more_the_check_says_so():
+def test_where_nothing_is_known_any_more_the_check_blocks():
     unknown = replace(MOVE, case=Case.UNKNOWN, resume=None, basis="none")
     basis = Check("basis", Level.BLOCK, "nothing is known", ("orders",))
     found = recheck(PLAN, fresh(unknown, checks=(basis,)), LOGS)
     assert found == Recheck(blocks=(basis,))
 
 
-def test_a_stale_plan_says_what_changed_and_for_whom():
-    with pytest.raises(PlanStale, match="p1 is stale: where it lives .*: orders; make a new plan"):
+def test_a_stale_plan_names_the_changes_and_their_groups():
+    with pytest.raises(
+        PlanStale, match="p1 is stale: its primary region was .*: orders; make a new plan"
+    ):
         recheck(PLAN, fresh(MOVE, generation=5), LOGS).raise_if_any("p1")
 
 

@@ -51,10 +51,10 @@ def aggregate(log: list[Record], is_met: bool) -> Aggregate:
             mine = [(it.offset, at) for at, it in enumerate(log) if it[::2] == (region, era)]
             if not mine:
                 continue
-            gathering = RunBuffer(mine[0][0])
+            buffer = RunBuffer(mine[0][0])
             for offset, at in mine:
-                gathering.land(offset, at, 1)
-            learn(maps.setdefault(number, OffsetMap()), *gathering.take())
+                buffer.land(offset, at, 1)
+            learn(maps.setdefault(number, OffsetMap()), *buffer.take())
         whole = OffsetMap()
         for _, newer in sorted(maps.items()):
             whole.give_way(newer)
@@ -87,7 +87,7 @@ def landed(begin: int, *runs: Run) -> OffsetMap:
     return learned([RunSegment(begin, runs[-1].source_end, runs)])
 
 
-def told(*maps: OffsetMap, **more) -> Numbering:
+def numbered(*maps: OffsetMap, **more) -> Numbering:
     whole = OffsetMap()
     for each in maps:
         whole.give_way(each)
@@ -111,15 +111,15 @@ def test_a_position_among_old_records_is_not_taken_for_one_among_the_new():
     assert back.resume(back.progress(5800)) == (4000, "floor")
 
 
-def test_what_was_accepted_in_one_aggregate_only_counts_below_the_cut():
-    cut = told(landed(0, Run(0, 0, 5000)), landed(4000, Run(4000, 5000, 800)))
-    assert (cut.cuts, cut.ghosts_end, cut.edges) == ((Cut(4000),), 5000, (Edge(4000, 4000),))
+def test_a_loss_accepted_in_one_aggregate_only_counts_below_the_cut():
+    cut = numbered(landed(0, Run(0, 0, 5000)), landed(4000, Run(4000, 5000, 800)))
+    assert (cut.cuts, cut.former_end, cut.edges) == ((Cut(4000),), 5000, (Edge(4000, 4000),))
     assert cut.agrees_below(PLAIN) == PLAIN.agrees_below(cut) == 4000
     assert cut.agrees_below(cut) is None
 
 
 def test_a_loss_that_left_records_out_is_no_cut():
-    skipped = told(landed(0, Run(0, 0, 10)), landed(20, Run(20, 10, 5)))
+    skipped = numbered(landed(0, Run(0, 0, 10)), landed(20, Run(20, 10, 5)))
     assert skipped == PLAIN
 
 
@@ -130,24 +130,24 @@ def test_another_source_topic_agrees_nowhere_and_an_unknown_one_is_not_held_agai
 
 
 def test_a_topic_made_anew_may_stand_behind_an_older_ones_records():
-    anew = landed(0, Run(0, 50, 5))
-    assert numbering({1: anew}, anew).begin(0) == 0
+    recreated = landed(0, Run(0, 50, 5))
+    assert numbering({1: recreated}, recreated).begin(0) == 0
 
 
-def test_a_loss_of_which_nothing_was_told_yet_may_be_any_cut():
-    accepted = told(landed(0, Run(0, 0, 10)), losses=1)
+def test_a_loss_without_published_runs_may_be_any_cut():
+    accepted = numbered(landed(0, Run(0, 0, 10)), losses=1)
     assert accepted.cuts == (UNKNOWN,)
     assert accepted.agrees_below(PLAIN) == accepted.agrees_below(accepted) == 0
 
 
-def test_a_cut_that_nobody_has_accepted_counts_too():
-    assert told(landed(0, Run(0, 0, 10)), parked_at=4).agrees_below(PLAIN) == 4
+def test_a_cut_that_is_not_accepted_counts_too():
+    assert numbered(landed(0, Run(0, 0, 10)), parked_at=4).agrees_below(PLAIN) == 4
 
 
-def test_what_retention_took_of_a_newer_map_may_have_been_the_same_cut():
+def test_a_newer_map_that_retention_trimmed_may_have_the_same_cut():
     newer = landed(4, Run(4, 10, 8))
     newer.trim(15)
-    trimmed = told(landed(0, Run(0, 0, 10)), newer)
+    trimmed = numbered(landed(0, Run(0, 0, 10)), newer)
     assert trimmed.cuts == (Cut(9, is_exact=False),)
     cut = Numbering(cuts=(Cut(4),))
     assert cut.agrees_below(Numbering(cuts=trimmed.cuts)) is None

@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 
 @given(st.text() | JSON.map(json.dumps))
-def test_what_others_write_is_no_vector(metadata):
+def test_foreign_metadata_is_no_vector(metadata):
     vector = decode(metadata)
     assert all(isinstance(offset, int) and offset >= 0 for offset in vector.values())
     if vector:

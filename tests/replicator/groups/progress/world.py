@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from replicator.groups.progress.aggregate import NOTHING, Aggregate, Known, Passed, Vector
-from replicator.mirror.offset_map.offset_map import OffsetMap, Place
+from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.replicator.mirror.offset_map.told_logs import learn
 
@@ -86,15 +86,15 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
     known = {}
     for region in regions:
         records = placed(log, region)
-        runs, gathering = OffsetMap(), RunBuffer(0)
+        runs, buffer = OffsetMap(), RunBuffer(0)
         for source, target in records:
-            gathering.land(source, target, 1)
+            buffer.land(source, target, 1)
             if draw(st.booleans()):
-                for stretch in gathering.take():
+                for segment in buffer.take():
                     # A missing first segment leaves nothing to answer, so most stay.
                     if is_whole or draw(MOSTLY):
-                        learn(runs, stretch)
-        learn(runs, *gathering.take())
+                        learn(runs, segment)
+        learn(runs, *buffer.take())
         passed = None
         if is_whole or draw(MOSTLY):
             at = len(log) if is_whole else draw(st.integers(0, len(log)))
@@ -104,7 +104,9 @@ def aggregates(draw, log: Log, regions: list[str], *, is_whole: bool = False) ->
     return Aggregate(known, len(log))
 
 
-def progress(here: Aggregate, committed: int, vector: Vector = NOTHING) -> dict[str, Place] | None:
+def progress(
+    here: Aggregate, committed: int, vector: Vector = NOTHING
+) -> dict[str, MappedOffset] | None:
     """Returns the group's vector with the basis of each offset; None if a region's is not known."""
     found = {
         region: here.first_unread(region, committed, vector.get(region)) for region in here.known

@@ -26,9 +26,9 @@ def test_commits_are_taken_over_with_their_interval():
     assert settings(enable_auto_commit=False).commit_seconds is None
 
 
-def test_who_stores_vectors_commits_by_itself():
+def test_an_application_that_stores_vectors_commits_by_itself():
     assert settings(is_tracking=True).commit_seconds is None
-    with pytest.raises(ValueError, match="once they are stored"):
+    with pytest.raises(ValueError, match="commit after the vectors are stored"):
         settings(is_tracking=True, enable_auto_commit=True)
 
 

@@ -31,7 +31,7 @@ def test_positions_move_with_what_is_handed_out_and_with_what_is_skipped(deliver
     assert source.position == 3
 
 
-def test_an_error_keeps_its_place_and_moves_nothing(deliveries):
+def test_an_error_keeps_its_order_and_moves_no_position(deliveries):
     source = From()
     put(deliveries, source, "a")
     deliveries.put(source, None, "error")
@@ -61,7 +61,7 @@ def test_a_call_that_hands_out_nothing_takes_nothing_back(deliveries):
     assert source.position == 1
 
 
-def test_what_the_application_committed_itself_is_not_taken_back(deliveries):
+def test_a_commit_by_the_application_is_not_taken_back(deliveries):
     source = From()
     put(deliveries, source, "a", "b", "c")
     assert [deliveries.next() for _ in range(3)] == ["a", "b", "c"]

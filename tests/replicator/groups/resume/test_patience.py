@@ -3,12 +3,12 @@
 from replicator.groups.resume.patience import Due, Patience
 
 
-def test_a_long_wait_is_said_once_and_its_end_as_well():
+def test_a_long_wait_is_logged_once_and_its_end_as_well():
     patience = Patience(60)
     assert [patience.wait(7, now) for now in (0, 4, 5, 6, 50)] == [
         Due.NOTHING,
         Due.NOTHING,
-        Due.SAYING,
+        Due.LOG,
         Due.NOTHING,
         Due.NOTHING,
     ]
@@ -19,9 +19,9 @@ def test_a_long_wait_is_said_once_and_its_end_as_well():
 def test_patience_is_over_in_time_and_begins_anew():
     patience = Patience(60)
     assert patience.wait(7, 0) is Due.NOTHING
-    assert patience.wait(7, 60) is Due.ENDING
-    assert patience.wait(7, 100) is Due.SAYING
-    assert patience.wait(7, 120) is Due.ENDING
+    assert patience.wait(7, 60) is Due.END
+    assert patience.wait(7, 100) is Due.LOG
+    assert patience.wait(7, 120) is Due.END
 
 
 def test_every_record_has_a_wait_of_its_own():

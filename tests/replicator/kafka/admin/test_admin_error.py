@@ -9,12 +9,12 @@ from replicator.config.security import Security
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import (
     AdminError,
+    AdminUnreachable,
     NotAuthorized,
     NotLetIn,
     Outdated,
     Refused,
     UnknownTopic,
-    Unreachable,
     kafka_error,
     translated,
 )
@@ -31,9 +31,9 @@ def error_of(code: int, complaint: KafkaError | None = None) -> AdminError:
 @pytest.mark.parametrize(
     ("code", "kind", "text"),
     [
-        (KafkaError._TIMED_OUT, Unreachable, "no answer from h:1"),
-        (KafkaError._TRANSPORT, Unreachable, "is it up"),
-        (-137, Unreachable, "is it up"),
+        (KafkaError._TIMED_OUT, AdminUnreachable, "no answer from h:1"),
+        (KafkaError._TRANSPORT, AdminUnreachable, "is it up"),
+        (-137, AdminUnreachable, "is it up"),
         (KafkaError._AUTHENTICATION, NotLetIn, "user 'sluice' with the password in secret"),
         (KafkaError._SSL, NotLetIn, "check ca_file"),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAuthorized, "sluice may not"),

@@ -9,9 +9,10 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client import fenced_committer as writing
-from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Commit
+from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
-from tests.replicator.mirror.ledger.coordinator import Coordinator, Offsets
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
+from tests.replicator.mirror.ledger.coordinator import Coordinator, GroupRows
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
 OTHER = ("t", 1, 7, "other")
@@ -22,11 +23,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "SHOWN_SECONDS", 0.01)
 
 
-def is_old(_: TopicPartition, shown: Commit | None) -> bool:
+def is_old(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
     return shown is None or shown.metadata == "old"
 
 
-async def committed(coordinator: Coordinator, groups: Offsets) -> list[Offsets]:
+async def committed(coordinator: Coordinator, groups: GroupRows) -> list[GroupRows]:
     """Returns the offsets of each transaction that was committed and not aborted."""
     await FencedCommitter(coordinator, "id").commit(groups, is_old)
     return [offsets for is_commit, offsets in coordinator.ended if is_commit]
@@ -42,12 +43,12 @@ async def test_what_is_shown_is_committed_once():
 async def test_what_stays_hidden_is_committed_until_it_is_shown(before):
     coordinator = Coordinator({"g": before}, [{"g"}, {"g"}])
     assert await committed(coordinator, {"g": [NEW]}) == 3 * [{"g": [NEW]}]
-    assert coordinator.shown["g", "t", 0] == Commit(2, "new")
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(2, "new")
 
 
 async def test_only_what_stayed_hidden_is_committed_again():
     coordinator = Coordinator({"g": [OLD], "h": [OTHER]}, [{"g"}])
-    groups: Offsets = {"g": [NEW], "h": [OTHER]}
+    groups: GroupRows = {"g": [NEW], "h": [OTHER]}
     assert await committed(coordinator, groups) == [groups, {"g": [NEW]}]
 
 
@@ -57,8 +58,8 @@ async def test_who_came_next_is_not_written_over():
         {"g": [NEW], "h": [OTHER]},
         {"h": [OTHER]},
     ]
-    assert coordinator.shown["g", "t", 0] == Commit(3, "next")
-    assert coordinator.shown["h", "t", 1] == Commit(7, "other")
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(3, "next")
+    assert coordinator.shown["h", "t", 1] == OffsetAndMetadata(7, "other")
 
 
 async def test_a_marker_that_was_only_late_is_not_followed_by_a_second_commit():
@@ -72,7 +73,7 @@ async def test_a_marker_that_was_only_late_is_not_followed_by_a_second_commit():
 
     coordinator = Late({"g": [OLD]}, [{"g"}])
     assert await committed(coordinator, {"g": [NEW]}) == [{"g": [NEW]}]
-    assert coordinator.shown["g", "t", 0] == Commit(3, "next")
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(3, "next")
 
 
 class WithoutTopic(Coordinator):
@@ -104,7 +105,7 @@ async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
     with pytest.raises(Answered) as found:
         await FencedCommitter(coordinator, "id").commit({"h": [OTHER], "g": [NEW]}, is_old)
     assert not isinstance(found.value, NotCommitted)
-    assert coordinator.shown["h", "t", 1] == Commit(7, "other")
+    assert coordinator.shown["h", "t", 1] == OffsetAndMetadata(7, "other")
 
 
 async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there():
@@ -113,4 +114,4 @@ async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there
     writer = FencedCommitter(coordinator, "id")
     later = ("t", 0, 5, "old")
     await asyncio.gather(writer.commit({"g": [NEW]}, is_old), writer.commit({"g": [later]}, is_old))
-    assert coordinator.shown["g", "t", 0] == Commit(5, "old")
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(5, "old")

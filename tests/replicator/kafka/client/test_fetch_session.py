@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.kafka.client.fetch_session import EPOCH_MAX, Changes, FetchSession, Place
+from replicator.kafka.client.fetch_session import EPOCH_MAX, Changes, FetchSession, TopicIdPartition
 from replicator.kafka.protocol.fetch import FetchPosition
 
 TOPIC = UUID(int=7)
@@ -17,7 +17,7 @@ def position(partition: int, offset: int = 0) -> FetchPosition:
     return FetchPosition(TOPIC, partition, offset, 1 << 20)
 
 
-def wanted(*positions: FetchPosition) -> dict[Place, FetchPosition]:
+def wanted(*positions: FetchPosition) -> dict[TopicIdPartition, FetchPosition]:
     return {(each.topic, each.partition): each for each in positions}
 
 
@@ -104,7 +104,7 @@ class Broker:
     """A broker by KIP-227: full requests replace its view of the session, others change it."""
 
     def __init__(self) -> None:
-        self.view: dict[Place, FetchPosition] = {}
+        self.view: dict[TopicIdPartition, FetchPosition] = {}
         self._epoch = 0
 
     def take(self, changes: Changes) -> None:

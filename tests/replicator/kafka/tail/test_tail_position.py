@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from replicator.kafka.tail.tail_position import (
     Portion,
-    Position,
     Reading,
-    Told,
+    TailPosition,
     Version,
+    VersionedRecord,
     beginnings,
 )
 
-BEGIN = Position("topic", 0)
+BEGIN = TailPosition("topic", 0)
 ERAS = st.integers(0, 5)
-POSITIONS = st.builds(Position, st.sampled_from(["topic", "former"]), ERAS, st.integers(0, 99))
+POSITIONS = st.builds(TailPosition, st.sampled_from(["topic", "former"]), ERAS, st.integers(0, 99))
 
 
 @st.composite
@@ -46,10 +46,10 @@ def test_portions_follow_each_other_and_together_hold_all_that_was_read(log, cut
     portions = portions_of(log, cuts)
     assert all(one.end == next_one.begin for one, next_one in pairwise(portions))
     told = [each for portion in portions for each in portion.told]
-    assert told == [Told(Version(0, offset), record) for offset, record in log if record]
+    assert told == [VersionedRecord(Version(0, offset), record) for offset, record in log if record]
     if log:
         assert portions[0].begin == BEGIN
-        assert portions[-1].end == Position("topic", 0, log[-1][0] + 1, 7)
+        assert portions[-1].end == TailPosition("topic", 0, log[-1][0] + 1, 7)
 
 
 def test_nothing_new_is_no_portion():
@@ -59,7 +59,7 @@ def test_nothing_new_is_no_portion():
 def test_where_reading_begins_is_no_news():
     assert not Portion(BEGIN, BEGIN).is_news
     assert Portion(BEGIN, BEGIN, caught_up_ms=1).is_news
-    assert Portion(BEGIN, Position("topic", 0, 1)).is_news
+    assert Portion(BEGIN, TailPosition("topic", 0, 1)).is_news
 
 
 # Catching up
@@ -83,12 +83,12 @@ def test_markers_at_the_end_hold_nothing_up():
     assert reading.take().caught_up_ms is None
     reading.reach(3)
     assert reading.take() == Portion(
-        Position("topic", 0, 2, 0), Position("topic", 0, 2, 0), caught_up_ms=1000
+        TailPosition("topic", 0, 2, 0), TailPosition("topic", 0, 2, 0), caught_up_ms=1000
     )
 
 
 def test_a_log_that_has_not_been_heard_of_was_not_read_to_its_end():
-    reading = Reading(Position("topic", 0, 5))
+    reading = Reading(TailPosition("topic", 0, 5))
     reading.expect(5, at_ms=1000)
     assert reading.take() is None
     reading.reach(5)
@@ -131,7 +131,7 @@ def test_reading_goes_on_where_the_topic_is_the_same_and_begins_with_a_new_era_e
         if number in positions and positions[number].topic_id == "topic":
             assert position == positions[number]
         else:
-            assert position == Position("topic", position.era)
+            assert position == TailPosition("topic", position.era)
             assert all(position.era > former.era for former in positions.values())
 
 
@@ -144,21 +144,21 @@ def test_an_era_ends_when_the_log_shows_something_before_what_was_read(position,
         reading.read(offset, 0, "a")
     assert reading.is_cut == (offset < position.offset)
     if reading.is_cut:
-        anew = Position(position.topic_id, position.era + 1)
+        anew = TailPosition(position.topic_id, position.era + 1)
         assert reading.take() == Portion(anew, anew)
 
 
 def test_after_a_cut_nothing_more_is_told_of_the_old_era():
-    reading = Reading(Position("topic", 3, 50))
+    reading = Reading(TailPosition("topic", 3, 50))
     reading.read(50, 0, "a")
     reading.read(7, 0, "b")
     reading.read(51, 0, "c")
     reading.expect(0, at_ms=1)
-    anew = Position("topic", 4)
+    anew = TailPosition("topic", 4)
     assert reading.take() == Portion(anew, anew)
 
 
 def test_a_log_whose_beginning_was_deleted_goes_on_in_its_era():
-    reading = Reading(Position("topic", 3, 50))
+    reading = Reading(TailPosition("topic", 3, 50))
     reading.read(80, 0, "a")
     assert not reading.is_cut

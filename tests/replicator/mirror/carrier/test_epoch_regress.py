@@ -10,7 +10,7 @@ from replicator.mirror.carrier import epoch_regress
 from replicator.mirror.carrier.epoch_regress import (
     LASTING_SECONDS,
     EpochRegress,
-    Told,
+    EpochVerdict,
     told_together,
 )
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
@@ -74,12 +74,12 @@ def restored() -> Source:
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ([], Told.UNKNOWN),
-        ([None], Told.UNKNOWN),
-        ([Leader(1, OLDER), None], Told.UNKNOWN),
-        ([Leader(1, NEWEST)], Told.NEWER),
-        ([Leader(1, OLDER), Leader(2, NEWEST), None], Told.NEWER),
-        ([Leader(1, OLDER), Leader(2, OLDER + 1)], Told.OLDER),
+        ([], EpochVerdict.UNKNOWN),
+        ([None], EpochVerdict.UNKNOWN),
+        ([Leader(1, OLDER), None], EpochVerdict.UNKNOWN),
+        ([Leader(1, NEWEST)], EpochVerdict.NEWER),
+        ([Leader(1, OLDER), Leader(2, NEWEST), None], EpochVerdict.NEWER),
+        ([Leader(1, OLDER), Leader(2, OLDER + 1)], EpochVerdict.OLDER),
     ],
 )
 def test_brokers_agree_only_if_each_of_them_tells_an_older_epoch(answers, expected):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.client.cluster import Cluster, Commit
+from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import Row
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
-Offsets = dict[str, list[Row]]
+GroupRows = dict[str, list[Row]]
 
 
 class Coordinator(Cluster):
@@ -21,15 +23,19 @@ class Coordinator(Cluster):
         put_behind: offsets that the next writer commits right after the first transaction.
     """
 
-    def __init__(self, shown: Offsets, left_out: list[set[str]], put_behind: Offsets | None = None):
+    def __init__(
+        self, shown: GroupRows, left_out: list[set[str]], put_behind: GroupRows | None = None
+    ):
         super().__init__("pretend", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
         self.shown = {
-            (group, *row[:2]): Commit(*row[2:]) for group, rows in shown.items() for row in rows
+            (group, *row[:2]): OffsetAndMetadata(*row[2:])
+            for group, rows in shown.items()
+            for row in rows
         }
-        self.ended: list[tuple[bool, Offsets]] = []
+        self.ended: list[tuple[bool, GroupRows]] = []
         self._left_out = left_out
         self._put_behind = put_behind or {}
-        self._pending: Offsets = {}
+        self._pending: GroupRows = {}
 
     async def ask_coordinator(
         self, kind: int, key: str, request: Any, *_: Any, never: object = None
@@ -50,14 +56,14 @@ class Coordinator(Cluster):
         self._show(self._put_behind)
         self._put_behind, self._pending = {}, {}
 
-    def _show(self, groups: Offsets) -> None:
+    def _show(self, groups: GroupRows) -> None:
         for group, rows in groups.items():
             for row in rows:
-                self.shown[group, *row[:2]] = Commit(*row[2:])
+                self.shown[group, *row[:2]] = OffsetAndMetadata(*row[2:])
 
-    async def commits(self, group: str, partitions: Any) -> dict[tuple[str, int], Commit]:
+    async def commits(self, group: str, partitions: Any) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
-            (topic, number): self.shown[group, topic, number]
+            TopicPartition(topic, number): self.shown[group, topic, number]
             for topic, numbers in partitions
             for number in numbers
             if (group, topic, number) in self.shown

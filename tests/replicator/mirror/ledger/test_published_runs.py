@@ -5,7 +5,7 @@ from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.mirror.ledger.published_runs import runs_key, told_since
-from replicator.mirror.ledger.stale_entry import Told
+from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.held import held
 
@@ -30,7 +30,7 @@ class Tail:
 async def test_the_runs_under_the_most_losses_count():
     key = runs_key(ONE, ENTRY)
     told = {replace(key, losses=number): LastRun(number, number) for number in (0, 2, 1)}
-    assert await told_since(Tail(told), {ONE: ENTRY}) == {ONE: Told(LastRun(2, 2), 2)}
+    assert await told_since(Tail(told), {ONE: ENTRY}) == {ONE: PublishedRun(LastRun(2, 2), 2)}
 
 
 async def test_runs_of_other_topics_under_the_name_are_none_of_the_entrys():

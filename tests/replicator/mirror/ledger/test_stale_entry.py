@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.loss import LossKind
-from replicator.mirror.ledger.stale_entry import Told, turned_back
+from replicator.mirror.ledger.stale_entry import PublishedRun, turned_back
 from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.held import held
 
 ENTRY = held(source_offset=100, target_offset=1000, losses=2)
 
 
-def told(source_end: int, *, target_end: int = 1500, losses: int = 2) -> Told:
-    return Told(LastRun(source_end, target_end), losses)
+def told(source_end: int, *, target_end: int = 1500, losses: int = 2) -> PublishedRun:
+    return PublishedRun(LastRun(source_end, target_end), losses)
 
 
 def test_runs_behind_the_position_say_that_the_ledger_was_turned_back():

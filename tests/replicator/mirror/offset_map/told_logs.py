@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from replicator.mirror.offset_map.offset_map import OffsetMap, Place
+from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
 from replicator.mirror.offset_map.packed_map import pack_stretch, unpack
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 
@@ -78,7 +78,7 @@ def is_complete(offset_map: OffsetMap) -> bool:
     return not len(offset_map.missing) and not len(offset_map.piece().thinned[0])
 
 
-def before(place: Place | None) -> int:
+def before(place: MappedOffset | None) -> int:
     """Returns the answer as a number; no answer comes before every offset."""
     return -1 if place is None else place.offset
 

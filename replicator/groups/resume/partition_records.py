@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from replicator.groups.progress.aggregate import Aggregate, Vector
-from replicator.groups.progress.skipping import Standing, is_past, standing
+from replicator.groups.progress.skipping import RecordState, is_past, record_state
 
 Item = TypeVar("Item")
 
-LOOK_RECORDS = 64
+CHECK_RECORDS = 64
 """Offsets between two checks whether everything that follows is unread. Such a check costs more
 than the lookup of one run.
 """
@@ -32,7 +32,7 @@ class Step(NamedTuple, Generic[Item]):
     item: Item | None
 
 
-class Partition(Generic[Item]):
+class PartitionRecords(Generic[Item]):
     """Filter between a partition's log and the application. No I/O, no clock.
 
     Args:
@@ -52,8 +52,8 @@ class Partition(Generic[Item]):
         """True if records may pass without a lookup: all that follow are unread, and
         none is held.
         """
-        self._look_at = 0
-        self.know(Aggregate({}))
+        self._check_at = 0
+        self.set_runs(Aggregate({}))
 
     @property
     def needs_runs(self) -> bool:
@@ -69,7 +69,7 @@ class Partition(Generic[Item]):
         """Offset of the first record that waits; all others wait behind it."""
         return next((offset for offset, _ in self._held if offset is not None), None)
 
-    def know(self, aggregate: Aggregate) -> None:
+    def set_runs(self, aggregate: Aggregate) -> None:
         """Sets the runs by which records are judged from now on.
 
         After a source topic was recreated, or a loss accepted, the vector may mean other records
@@ -80,7 +80,7 @@ class Partition(Generic[Item]):
         lossy = {region for region, known in aggregate.known.items() if known.losses}
         self._aggregate = aggregate
         self._skipped = {name: end for name, end in self._read.items() if name not in anew | lossy}
-        self._look_at = 0
+        self._check_at = 0
 
     def start(self, committed: int | None, log_start: int) -> int:
         """Returns the offset to read from where the vector is the truth, whatever was committed.
@@ -106,20 +106,20 @@ class Partition(Generic[Item]):
         self._held.append((offset, item))
         self.is_open = False
 
-    def release(self, *, even_untold: bool = False) -> Iterator[Step[Item]]:
+    def release(self, *, even_unknown: bool = False) -> Iterator[Step[Item]]:
         """Yields the records that may go on now, in the order of the log.
 
         Args:
-            even_untold: also releases records of which it is not known whether they were read.
+            even_unknown: also releases records of which it is not known whether they were read.
         """
         while self._held:
             offset, item = self._held[0]
-            found = Standing.UNREAD if offset is None else self._standing(offset)
-            if found is Standing.UNTOLD and not even_untold:
+            found = RecordState.UNREAD if offset is None else self._state(offset)
+            if found is RecordState.UNKNOWN and not even_unknown:
                 return
             self._held.popleft()
             next_offset = None if offset is None else offset + 1
-            yield Step(next_offset, None if found is Standing.READ else item)
+            yield Step(next_offset, None if found is RecordState.READ else item)
         self.is_open = self._past_at is not None
 
     def vector(self, offset: int) -> dict[str, int]:
@@ -138,15 +138,15 @@ class Partition(Generic[Item]):
                 vector[region] = max(vector.get(region, 0), place.offset if place else 0)
         return vector
 
-    def _standing(self, offset: int) -> Standing:
+    def _state(self, offset: int) -> RecordState:
         if self._past_at is not None:
-            return Standing.UNREAD
-        found = standing(self._aggregate, offset, self._skipped)
-        if not self._is_tracking and (found is Standing.UNTOLD or offset >= self._look_at):
-            self._look_at = offset + LOOK_RECORDS
+            return RecordState.UNREAD
+        found = record_state(self._aggregate, offset, self._skipped)
+        if not self._is_tracking and (found is RecordState.UNKNOWN or offset >= self._check_at):
+            self._check_at = offset + CHECK_RECORDS
             if self._is_past(offset):
                 self._past_at = offset
-                return Standing.UNREAD
+                return RecordState.UNREAD
         return found
 
     def _is_past(self, offset: int) -> bool:

@@ -16,14 +16,14 @@ from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.mirror.offset_map.runs_topic import RunsKey, decode_key
 
 
-class RunsTold(NamedTuple):
+class RunsRecord(NamedTuple):
     """Packed piece of a partition's map; its key has the losses under which it was published."""
 
     key: RunsKey
     piece: bytes
 
 
-def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> TopicTailer[RunsTold]:
+def runs_tailer(name: str, cluster: KafkaCluster, route_key: str) -> TopicTailer[RunsRecord]:
     """Returns a tailer of a route's runs.
 
     Args:
@@ -34,13 +34,13 @@ def runs_follower(name: str, cluster: KafkaCluster, route_key: str) -> TopicTail
     return TopicTailer(name, cluster, runs_topic_name(route_key), group, _read)
 
 
-def _read(message: Message) -> RunsTold:
+def _read(message: Message) -> RunsRecord:
     try:
-        return RunsTold(decode_key(_bytes(message.key())), _bytes(message.value()))
+        return RunsRecord(decode_key(_bytes(message.key())), _bytes(message.value()))
     except (BrokenPiece, UnknownVersion) as error:
         # Nothing is skipped: a map with an unnoticed hole would claim too much.
-        place = f"{message.topic()}-{message.partition()} at {message.offset()}"
-        raise LogUnreadable(f"{place}: {error}") from error
+        where = f"{message.topic()}-{message.partition()} at {message.offset()}"
+        raise LogUnreadable(f"{where}: {error}") from error
 
 
 def _bytes(part: str | bytes | None) -> bytes:

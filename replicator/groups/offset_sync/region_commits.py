@@ -1,0 +1,72 @@
+"""Commits of groups as the brokers of the groups' own region have them, where these answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from balancer.plan import TopicPartition
+from replicator.groups.planning.knowledge import GroupProgress, progress_of
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
+
+logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS_MAX = 10.0
+"""A request opens connections: some 20 round trips with TLS and SASL."""
+QUIET_SECONDS = 30.0
+"""Time for which a region that did not answer is not asked again. It is lost, or cut off from here,
+and each question costs the pass time.
+"""
+
+
+class CommittedOffsets(Protocol):
+    """Commits of a cluster's groups: groups.Groups."""
+
+    def commits(
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]]: ...
+
+
+class RegionCommits:
+    """Commits in another region's aggregate. Blocking, as long as its client waits for an answer.
+
+    Args:
+        groups: of that aggregate.
+        clock: seconds of a monotonic clock.
+    """
+
+    def __init__(
+        self, region: str, groups: CommittedOffsets, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._region = region
+        self._groups = groups
+        self._clock = clock
+        self._quiet_until = float("-inf")
+        self._is_silent = False
+
+    def commits(
+        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
+    ) -> GroupProgress | None:
+        """Returns the commits there, by group; None: the region does not answer."""
+        if self._clock() < self._quiet_until:
+            return None
+        try:
+            found = self._groups.commits(groups, partitions)
+        except AdminError as error:
+            self._quiet_until = self._clock() + QUIET_SECONDS
+            if not self._is_silent:
+                logger.warning(
+                    "event=own-commits-unseen region=%s copies of its commits are used unchecked: "
+                    "%s",
+                    self._region,
+                    error,
+                )
+            self._is_silent = True
+            return None
+        if self._is_silent:
+            logger.warning("event=own-commits-seen region=%s", self._region)
+        self._is_silent = False
+        return progress_of(found)
