@@ -24,7 +24,7 @@ import numpy as np
 from balancer.packing.bounds import heaviest_at_least
 from balancer.packing.count import fewest
 from balancer.packing.fresh import packed
-from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.shares import UNPLACED, Carriers, Shares
 from balancer.packing.sticky import repaired
 from bench.balancer_file import keep
 from bench.machine import load_average
@@ -180,7 +180,7 @@ def jitter(rounds: int) -> dict[str, object]:
 def against_rivals() -> dict[str, object]:
     """Returns the heaviest carrier of each algorithm, as a multiple of the lower bound."""
     shares = lognormal(ITEMS, 1)
-    nobody = np.full(ITEMS, HOMELESS)
+    nobody = np.full(ITEMS, UNPLACED)
     first: dict[str, Carriers] = {
         "sluice": packed(shares, np.zeros(CARRIERS)).where,
         "load-based": load_based(shares, nobody, CARRIERS),
@@ -194,12 +194,12 @@ def against_rivals() -> dict[str, object]:
         "load-based": lambda now, where: load_based(now, where, CARRIERS),
         "count-sticky": lambda now, where: count_sticky(where, CARRIERS),
     }
-    homeless = np.full(len(hot), HOMELESS)
+    unplaced = np.full(len(hot), UNPLACED)
     return {
         name: {
             "fresh": _above(shares, where),
             "after a drift of 30 %": _above(later, after[name](later, where)),
-            "and new hot ones": _above(more, after[name](more, np.append(where, homeless))),
+            "and new hot ones": _above(more, after[name](more, np.append(where, unplaced))),
         }
         for name, where in first.items()
     }

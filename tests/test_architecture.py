@@ -10,7 +10,6 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
-    balancer/decision/: placement
     replicator/audit/: target_audit
     replicator/groups/copies/: runs_tailer
     replicator/groups/failover/: arrival source_copies source_facts target_logs

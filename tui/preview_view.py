@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from replicator.orders.order_records import DEFAULT_STREAM
 from replicator.orders.round_status import MoveStatus
 from replicator.placement.rounds.preview import Preview

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from balancer.decision.carriers_wanted import Wanted
-from balancer.decision.limits import Limits
-from balancer.decision.loads import Shares, Where
+from balancer.decision.carriers import RoundInputs
+from balancer.decision.placement import Shares, Where, loads
+from balancer.decision.settings import Limits, Rules
+from balancer.decision.state import RoundState, Wanted
+from balancer.decision.view import RoundView
 from balancer.plan import TopicPartition
 
 ALIKE = 0.5
@@ -28,6 +31,7 @@ class AlertName(StrEnum):
     LAGGING = "lagging"
     DOUBTED = "rates not believed"
     PIN_IMPOSSIBLE = "pin impossible"
+    # The name is the label of the metric sluice_balance_alerts, which operators know.
     HOMELESS = "no room"
 
 
@@ -44,6 +48,49 @@ class Alert:
     name: AlertName
     text: str
     evidence: Mapping[str, float]
+
+
+def alerts_of(
+    view: RoundView,
+    inputs: RoundInputs,
+    state: RoundState,
+    limits: Limits,
+    rules: Rules,
+    frozen_for: str | None,
+) -> tuple[Alert, ...]:
+    """Returns the alerts of a route after a round.
+
+    Args:
+        view: knowledge about the route.
+        inputs: inputs of the round.
+        state: state that the round leaves.
+        limits: limits of the route.
+        rules: rules of the route.
+        frozen_for: reason why the route is frozen; None when it is not.
+    """
+    shares, first = inputs.route.shares, view.first_carrier
+    counts = Counter({first + at: n for at, n in Counter(state.where.values()).items()})
+    pins = {each: first + at for each, at in inputs.impossible_pins.items()}
+    excluded = {first + at: why for at, why in view.orders.excluded.items()}
+    given = [
+        *degraded(view.degraded),
+        *frozen(frozen_for, state.freeze.seconds(view.now_ms)),
+        *executors_fewer(view.slots, len(counts), view.carriers_elsewhere),
+        *lagging(state.lag.lagging(rules, view.now_ms), view.lag_seconds),
+        *doubted(view.doubts, shares),
+        *pins_impossible(pins, excluded),
+        *no_room(counts, limits),
+    ]
+    if view.degraded is None:
+        by_carrier = loads(state.where, shares, state.carriers)
+        overloaded = {
+            first + at: load
+            for at, load in by_carrier.items()
+            if load > 1 and counts[first + at] > 1
+        }
+        given += hot_partitions(shares, limits.threshold)
+        given += resize(inputs.wanted, overloaded, view.slots, view.carriers_elsewhere)
+    return tuple(given)
 
 
 def hot_partitions(shares: Shares, threshold: float) -> list[Alert]:
@@ -119,13 +166,13 @@ def resize(
 
 def degraded(why: str | None) -> list[Alert]:
     """Returns an alert when no share can be believed; `why` is None when shares can be."""
-    text = f"partitions are placed by count, and nothing moves that need not: {why}"
+    text = f"partitions are placed by count, and only mandatory moves are made: {why}"
     return [Alert(AlertName.DEGRADED, text, {})] if why is not None else []
 
 
 def frozen(reason: str | None, seconds: float) -> list[Alert]:
     """Returns an alert when the route is frozen, with the reason and for how long."""
-    text = f"nothing moves that need not, and no carrier is taken away: {reason}"
+    text = f"only mandatory moves are made, and no carrier is removed: {reason}"
     return [Alert(AlertName.FROZEN, text, {"seconds": seconds})] if reason else []
 
 
@@ -167,7 +214,7 @@ def doubted(doubts: Mapping[TopicPartition, str], shares: Shares) -> list[Alert]
         return []
     first = min(doubts)
     text = (
-        f"rates of {len(doubts)} partitions were not believed; what was known before counts: "
+        f"rates of {len(doubts)} partitions were not believed; the former rates count: "
         f"{_names(doubts)}; {_name(first)}: {doubts[first]}"
     )
     evidence = {_name(each): shares[each] for each in sorted(doubts) if each in shares}
@@ -193,7 +240,7 @@ def pins_impossible(pins: Where, excluded: Mapping[int, str]) -> list[Alert]:
     return [Alert(AlertName.PIN_IMPOSSIBLE, text, evidence)]
 
 
-def homeless(counts: Mapping[int, int], limits: Limits) -> list[Alert]:
+def no_room(counts: Mapping[int, int], limits: Limits) -> list[Alert]:
     """Returns an alert when carriers hold more partitions than they may, as no other has room."""
     most, setting = limits.partitions_max, limits.room_setting
     full = {f"carrier {at}": n for at, n in sorted(counts.items()) if n > most}
@@ -201,8 +248,8 @@ def homeless(counts: Mapping[int, int], limits: Limits) -> list[Alert]:
         return []
     surplus = sum(full.values()) - len(full) * most
     text = (
-        f"{surplus} partitions are on carriers that have {most} without them, which is all that "
-        f"{setting} allows: raise carriers_max or {setting}"
+        f"{surplus} partitions are on carriers that already hold {most}, the most that {setting} "
+        f"allows: raise carriers_max or {setting}"
     )
     return [Alert(AlertName.HOMELESS, text, full)]
 

@@ -1,4 +1,4 @@
-"""Placement by count alone, for partitions whose loads are unknown."""
+"""Placement by partition count alone, for partitions whose loads are unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 from balancer.plan import TopicPartition
 
 
-def by_count(
+def place_by_count(
     partitions: Iterable[TopicPartition],
     carriers: Collection[int],
     before: Mapping[TopicPartition, int],
@@ -26,16 +26,43 @@ def by_count(
         raise ValueError("there is no carrier to place anything on: give one or more")
     ordered, present = sorted(set(partitions)), set(carriers)
     where = {each: before[each] for each in ordered if before.get(each) in present}
-    homeless = [each for each in ordered if each not in where]
-    of_topics: dict[str, Counter[int]] = {each.topic: Counter() for each in homeless}
+    unplaced = [each for each in ordered if each not in where]
+    of_topics: dict[str, Counter[int]] = {each.topic: Counter() for each in unplaced}
     for each, carrier in where.items():
         if each.topic in of_topics:
             of_topics[each.topic][carrier] += 1
     counts = _Counts(present, Counter(where.values()))
-    for topic, places in groupby(homeless, key=lambda each: each.topic):
-        for place in counts.taking(list(places), of_topics[topic]):
-            where[place[0]] = place[1]
+    for topic, group in groupby(unplaced, key=lambda each: each.topic):
+        partitions_of_topic = list(group)
+        taken = counts.take(len(partitions_of_topic), of_topics[topic])
+        where.update(zip(partitions_of_topic, taken, strict=True))
     return {each: where[each] for each in ordered}
+
+
+def level_by_count(
+    partitions: Iterable[TopicPartition],
+    carriers: Collection[int],
+    before: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Returns the carrier of each partition, in order.
+
+    The counts of the carriers differ by at most one, with as few moves as that takes.
+
+    Raises ValueError when there is no carrier.
+    """
+    ordered = sorted(set(partitions))
+    held: dict[int, list[TopicPartition]] = {carrier: [] for carrier in sorted(carriers)}
+    for each in ordered:
+        if before.get(each) in held:
+            held[before[each]].append(each)
+    share, rest = divmod(len(ordered), max(1, len(held)))
+    kept: dict[TopicPartition, int] = {}
+    # The fullest carriers may keep one more.
+    for carrier in sorted(held, key=lambda at: (-len(held[at]), at)):
+        allowed = share + (rest > 0)
+        rest -= len(held[carrier]) >= allowed and rest > 0
+        kept |= dict.fromkeys(held[carrier][:allowed], carrier)
+    return place_by_count(ordered, carriers, kept)
 
 
 class _Counts:
@@ -45,15 +72,14 @@ class _Counts:
         self._heap = [(counts.get(at, 0), at) for at in carriers]
         heapq.heapify(self._heap)
 
-    def taking(
-        self, places: Collection[TopicPartition], of_topic: Counter[int]
-    ) -> list[tuple[TopicPartition, int]]:
-        """Returns the given partitions of one topic with the carriers that take them, in order."""
+    def take(self, many: int, of_topic: Counter[int]) -> list[int]:
+        """Returns the carriers that take so many partitions of one topic, in order."""
         # A heap for the topic costs a step per carrier. Without that heap, each partition costs a
         # step per carrier that has the topic.
-        looks = len(places) * (len(places) + of_topic.total())
-        take = self._take_by_search if looks < len(self._heap) else self._take_by_heap
-        return list(zip(places, take(len(places), of_topic), strict=True))
+        steps = many * (many + of_topic.total())
+        if steps < len(self._heap):
+            return self._take_by_search(many, of_topic)
+        return self._take_by_heap(many, of_topic)
 
     def _take_by_heap(self, many: int, of_topic: Counter[int]) -> list[int]:
         heap = [(count, of_topic[at], at) for count, at in self._heap]

@@ -8,23 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from balancer.decision.limits import Limits
-from balancer.decision.loads import loads
-from balancer.decision.placement import Move, Placement, Reason
-from balancer.decision.placing import RouteView
+from balancer.decision.placement import Move, Placement, Reason, RouteView, loads, voluntary
+from balancer.decision.settings import Limits
 from balancer.plan import TopicPartition
 
-VOLUNTARY = frozenset({Reason.HOT, Reason.MAKES_ROOM, Reason.RELIEVES, Reason.FULL_PLAN})
 _FOR_HOT = frozenset({Reason.HOT, Reason.MAKES_ROOM})
 _ROUNDING = 1e-9
 
 
-def voluntary(moves: Sequence[Move]) -> list[Move]:
-    """Returns the moves that are not mandatory."""
-    return [move for move in moves if move.reason in VOLUNTARY]
-
-
-def capped(placement: Placement, view: RouteView, limits: Limits, most: int) -> Placement:
+def capped(placement: Placement, route: RouteView, limits: Limits, most: int) -> Placement:
     """Returns the placement with all mandatory moves and at most `most` voluntary ones.
 
     A carrier may exceed a maximum load only as far as it does without any voluntary move. The
@@ -38,14 +30,15 @@ def capped(placement: Placement, view: RouteView, limits: Limits, most: int) -> 
 
     Args:
         placement: the whole placement.
-        view: view that the placement was made from.
+        route: route that the placement was made from.
         limits: limits of the route.
         most: maximum number of voluntary moves.
     """
     chosen = voluntary(placement.moves)
     if len(chosen) <= most:
         return placement
-    made = _Choice(placement, view, chosen, limits.partitions_max).made(most) if most > 0 else set()
+    choice = _Choice(placement, route, chosen, limits.partitions_max)
+    made = choice.made(most) if most > 0 else set()
     left = {
         move.partition: move.source
         for move in chosen
@@ -56,7 +49,7 @@ def capped(placement: Placement, view: RouteView, limits: Limits, most: int) -> 
         placement,
         where=where,
         moves=tuple(move for move in placement.moves if move.partition not in left),
-        loads=loads(where, view.shares, view.carriers),
+        loads=loads(where, route.shares, route.carriers),
     )
 
 
@@ -71,7 +64,7 @@ class _Choice:
     """Choice among moves; it tracks the loads and partition counts that the chosen moves cause."""
 
     def __init__(
-        self, placement: Placement, view: RouteView, moves: Sequence[Move], partitions_max: int
+        self, placement: Placement, route: RouteView, moves: Sequence[Move], partitions_max: int
     ):
         with_hot = {placement.where[each] for each in placement.hot if each in placement.where}
         heaviest = max(
@@ -88,7 +81,7 @@ class _Choice:
         self._leaving: dict[int, list[_Step]] = {}
         for move in moves:
             if move.source is not None:
-                share = view.shares[move.partition]
+                share = route.shares[move.partition]
                 step = _Step(share, move.partition, move.source, move.target)
                 self._leaving.setdefault(move.source, []).append(step)
                 self._do(step, -1)

@@ -46,20 +46,20 @@ class Presence:
         """Returns True while the vanished partitions are not believed to be deleted."""
         return self.has_vanished() and self.vanished_seconds < FROZEN_SECONDS_MAX
 
+    @property
+    def frozen_for(self) -> str | None:
+        """Reason why the route is frozen; None when it is not.
 
-def frozen(presence: Presence) -> str | None:
-    """Returns why the route is frozen: mandatory moves only, and no carrier is removed.
-
-    Returns None when it is not frozen.
-    """
-    reasons = []
-    if presence.keeps_vanished():
-        reasons.append(f"{presence.vanished} of {presence.placed} partitions are gone at once")
-    if presence.silent > VANISHED_PART_MAX * presence.reporting:
-        reasons.append(f"{presence.silent} of {presence.reporting} carriers are silent")
-    if presence.was_measured and not presence.is_measured():
-        reasons.append(f"only {presence.measured} of {presence.partitions} partitions are measured")
-    return "; ".join(reasons) or None
+        A frozen route makes mandatory moves only, and loses no carrier.
+        """
+        reasons = []
+        if self.keeps_vanished():
+            reasons.append(f"{self.vanished} of {self.placed} partitions are gone at once")
+        if self.silent > VANISHED_PART_MAX * self.reporting:
+            reasons.append(f"{self.silent} of {self.reporting} carriers are silent")
+        if self.was_measured and not self.is_measured():
+            reasons.append(f"only {self.measured} of {self.partitions} partitions are measured")
+        return "; ".join(reasons) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Freeze:
         since_ms = now_ms if self.since_ms is None else self.since_ms
         vanished_ms = now_ms if self.vanished_since_ms is None else self.vanished_since_ms
         return Freeze(
-            since_ms if frozen(presence) else None,
+            since_ms if presence.frozen_for else None,
             vanished_ms if presence.keeps_vanished() else None,
             self.was_measured or (presence.partitions > 0 and presence.is_measured()),
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from balancer.decision.placing import Scope
+from balancer.decision.lag import Lag
+from balancer.decision.placement import RouteView, Scope
+from balancer.decision.settings import Limits, Rules
+from balancer.decision.view import RoundView
 
 
 class Trigger(StrEnum):
@@ -54,3 +57,38 @@ def widest(triggers: Iterable[Trigger]) -> Scope:
     """Returns the scope of a plan that answers all of the triggers."""
     is_full = any(ANSWERS[each] is Scope.FULL for each in triggers)
     return Scope.FULL if is_full else Scope.STICKY
+
+
+def in_order(triggers: Collection[Trigger]) -> tuple[Trigger, ...]:
+    """Returns the triggers in the order of `ANSWERS`."""
+    return tuple(each for each in ANSWERS if each in triggers)
+
+
+def changes(view: RoundView, route: RouteView, limits: Limits) -> list[Trigger]:
+    """Returns a trigger for each difference between the route and its last plan."""
+    before = view.state
+    if before is None:
+        return [Trigger.FIRST]
+    found = []
+    carriers = set(route.carriers)
+    if before.where.keys() != route.shares.keys():
+        if route.shares.keys() - before.where.keys():
+            found.append(Trigger.NEW_PARTITIONS)
+        if before.where.keys() - route.shares.keys():
+            found.append(Trigger.PARTITIONS_GONE)
+    gone = set(before.where.values()) - carriers
+    is_wanted = len(before.carriers) <= limits.carriers_max and gone <= set(before.carriers)
+    if gone and not (is_wanted and gone.isdisjoint(view.orders.excluded)):
+        found.append(Trigger.CARRIERS_GONE)
+    if carriers != set(before.carriers):
+        found.append(Trigger.CARRIERS_CHANGED)
+    if any(before.where.get(each, at) != at for each, at in route.pins.items()):
+        found.append(Trigger.PINS_CHANGED)
+    return found
+
+
+def by_lag(lag: Lag, rules: Rules, now_ms: int) -> list[Trigger]:
+    """Returns the trigger for partitions that lag; another one if a plan has not helped them."""
+    if lag.planned_ms is None:
+        return [Trigger.LAG] if lag.lagging(rules, now_ms) else []
+    return [Trigger.LAG_STAYS] if lag.stays(rules, now_ms) else []

@@ -53,7 +53,7 @@ class Believed:
 
 def demands(
     measured: Mapping[TopicPartition, float],
-    told: Mapping[TopicPartition, float],
+    from_file: Mapping[TopicPartition, float],
     partitions: Iterable[TopicPartition],
     default_share: float,
 ) -> dict[TopicPartition, Demand]:
@@ -61,24 +61,24 @@ def demands(
 
     Args:
         measured: believed shares of measured partitions.
-        told: shares from a file; they count for partitions that were not measured.
+        from_file: shares from a file; they count for partitions that were not measured.
         default_share: share of a partition of which nothing is known.
     """
     shares_of: dict[str, list[float]] = {}
-    for place, share in {**told, **measured}.items():
-        shares_of.setdefault(place.topic, []).append(share)
+    for partition, share in {**from_file, **measured}.items():
+        shares_of.setdefault(partition.topic, []).append(share)
     means = {topic: math.fsum(shares) / len(shares) for topic, shares in shares_of.items()}
 
-    def demand(place: TopicPartition) -> Demand:
-        if place in measured:
-            return Demand(measured[place], Basis.MEASURED)
-        if place in told:
-            return Demand(told[place], Basis.FILE)
-        if place.topic in means:
-            return Demand(means[place.topic], Basis.TOPIC)
+    def demand(partition: TopicPartition) -> Demand:
+        if partition in measured:
+            return Demand(measured[partition], Basis.MEASURED)
+        if partition in from_file:
+            return Demand(from_file[partition], Basis.FILE)
+        if partition.topic in means:
+            return Demand(means[partition.topic], Basis.TOPIC)
         return Demand(default_share, Basis.DEFAULT)
 
-    return {place: demand(place) for place in partitions}
+    return {partition: demand(partition) for partition in partitions}
 
 
 def measured_part(measured: Set[TopicPartition], partitions: Set[TopicPartition]) -> float:
@@ -107,27 +107,27 @@ def believed(
     """
     shares: dict[TopicPartition, float] = {}
     doubts: dict[TopicPartition, str] = {}
-    for place, share in new.items():
-        doubt = _doubt(share, seen.get(place), held.get(place))
+    for partition, share in new.items():
+        doubt = _doubt(share, seen.get(partition), held.get(partition))
         if doubt is None:
-            shares[place] = share
+            shares[partition] = share
             continue
-        doubts[place] = doubt
-        if place in held:
-            shares[place] = held[place]
+        doubts[partition] = doubt
+        if partition in held:
+            shares[partition] = held[partition]
     return Believed(shares, doubts)
 
 
 def _doubt(share: float, seen: float | None, held: float | None) -> str | None:
     if not math.isfinite(share):
-        return f"a share of {share} is no number"
+        return f"a share of {share} is not a number"
     if share < 0:
         return f"a share of {share:g} is negative"
     if share > SHARE_MAX:
-        return f"a share of {share:g} is more than anything has"
+        return f"a share of {share:g} is more than any partition takes"
     was_so = seen is not None and math.isfinite(seen) and not _has_jumped(share, seen)
     if held is not None and _has_jumped(share, held) and not was_so:
-        return f"a share of {share:g} is {share / max(held, JUMP_FLOOR):.0f} times what it was"
+        return f"a share of {share:g} is {share / max(held, JUMP_FLOOR):.0f} times the former one"
     return None
 
 

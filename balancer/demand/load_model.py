@@ -85,17 +85,17 @@ class Factors:
             )
         for window in windows:
             if not SECONDS_MIN <= window.busy_seconds < inf:
-                raise NotFitted(f"{window}: no time in which anything can be carried")
+                raise NotFitted(f"{window}: not a possible time of a carrier")
             if not (1 <= window.bytes <= COUNT_MAX and 1 <= window.records <= COUNT_MAX):
-                raise NotFitted(f"{window}: what was carried is not what a saturated carrier does")
+                raise NotFitted(f"{window}: not a possible traffic of a saturated carrier")
         rows = np.array([(w.bytes, w.records) for w in windows], dtype=np.float64)
         rows /= np.array([window.busy_seconds for window in windows])[:, None]
         scale = np.linalg.norm(rows, axis=0)
         rows /= scale
         if np.linalg.cond(rows) > ALIKE:
             raise NotFitted(
-                "the records of all windows are of about one size, which tells what they cost, and "
-                "not how much of it is for bytes"
+                "the records of all windows are of about one size, so the costs of bytes and of "
+                "records cannot be told apart"
             )
         both, *_ = np.linalg.lstsq(rows, np.ones(len(rows)))
         if (both < 0).any():

@@ -38,9 +38,9 @@ class Throughput:
     topics: dict[str, Rate] = field(default_factory=dict)
     """Rate of each partition of the topic."""
 
-    def rate(self, place: TopicPartition) -> Rate | None:
+    def rate(self, partition: TopicPartition) -> Rate | None:
         """Returns the rate of the partition, or else of its topic; None when there is neither."""
-        return self.partitions.get(place) or self.topics.get(place.topic)
+        return self.partitions.get(partition) or self.topics.get(partition.topic)
 
 
 def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
@@ -62,7 +62,7 @@ def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
     except (ValueError, RecursionError) as error:
         raise BadThroughput(f"not JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):
-        raise BadThroughput(f'there is no {{"stats": {{"{cluster}": {{...}}}}}} in it') from None
+        raise BadThroughput(f'it has no {{"stats": {{"{cluster}": {{...}}}}}}') from None
     found = Throughput()
     for name, written in entries.items():
         rate = _rate(name, written)
@@ -77,7 +77,7 @@ def read(text: str, cluster: str, topics: Collection[str]) -> Throughput:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     for name, times in Counter(name for name, _ in pairs).items():
         if times > 1:
-            raise BadThroughput(f"{name} stands there {times} times")
+            raise BadThroughput(f"{name} appears {times} times")
     return dict(pairs)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+HOUR_MS = 3_600_000
+"""Time for which every window is kept."""
+
 
 class Rate(NamedTuple):
     """Growth of a source log per second; bytes as they are in the log, compressed."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +14,22 @@ from balancer.demand.window import Window
 from balancer.plan import TopicPartition
 
 Numbers = NDArray[np.int64]
+Rates = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowColumns:
-    """Windows of many partitions, one of each; the columns are as long as `places`.
+    """Windows of many partitions, one of each; the columns are as long as `partitions`.
 
     Args:
-        places: the partitions, each of them once. Callers that add windows of the same partitions
-            again share one tuple: then the partitions are looked up only once.
+        partitions: each of them once. Callers that add windows of the same partitions again share
+            one tuple: then the partitions are looked up only once.
 
     Raises ValueError when a column has another length, a window has no length, or a log has shrunk.
     """
 
-    places: Sequence[TopicPartition]
+    partitions: Sequence[TopicPartition]
     begins_ms: Numbers
     ends_ms: Numbers
     bytes: Numbers
@@ -34,20 +37,23 @@ class WindowColumns:
 
     def __post_init__(self) -> None:
         columns = (self.begins_ms, self.ends_ms, self.bytes, self.records)
-        if any(len(column) != len(self.places) for column in columns):
-            raise ValueError(f"{len(self.places)} partitions, columns of {[*map(len, columns)]}")
+        if any(len(column) != len(self.partitions) for column in columns):
+            lengths = [*map(len, columns)]
+            raise ValueError(f"{len(self.partitions)} partitions, columns of {lengths}")
         if (self.ends_ms <= self.begins_ms).any():
             raise ValueError("a window has no length")
         if (self.bytes < 0).any() or (self.records < 0).any():
             raise ValueError("a log took in less than nothing")
 
     @classmethod
-    def of(cls, windows: Mapping[TopicPartition, Window]) -> Self:
-        """Returns the same windows as columns, in the order of topic and partition."""
-        places = tuple(sorted(windows))
-        rows = [windows[place] for place in places]
+    def of(cls, windows: Mapping[TopicPartition, Window] | WindowColumns) -> WindowColumns:
+        """Returns the same windows as columns; those of a mapping by topic and partition."""
+        if isinstance(windows, WindowColumns):
+            return windows
+        partitions = tuple(sorted(windows))
+        rows = [windows[each] for each in partitions]
         return cls(
-            places,
+            partitions,
             np.array([row.begin_ms for row in rows], dtype=np.int64),
             np.array([row.end_ms for row in rows], dtype=np.int64),
             np.array([row.bytes for row in rows], dtype=np.int64),
@@ -60,7 +66,7 @@ class WindowColumns:
         if kept.all():
             return self
         return WindowColumns(
-            tuple(place for place, keep in zip(self.places, kept.tolist(), strict=True) if keep),
+            tuple(compress(self.partitions, kept.tolist())),
             self.begins_ms[kept],
             self.ends_ms[kept],
             self.bytes[kept],
@@ -68,7 +74,7 @@ class WindowColumns:
         )
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.partitions)
 
 
 def summed(parts: Iterable[WindowColumns]) -> WindowColumns:
@@ -80,8 +86,8 @@ def summed(parts: Iterable[WindowColumns]) -> WindowColumns:
     row_of: dict[TopicPartition, int] = {}
     tables = []
     for part in parts:
-        rows = np.array([row_of.setdefault(p, len(row_of)) for p in part.places], dtype=np.int64)
-        tables.append((rows, part))
+        numbers = [row_of.setdefault(each, len(row_of)) for each in part.partitions]
+        tables.append((np.array(numbers, dtype=np.int64), part))
     lengths, ends, taken, records = np.zeros((4, len(row_of)), dtype=np.int64)
     for rows, part in tables:
         lengths[rows] += part.ends_ms - part.begins_ms
@@ -89,3 +95,10 @@ def summed(parts: Iterable[WindowColumns]) -> WindowColumns:
         taken[rows] += part.bytes
         records[rows] += part.records
     return WindowColumns(tuple(row_of), ends - lengths, ends, taken, records)
+
+
+def lengthened(column: NDArray[Any], rows: int, filling: float = 0) -> NDArray[Any]:
+    """Returns a longer copy of a column or table; the new rows have the filling."""
+    longer = np.full((rows, *column.shape[1:]), filling, column.dtype)
+    longer[: len(column)] = column
+    return longer

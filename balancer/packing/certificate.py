@@ -6,13 +6,13 @@ import numpy as np
 
 from balancer.packing.bounds import ROUNDING
 from balancer.packing.packing import Packing
-from balancer.packing.shares import HOMELESS, Shares
+from balancer.packing.shares import UNPLACED, Shares
 
 LARGER_MAX = 32
-"""Maximum number of sizes that are examined as the size of the largest moved item."""
+"""Maximum number of sizes that are examined as that of the largest moved item."""
 
 
-def moves_at_least(packing: Packing, limit: float) -> int:
+def moves_at_least(packing: Packing, limit: float, larger_max: int = LARGER_MAX) -> int:
     """Returns the certificate: a lower bound for the moves of any plan within the limit.
 
     A carrier above the limit gives away at least as many items as its largest ones must be to cover
@@ -20,9 +20,14 @@ def moves_at_least(packing: Packing, limit: float) -> int:
     they stay and many small ones leave, or another carrier makes room for one of them. Two carriers
     could use the same room, so this addition is counted once: for the carrier where it is highest.
 
+    Args:
+        packing: packing before any move.
+        limit: load that no carrier may exceed.
+        larger_max: number of sizes that are examined as that of the largest moved item.
+
     Returns: more than the number of items when the base of a carrier alone is above the limit.
     """
-    givers = _Givers(packing, limit)
+    givers = _Givers(packing, limit, larger_max)
     needed = {at: givers.fewest(at) for at in packing.above(limit)}
     more = 0
     for carrier, count in needed.items():
@@ -48,8 +53,8 @@ def _too_large(packing: Packing, carrier: int, largest: Shares, limit: float) ->
 class _Givers:
     """Numbers of items that the carriers of a packing have to give away."""
 
-    def __init__(self, packing: Packing, limit: float) -> None:
-        self._packing = packing
+    def __init__(self, packing: Packing, limit: float, larger_max: int) -> None:
+        self._packing, self._larger_max = packing, larger_max
         self._over = packing.loads - limit * (1 + ROUNDING)  # the tolerance of `Packing.above`
         self._largest: dict[int, Shares] = {}
 
@@ -103,13 +108,13 @@ class _Givers:
         """Returns candidates for the largest moved item, each with a limit for the others.
 
         No item larger than the limit moves beside the candidate. When there are more than
-        LARGER_MAX candidates, the last one stands for all larger ones, and its limit is infinite.
+        `larger_max` candidates, the last one stands for all larger ones, and its limit is infinite.
         """
         packing = self._packing
-        placed = packing.shares[packing.where != HOMELESS]
+        placed = packing.shares[packing.where != UNPLACED]
         larger = np.unique(placed[placed >= share])
-        found = [(float(each), float(each)) for each in larger[:LARGER_MAX]]
-        if len(larger) > LARGER_MAX:
+        found = [(float(each), float(each)) for each in larger[: self._larger_max]]
+        if len(larger) > self._larger_max:
             found[-1] = (found[-1][0], np.inf)
         return found
 
@@ -120,6 +125,6 @@ class _Givers:
         larger items, too.
         """
         holders = self._packing.where[self._packing.shares == larger]
-        holders = np.unique(holders[holders != HOMELESS])
+        holders = np.unique(holders[holders != UNPLACED])
         keeps = int(holders[0]) if len(holders) == 1 and at_most == larger else None
         return [carrier for carrier in range(len(self._over)) if carrier != keeps]

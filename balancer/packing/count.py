@@ -12,7 +12,7 @@ from balancer.packing.exchange import Effort, relieve
 from balancer.packing.filling import filled
 from balancer.packing.longest_first import longest_first
 from balancer.packing.packing import Items, Packing
-from balancer.packing.shares import HOMELESS, Carriers, Shares, checked
+from balancer.packing.shares import UNPLACED, Carriers, Shares, checked
 
 FEW_ITEMS = 2_000
 FEW_PER_CARRIER = 8
@@ -82,7 +82,7 @@ class _Search:
         room = np.full(carriers, self._items_max)
         is_hard = len(self._shares) <= min(FEW_ITEMS, FEW_PER_CARRIER * carriers)
         best = self._by_filling(room) if is_hard else self._by_size(room)
-        if (best.where == HOMELESS).any():
+        if (best.where == UNPLACED).any():
             return None
         effort = Effort()
         if relieve(best, self._capacity, effort):
@@ -109,10 +109,10 @@ class _Search:
         if self._filled is None:
             carriers = filled(shares, self._capacity)
             self._filled = sorted(carriers, key=lambda items: -float(shares[items].sum()))
-        packing = Packing(shares, np.full(len(shares), HOMELESS), np.zeros(len(room)), room)
+        packing = Packing(shares, np.full(len(shares), UNPLACED), np.zeros(len(room)), room)
         for carrier, items in enumerate(self._filled[: len(room)]):
             packing.give(items[: room[carrier]], carrier)
-        packing.house(np.flatnonzero(packing.where == HOMELESS))
+        packing.place(np.flatnonzero(packing.where == UNPLACED))
         return packing
 
     def _excess(self, packing: Packing) -> float:
@@ -129,7 +129,7 @@ def _shaken(packing: Packing, capacity: float, random: np.random.Generator) -> P
     carriers = np.flatnonzero(apart)
     items = random.permutation(np.flatnonzero(apart[packing.where]))
     where = packing.where.copy()
-    where[items] = HOMELESS
+    where[items] = UNPLACED
     shaken = Packing(packing.shares, where, np.zeros(len(packing.loads)), packing.room)
     for item in items:
         roomy = carriers[shaken.counts[carriers] < shaken.room[carriers]]

@@ -25,7 +25,7 @@ def packed(shares: Shares, base: Shares, room: NDArray[np.int64] | None = None) 
         shares: share of each item.
         base: load of each carrier that cannot be moved away.
         room: maximum number of items of each carrier; None for no maximum. Items that find no room
-            stay HOMELESS. The bound ignores room: with little room the heaviest carrier may stay
+            stay UNPLACED. The bound ignores room: with little room the heaviest carrier may stay
             far above it.
 
     Raises:

@@ -7,11 +7,11 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.shares import UNPLACED, Carriers, Shares
 
 
 def longest_first(shares: Shares, loads: Shares, room: NDArray[np.int64] | None = None) -> Carriers:
-    """Returns the carrier of each item; HOMELESS for an item that finds no room.
+    """Returns the carrier of each item; UNPLACED for an item that finds no room.
 
     Args:
         shares: share of each item.
@@ -22,7 +22,7 @@ def longest_first(shares: Shares, loads: Shares, room: NDArray[np.int64] | None 
     heap = [(load, carrier) for carrier, load in enumerate(loads.tolist()) if left[carrier] > 0]
     heapq.heapify(heap)
     order = np.argsort(-shares, kind="stable")
-    chosen = np.full(len(shares), HOMELESS)
+    chosen = np.full(len(shares), UNPLACED)
     went: list[int] = []
     for share in shares[order].tolist():
         if not heap:

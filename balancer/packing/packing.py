@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from balancer.packing.bounds import ROUNDING
 from balancer.packing.longest_first import longest_first
-from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.shares import UNPLACED, Carriers, Shares
 
 Items = NDArray[np.int64]
 
@@ -28,12 +28,12 @@ class Packing:
         self, shares: Shares, where: Carriers, base: Shares, room: NDArray[np.int64] | None = None
     ):
         carriers = len(base)
-        if len(where) and not HOMELESS <= where.min() <= where.max() < carriers:
+        if len(where) and not UNPLACED <= where.min() <= where.max() < carriers:
             raise ValueError(f"items on carriers {where.min()} to {where.max()}, of {carriers}")
         self.shares = shares
         self.where = where.copy()
         self.room = np.full(carriers, len(shares) + 1) if room is None else room
-        placed = self.where != HOMELESS
+        placed = self.where != UNPLACED
         self.loads = base + np.bincount(self.where[placed], shares[placed], carriers)
         self._held: list[Items] = _by_carrier(np.arange(len(shares)), self.where, carriers)
         self.counts = np.array([len(items) for items in self._held], dtype=np.int64)
@@ -59,7 +59,7 @@ class Packing:
     def take(self, items: Items, carrier: int) -> None:
         """Removes items from their carrier; they become unplaced."""
         held = self._held[carrier]
-        self._set(carrier, held[~np.isin(held, items)], items, HOMELESS)
+        self._set(carrier, held[~np.isin(held, items)], items, UNPLACED)
         self.loads[carrier] -= self.shares[items].sum()
 
     def give(self, items: Items, carrier: int) -> None:
@@ -72,13 +72,13 @@ class Packing:
         self.counts[carrier] = len(held)
         self.where[items] = where
 
-    def house(self, homeless: Items) -> None:
+    def place(self, unplaced: Items) -> None:
         """Places unplaced items, the largest first, each on the lightest carrier with room.
 
         Items that find no room stay unplaced.
         """
-        chosen = longest_first(self.shares[homeless], self.loads, self.room - self.counts)
-        for carrier, items in enumerate(_by_carrier(homeless, chosen, len(self.loads))):
+        chosen = longest_first(self.shares[unplaced], self.loads, self.room - self.counts)
+        for carrier, items in enumerate(_by_carrier(unplaced, chosen, len(self.loads))):
             if len(items):
                 self.give(items, carrier)
 

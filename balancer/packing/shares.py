@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 Shares = NDArray[np.float64]
 """Loads by item, or by carrier for a base; each is at least 0."""
 Carriers = NDArray[np.int64]
-"""Carrier numbers by item; HOMELESS for an unplaced item."""
+"""Carrier numbers by item; UNPLACED for an unplaced item."""
 
-HOMELESS = -1
+UNPLACED = -1
 SHARE_MAX = 1e12
 """Largest share: in a sum of a million of these, float64 still resolves a billionth of one."""
 

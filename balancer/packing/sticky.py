@@ -15,7 +15,7 @@ from balancer.packing.bounds import heaviest_at_least
 from balancer.packing.certificate import moves_at_least
 from balancer.packing.exchange import Effort, relieve
 from balancer.packing.packing import Items, Packing
-from balancer.packing.shares import HOMELESS, Carriers, Shares, checked
+from balancer.packing.shares import UNPLACED, Carriers, Shares, checked
 
 ROUNDS_MAX = 6
 """Maximum number of rounds: the items moved in one round may push another carrier above the
@@ -27,11 +27,11 @@ class Repair:
     """Packing that was made from another one.
 
     Args:
-        where: carrier of each item; HOMELESS when no carrier had room.
+        where: carrier of each item; UNPLACED when no carrier had room.
         moves: number of items that had a carrier and have another one now.
         certificate: number of moves that any packing within the limit needs.
         limit: load that no carrier should exceed.
-        is_within: True when no carrier exceeds it, even if some items are HOMELESS.
+        is_within: True when no carrier exceeds it, even if some items are UNPLACED.
     """
 
     where: Carriers
@@ -52,7 +52,7 @@ def repaired(
 
     Args:
         shares: share of each item.
-        where: current carrier of each item, or HOMELESS.
+        where: current carrier of each item, or UNPLACED.
         base: load of each carrier that cannot be moved away.
         slack: distance of the limit above the lower bound, as a part of the bound.
         room: maximum number of items of each carrier; None for no maximum. An item that had a
@@ -66,12 +66,12 @@ def repaired(
     limit = heaviest_at_least(shares, len(base), base) * (1 + slack)
     packing = Packing(shares, where, base, room)
     certificate = moves_at_least(packing, limit)
-    packing.house(np.flatnonzero(where == HOMELESS))
+    packing.place(np.flatnonzero(where == UNPLACED))
     for _ in range(ROUNDS_MAX):
         if not _lower(packing, limit):
             break
     is_within = relieve(packing, limit, Effort())
-    moved = (where != HOMELESS) & (packing.where != where)
+    moved = (where != UNPLACED) & (packing.where != where)
     return Repair(packing.where, int(moved.sum()), certificate, limit, is_within)
 
 
@@ -84,10 +84,10 @@ def _lower(packing: Packing, limit: float) -> bool:
     for carrier, items in shed.items():
         packing.take(items, carrier)
     all_shed = np.concatenate([np.empty(0, dtype=np.int64), *shed.values()])
-    packing.house(all_shed)
+    packing.place(all_shed)
     for carrier, items in shed.items():
         # Items that found no room go back to their carrier.
-        packing.give(items[packing.where[items] == HOMELESS], carrier)
+        packing.give(items[packing.where[items] == UNPLACED], carrier)
     return len(all_shed) > 0
 
 

@@ -1,11 +1,11 @@
 """Settings of the [balance] table and of its tables by route: how partitions are placed."""
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from balancer.decision.settings import DailyWindow, Limits, Rules
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.config.mistakes import raise_if_any
 from replicator.config.security import ReadableFile, SecretFile
@@ -13,15 +13,14 @@ from replicator.config.settings import Float, Int, OwnedPath, Table
 
 MEMORY_MIB_MIN = 768
 """Least memory of a carrier in MiB, however few partitions it has (carrier_memory.py)."""
-DAILY = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
+LIMITS, RULES = Limits(), Rules()
+"""Settings of rounds that the [balance] table has too; the table takes their defaults."""
 
 
 def daily_window(text: str) -> str:
     """Returns a window such as "02:00-04:30", or ""; raises ValueError for anything else."""
-    if text and not DAILY.fullmatch(text):
-        raise ValueError('a window of the day is written "02:00-04:30", in UTC')
-    if text and text[:5] == text[6:]:
-        raise ValueError("the window ends as it begins; leave it out for none")
+    if text:
+        DailyWindow.parsed(text)
     return text
 
 
@@ -65,27 +64,27 @@ class BalanceSettings(Table):
 
     capacity_mib_per_second: Capacity = 0.0
     """Compressed MiB/s that one carrier moves; 0 = by the measured cost of bytes and records."""
-    threshold: Threshold = 0.7
+    threshold: Threshold = LIMITS.threshold
     """Part of a carrier's capacity that is planned; the rest is for bursts."""
-    carriers_min: Carriers = 1
+    carriers_min: Carriers = LIMITS.carriers_min
     """Fewest carriers of each stream of a route."""
     carriers_max: CarriersMax = 0
     """Most carriers of each stream of a route; 0 = Spark's task slots."""
-    partitions_max: PartitionsMax = 10_000
+    partitions_max: PartitionsMax = LIMITS.partitions_max
     """Most partitions of each carrier."""
     memory_mib: MemoryMib = 0
     """Memory of each carrier in MiB, which caps its number of partitions; 0 = no cap."""
-    slack: Annotated[Float, Field(ge=0, le=1)] = 0.05
+    slack: Annotated[Float, Field(ge=0, le=1)] = LIMITS.slack
     """Part by which the heaviest carrier may exceed the least possible before partitions move."""
-    idle: Annotated[Float, Field(ge=0, le=1)] = 0.05
+    idle: Annotated[Float, Field(ge=0, le=1)] = LIMITS.idle
     """Load of carriers, as a part of their capacity, up to which nothing moves for balance."""
     sample_seconds: Annotated[Float, Field(ge=0.5, le=300)] = 15.0
     """Interval at which the growth of the sources' logs is sampled."""
     round_seconds: Annotated[Float, Field(ge=0.5, le=3600)] = 60.0
     """Interval of the rounds that decide whether something should move."""
-    calm_rounds: Annotated[Int, Field(ge=0, le=1000)] = 10
+    calm_rounds: Annotated[Int, Field(ge=0, le=1000)] = LIMITS.calm_rounds
     """Rounds in a row that need fewer carriers before there are fewer."""
-    patience_rounds: Annotated[Int, Field(ge=1, le=1000)] = 3
+    patience_rounds: Annotated[Int, Field(ge=1, le=1000)] = RULES.patience_rounds
     """Rounds in a row above the slack before partitions move."""
     fresh_seconds: Annotated[Float, Field(ge=1, le=86400)] = 900.0
     """Age of its last sample above which a partition's traffic does not count as measured."""
@@ -101,15 +100,15 @@ class BalanceSettings(Table):
     """PEM certificates that sign a clickhouses:// server's own."""
     history_clickhouse_days: Annotated[Int, Field(ge=2, le=3650)] = 30
     """Days of samples that ClickHouse keeps; Redis keeps one."""
-    cool_down_seconds: Annotated[Float, Field(ge=0, le=86400)] = 300.0
+    cool_down_seconds: Annotated[Float, Field(ge=0, le=86400)] = RULES.cool_down_seconds
     """Time between two rounds that move partitions which could have stayed."""
     moves_max: Annotated[Int, Field(ge=0, le=1_000_000)] = 0
     """Most such moves in one round of a stream; 0 = a tenth of its partitions, and 100 at least."""
-    lag_seconds_max: LagSeconds = 30.0
+    lag_seconds_max: LagSeconds = RULES.lag_seconds_max
     """Lag of a partition above which partitions are moved ..."""
-    lag_patience_seconds: Annotated[Float, Field(ge=0, le=86400)] = 60.0
+    lag_patience_seconds: Annotated[Float, Field(ge=0, le=86400)] = RULES.lag_patience_seconds
     """... once the lag has lasted this long."""
-    off_peak: Annotated[str, AfterValidator(daily_window)] = ""
+    off_peak: Annotated[str, AfterValidator(daily_window)] = RULES.off_peak
     """Daily window, in UTC, in which all may be placed anew: "02:00-04:30"; empty = none."""
     metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
     """Metrics port of `sluice balance`, at metrics.address; 0 = off."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from balancer.plan import TopicPartition
 
 DEFAULT_STREAM = "default"

@@ -14,7 +14,7 @@ plans = st.builds(Plan, st.integers(0, 9), st.dictionaries(carriers, loads, max_
 
 
 @given(plans)
-def test_a_plan_read_back_from_its_text_is_the_same_plan(plan):
+def test_a_plan_is_read_as_it_was_written(plan):
     assert Plan.from_json(plan.to_json()) == plan
 
 
@@ -37,12 +37,12 @@ def test_bins_share_out_every_route_evenly(plan, slots):
 
 
 @given(st.frozensets(routes, min_size=1), st.integers(1, 20))
-def test_slots_are_shared_out_whole_and_every_route_gets_a_carrier(some, slots):
+def test_all_slots_are_shared_out_and_every_route_gets_a_carrier(some, slots):
     shares = carriers_shared_out(some, slots)
     assert set(shares) == some and min(shares.values()) >= 1
     assert sum(shares.values()) == max(slots, len(some))
 
 
-def test_no_slot_is_an_error_that_says_so():
+def test_bins_without_a_slot_are_refused():
     with pytest.raises(ValueError, match="no task slots"):
         bins(Plan(), 0)

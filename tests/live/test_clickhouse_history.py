@@ -176,7 +176,7 @@ def test_a_look_at_100_000_partitions_is_written_and_read_at_once(make_history, 
     make_history().write(windows)
     [told] = make_history().fine(NOON, NOON + HOUR)
     wanted = WindowColumns.of(windows)
-    assert tuple(told.places) == tuple(wanted.places)
+    assert tuple(told.partitions) == tuple(wanted.partitions)
     for column in ("begins_ms", "ends_ms", "bytes", "records"):
         assert (getattr(told, column) == getattr(wanted, column)).all()
     [(size,)] = client.execute(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import ByHand, key_of
 from tests.tui.balance_records import SAID, book_of, lease, placed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from replicator.orders.order_records import Answer, ByHand
 from tests.tui.balance_records import NOW_MS, SAID, lease, placed
 from tui.by_hand_view import Applied, as_text, as_values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from replicator.orders.order_records import ByHand, Exclusion, Hold, Pause, Pin
 from tests.tui.balance_records import SAID, stream
 from tui.order_view import changes_text, changes_values, order_values, orders_text, words

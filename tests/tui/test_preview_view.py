@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from balancer.decision.placement import Move, Placement, Reason
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Move, Placement, Reason, Scope
 from balancer.plan import TopicPartition
 from replicator.orders.round_status import MoveStatus
 from replicator.placement.rounds.preview import Preview
@@ -22,7 +21,7 @@ def preview(moves: int = 1, stream: str = "default", **more) -> Preview:
         moves=(Move(ORDERS, 1, 0, Reason.RELIEVES),) * moves,
         loads={0: 0.5, 1: 0.4},
         hot={},
-        homeless=(),
+        unplaced=(),
         bound=0.45,
         certificate=moves,
     )

@@ -84,7 +84,7 @@ def partitions(
     far behind it is, and by what all that is known. Ends with 4 when no driver shows what it
     carries.
     """
-    from balancer.decision.placing import Scope
+    from balancer.decision.placement import Scope
     from replicator.placement.rounds.preview import previews
     from tui.needs_view import Needs, as_text, as_values, unknown_topic
     from tui.order_checks import NotCarried
@@ -112,7 +112,7 @@ def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -
     Needs what the driver and the balancer have in Redis: ends with 4 when no driver shows what it
     carries.
     """
-    from balancer.decision.placing import Scope
+    from balancer.decision.placement import Scope
     from replicator.placement.rounds.preview import previews
     from tui.preview_view import Planned, as_text, as_values
 
@@ -152,7 +152,7 @@ def apply(
     another placement holds than the one the plan was made upon; with 7 when no balancer answered:
     the order stays.
     """
-    from balancer.decision.placing import Scope
+    from balancer.decision.placement import Scope
     from replicator.orders.order_records import ByHand
     from tui.balance_status import acts
     from tui.by_hand import ordered

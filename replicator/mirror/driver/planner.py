@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from balancer.decision.by_count import by_count
-from balancer.decision.levelled import levelled
+from balancer.decision.by_count import level_by_count, place_by_count
 from balancer.plan import CarrierId, Plan, TopicPartition, carriers_shared_out
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Placed
@@ -94,7 +93,7 @@ class Planner:
 def _as_placed(
     partitions: Iterable[TopicPartition], placed: Placed
 ) -> dict[int, tuple[TopicPartition, ...]]:
-    return _loads(placed.carriers, by_count(partitions, placed.carriers, placed.where))
+    return _loads(placed.carriers, place_by_count(partitions, placed.carriers, placed.where))
 
 
 def _by_count(
@@ -106,7 +105,7 @@ def _by_count(
     before = {
         each: number for number in present for each in previous.loads[CarrierId(route, number)]
     }
-    place = by_count if present in ([], list(carriers)) else levelled
+    place = place_by_count if present in ([], list(carriers)) else level_by_count
     return _loads(carriers, place(partitions, carriers, before))
 
 

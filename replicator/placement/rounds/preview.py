@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from balancer.demand.load_model import Factors
 from balancer.plan import TopicPartition
 from replicator.config.cluster_name import ClusterName

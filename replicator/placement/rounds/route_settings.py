@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from balancer.decision.limits import Limits
-from balancer.decision.rules import Rules
+from balancer.decision.settings import MOVES_MAX_LEAST, Limits, Rules
 from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.load_model import Factors, LoadModel
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
@@ -13,7 +12,6 @@ from replicator.config.topology import Route
 from replicator.orders.order_records import CARRIERS_MAX, Stream
 
 MIB = 1 << 20
-MOVES_LEAST = 100
 UNOPENED = Factors(per_byte=0.65e-9, per_record=1e-8)
 """Cost of batches carried as they are, in seconds of a carrier's time. Measured: bench/README.md,
 bytes200 and bytes1000."""
@@ -81,7 +79,7 @@ def settings_of(
         ),
         Rules(
             cool_down_seconds=settings.cool_down_seconds,
-            moves_max=settings.moves_max or max(MOVES_LEAST, partitions // 10),
+            moves_max=settings.moves_max or max(MOVES_MAX_LEAST, partitions // 10),
             patience_rounds=settings.patience_rounds,
             lag_seconds_max=float(one("lag_seconds_max")),
             lag_patience_seconds=settings.lag_patience_seconds,

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from balancer.decision.freeze import MEASURED_PART_MIN
-from balancer.decision.placement import Placement
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Placement, Scope
 from balancer.decision.round import Decision, Orders, RoundView, decide
-from balancer.decision.standing import Standing
+from balancer.decision.state import RoundState
 from balancer.demand.demand import measured_part
 from balancer.demand.load_model import Factors, LoadModel
 from balancer.demand.throughput_file import Throughput
@@ -105,7 +104,7 @@ class Outcome:
     """
 
     status: RoundStatus
-    standing: Standing | None = None
+    standing: RoundState | None = None
     placement: Placement | None = None
     records: tuple[AnyRecord, ...] = ()
     taken_back: tuple[bytes, ...] = ()
@@ -122,7 +121,7 @@ class StreamRound:
     def __init__(self, settings: BalanceSettings, route: Route, stream: str, who: str) -> None:
         self._settings, self._route, self._stream, self._who = settings, route, stream, who
         self._memory = ShareMemory()
-        self._standing: Standing | None = None
+        self._standing: RoundState | None = None
         self._status: RoundStatus | None = None
         self._answered: set[str] = set()
 
@@ -172,7 +171,7 @@ class StreamRound:
         status = self._told(scene, of.model, partitions, known, decision, first)
         records: list[AnyRecord] = []
         if decision.placement:
-            records.append(self._placed(decision.standing, first, now_ms))
+            records.append(self._placed(decision.state, first, now_ms))
         taken_back: tuple[bytes, ...] = ()
         if order:
             refused = (
@@ -180,12 +179,12 @@ class StreamRound:
                 f"{generation}: look at the plan again"
             )
             moves = len(decision.placement.moves) if decision.placement and not is_stale else 0
-            done = decision.standing.generation, moves
+            done = decision.state.generation, moves
             records.append(self._answer(order, refused if is_stale else None, now_ms, *done))
             taken_back = (key_of(order),)
         return Outcome(
             status,
-            decision.standing,
+            decision.state,
             decision.placement,
             tuple(records),
             taken_back,
@@ -210,7 +209,7 @@ class StreamRound:
         scene: Scene,
         partitions: Set[TopicPartition],
         known: Known,
-        standing: Standing | None,
+        standing: RoundState | None,
         first: int,
         by_hand: Scope | None,
     ) -> RoundView:
@@ -228,7 +227,7 @@ class StreamRound:
                 for each, report in scene.reports.items()
                 if report.lag_seconds is not None and each in partitions
             },
-            standing=standing,
+            state=standing,
             orders=Orders(
                 pins={
                     each: carrier - first
@@ -270,7 +269,7 @@ class StreamRound:
         own = range(first, first + CARRIERS_MAX)
         return {it for it in carriers if it.route == self._route.key and it.number in own}
 
-    def _placed(self, standing: Standing, first: int, now_ms: int) -> Placed:
+    def _placed(self, standing: RoundState, first: int, now_ms: int) -> Placed:
         where = ((each, first + carrier) for each, carrier in standing.where.items())
         state = json.loads(standing.to_json())
         return Placed(
@@ -314,7 +313,7 @@ class StreamRound:
         """
         before = self._status
         placement = decision.placement if decision else None
-        standing = decision.standing if decision else None
+        standing = decision.state if decision else None
         where = standing.where if standing else {}
         numbers = standing.carriers if standing else ()
         loads, counts = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0)
@@ -380,14 +379,14 @@ def label(route: Route, stream: str) -> str:
     return route.name if stream == "default" else f"{route.name}/{stream}"
 
 
-def standing_of(placed: Placed, first: int) -> Standing | None:
+def standing_of(placed: Placed, first: int) -> RoundState | None:
     """Returns the round state that a placement holds, without what another version of Sluice wrote.
 
     Args:
         first: number of the stream's first carrier.
     """
     where = {each: carrier - first for each, carrier in placed.where.items()}
-    own = Standing(
+    own = RoundState(
         where=where,
         carriers=tuple(carrier - first for carrier in placed.carriers),
         generation=placed.generation,
@@ -395,7 +394,7 @@ def standing_of(placed: Placed, first: int) -> Standing | None:
     in_record = json.loads(own.to_json())
     text = json.dumps(in_record | placed.state | {name: in_record[name] for name in IN_RECORD})
     try:
-        return Standing.from_json(text)
+        return RoundState.from_json(text)
     except ValueError:
         # Only cool-down, counters and times of the last round are lost; the placement stays.
         return own

@@ -122,8 +122,8 @@ class ClickHouseHistory:
         columns = [
             [self._route] * len(told),
             [at_ms] * len(told),
-            [place.topic for place in told.places],
-            [place.partition for place in told.places],
+            [place.topic for place in told.partitions],
+            [place.partition for place in told.partitions],
             *(each.tolist() for each in (told.begins_ms, told.ends_ms, told.bytes, told.records)),
         ]
         stretch_ms = _stretch(at_ms)

@@ -42,8 +42,8 @@ class BrokenWindows(ValueError):
 
 def pack(windows: WindowColumns) -> bytes:
     """Returns the binary form of windows. Their times have to be after 1970."""
-    order = sorted(range(len(windows)), key=windows.places.__getitem__)
-    places = [windows.places[at] for at in order]
+    order = sorted(range(len(windows)), key=windows.partitions.__getitem__)
+    places = [windows.partitions[at] for at in order]
     base = int(windows.begins_ms.min()) if order else 0
     columns = (
         windows.begins_ms - base,

@@ -2,15 +2,14 @@
 
 from hypothesis import strategies as st
 
-from balancer.decision.limits import Limits
-from balancer.decision.placing import Scope
-from balancer.decision.round import Orders, Standing
-from balancer.decision.rules import Rules
+from balancer.decision.placement import Scope
+from balancer.decision.round import Orders, RoundState
+from balancer.decision.settings import Limits, Rules
 from balancer.plan import TopicPartition
 from tests.balancer.decision.routes import MINUTE_MS, NOON_MS, seen
 
-PLACES = st.builds(TopicPartition, st.sampled_from(["a", "b", "c"]), st.integers(0, 9))
-SHARES = st.dictionaries(PLACES, st.floats(0, 1.3), max_size=25)
+PARTITIONS = st.builds(TopicPartition, st.sampled_from(["a", "b", "c"]), st.integers(0, 9))
+SHARES = st.dictionaries(PARTITIONS, st.floats(0, 1.3), max_size=25)
 
 
 @st.composite
@@ -18,21 +17,21 @@ def views(draw):
     shares, before = draw(SHARES), draw(SHARES)
     numbers = st.integers(0, 6)
     carriers = tuple(sorted(draw(st.frozensets(numbers, min_size=1))))
-    standing = Standing(
+    state = RoundState(
         {each: draw(st.sampled_from(carriers)) for each in sorted(before)},
         carriers,
         draw(st.integers(1, 5)),
         moved_at_ms=draw(st.none() | st.just(NOON_MS - MINUTE_MS)),
         drifting_rounds=draw(st.integers(0, 3)),
     )
-    some = st.frozensets(PLACES, max_size=20)
+    some = st.frozensets(PARTITIONS, max_size=20)
     return seen(
         shares,
-        standing=draw(st.none() | st.just(standing)),
+        state=draw(st.none() | st.just(state)),
         measured=draw(some),
-        lag_seconds=draw(st.dictionaries(PLACES, st.floats(0, 99), max_size=4)),
+        lag_seconds=draw(st.dictionaries(PARTITIONS, st.floats(0, 99), max_size=4)),
         orders=Orders(
-            pins=draw(st.dictionaries(PLACES, numbers, max_size=3)),
+            pins=draw(st.dictionaries(PARTITIONS, numbers, max_size=3)),
             excluded=draw(st.dictionaries(numbers, st.just("a bad disk"), max_size=2)),
             paused=draw(st.booleans()),
             by_hand=draw(st.none() | st.sampled_from(Scope)),

@@ -2,14 +2,14 @@
 
 from hypothesis import strategies as st
 
-from balancer.decision.placing import RouteView
+from balancer.decision.placement import RouteView
 from tests.balancer.decision.routes import at
 
 SHARES = st.dictionaries(st.builds(at, st.integers(0, 19)), st.floats(0, 1.5), min_size=1)
 
 
 @st.composite
-def views(draw):
+def routes(draw):
     shares = draw(SHARES)
     carriers = draw(st.lists(st.integers(0, 4), min_size=1, unique=True))
     some = st.sampled_from(sorted(shares))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from balancer.decision.limits import Limits
-from balancer.decision.placing import RouteView
+from balancer.decision.placement import RouteView
 from balancer.decision.round import Orders, RoundView, decide
-from balancer.decision.rules import Rules
+from balancer.decision.settings import Limits, Rules
 from balancer.plan import TopicPartition
 
 MINUTE_MS = 60_000
@@ -20,6 +19,11 @@ def at(number, topic="clicks"):
 
 def even(count, share=0.01, topic="clicks"):
     return {at(number, topic): share for number in range(count)}
+
+
+def spread(count, carriers):
+    """Returns a placement of `count` partitions that are dealt out to carriers in turn."""
+    return {at(number): number % carriers for number in range(count)}
 
 
 CROWDED = RouteView(
@@ -42,14 +46,14 @@ class Running:
 
     def __init__(self, limits=None, rules=None, now_ms=NOON_MS):
         self.limits, self.rules = limits or Limits(), rules or Rules()
-        self.now_ms, self.standing = now_ms, None
+        self.now_ms, self.state = now_ms, None
         self.decisions = []
 
     def round(self, shares, **known):
-        view = seen(shares, now_ms=self.now_ms, standing=self.standing)
+        view = seen(shares, now_ms=self.now_ms, state=self.state)
         decision = decide(replace(view, **known), self.limits, self.rules)
         self.now_ms += MINUTE_MS
-        self.standing = decision.standing
+        self.state = decision.state
         self.decisions.append(decision)
         return decision
 

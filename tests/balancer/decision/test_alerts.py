@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from balancer.decision import alerts
 from balancer.decision.alerts import AlertName
-from balancer.decision.carriers_wanted import Wanted
-from balancer.decision.limits import Limits
+from balancer.decision.settings import Limits
+from balancer.decision.state import Wanted
 from tests.balancer.decision.routes import at, even
 
 FIVE = Limits(partitions_max=5)
@@ -27,19 +27,19 @@ def test_a_hot_partition_among_much_lighter_ones_has_skewed_keys():
     assert found.evidence == {str(n): 0.1 for n in range(9)} | {"9": 0.9}
 
 
-def test_hot_partitions_among_others_that_are_about_as_heavy_need_more_of_them():
+def test_hot_partitions_among_others_about_as_heavy_need_more_partitions():
     shares = even(3, 0.9) | {at(3): 0.6}
     given = alerts.hot_partitions(shares, 0.7)
     assert len(given) == 3
     assert all("about as much: add partitions to topic clicks" in alert.text for alert in given)
 
 
-def test_a_topics_only_partition_needs_more_of_them():
+def test_a_hot_partition_that_is_the_only_one_needs_more_partitions():
     found = only(alerts.hot_partitions({at(0): 0.9}, 0.7))
     assert "only partition: add partitions to topic clicks" in found.text
 
 
-def test_carriers_that_the_limits_lack_are_said():
+def test_an_alert_names_the_carriers_that_the_limits_lack():
     found = only(alerts.resize(Wanted(10, 13, 12), {}, None))
     assert found.text == "3 more carriers needed: raise carriers_max"
     assert found.evidence == {"needed": 13, "carriers": 10}
@@ -47,40 +47,40 @@ def test_carriers_that_the_limits_lack_are_said():
     assert enough == unknown == []
 
 
-def test_carriers_that_have_no_task_slots_need_executors():
+def test_carriers_without_task_slots_need_executors():
     found = only(alerts.resize(Wanted(4, 7, 7), {}, 4))
     assert "3 more carriers needed: add executors, as there are 4 task slots" in found.text
     found = only(alerts.resize(Wanted(4, 7, 7), {}, 8))
     assert "executors" not in found.text
 
 
-def test_carriers_that_carry_more_than_they_can_are_said():
+def test_an_alert_names_overloaded_carriers():
     found = only(alerts.resize(None, {3: 1.2, 1: 1.4}, 8))
     assert "2 carriers are predicted to carry more than they can, up to 1.40" in found.text
     assert found.evidence == {"carrier 1": 1.4, "carrier 3": 1.2}
 
 
-def test_without_a_reason_nothing_is_said():
+def test_without_a_condition_there_is_no_alert():
     assert not alerts.degraded(None) + alerts.frozen(None, 0)
     assert not alerts.executors_fewer(None, 5) + alerts.executors_fewer(5, 5)
     assert not alerts.lagging((), {}) + alerts.doubted({}, {})
-    assert not alerts.pins_impossible({}, {}) + alerts.homeless({0: 5}, FIVE)
+    assert not alerts.pins_impossible({}, {}) + alerts.no_room({0: 5}, FIVE)
 
 
-def test_why_loads_are_not_known_or_a_route_is_frozen_is_said():
+def test_alerts_give_the_reason_for_unknown_loads_and_for_a_freeze():
     assert "no answer from west" in only(alerts.degraded("no answer from west")).text
     found = only(alerts.frozen("5 of 10 carriers are silent", 120))
     assert found.text.endswith("5 of 10 carriers are silent")
     assert found.evidence == {"seconds": 120}
 
 
-def test_task_slots_that_carriers_share_are_counted():
+def test_an_alert_counts_the_task_slots_that_carriers_share():
     found = only(alerts.executors_fewer(3, 5))
     assert found.evidence == {"slots": 3, "carriers": 5, "carriers elsewhere": 0}
     assert found.text.endswith("or lower carriers_max to 3")
 
 
-def test_carriers_of_other_streams_need_task_slots_too():
+def test_carriers_of_other_streams_count_for_the_task_slots():
     found = only(alerts.executors_fewer(6, 5, elsewhere=2))
     assert "5 carriers, and 2 of other streams, share 6 task slots" in found.text
     assert not alerts.executors_fewer(7, 5, elsewhere=2)
@@ -88,7 +88,7 @@ def test_carriers_of_other_streams_need_task_slots_too():
     assert "add executors" in lacking.text
 
 
-def test_of_many_that_lag_some_are_named_and_all_are_evidence():
+def test_an_alert_names_some_lagging_partitions_and_has_all_as_evidence():
     lag = {at(n): 40.0 + n for n in range(9)}
     found = only(alerts.lagging(tuple(lag), lag))
     assert "9 partitions are behind, by up to 48 s: clicks-0" in found.text
@@ -96,27 +96,27 @@ def test_of_many_that_lag_some_are_named_and_all_are_evidence():
     assert len(found.evidence) == 9
 
 
-def test_a_rate_that_was_not_believed_is_said_with_the_reason():
+def test_an_alert_gives_the_reason_why_a_rate_was_not_believed():
     found = only(alerts.doubted({at(1): "it is negative"}, {at(1): 0.5}))
     assert found.text.endswith("clicks-1; clicks-1: it is negative")
     assert found.evidence == {"clicks-1": 0.5}
 
 
-def test_a_pin_that_cannot_be_says_what_is_with_its_carrier():
+def test_an_alert_gives_the_reason_why_a_pin_is_impossible():
     pins = {at(0): 7, at(1): 3}
     found = only(alerts.pins_impossible(pins, {3: "a bad disk"}))
     assert "clicks-0: there is no carrier 7" in found.text
     assert "clicks-1: carrier 3 is excluded (a bad disk)" in found.text
 
 
-def test_carriers_that_hold_more_than_they_may_are_named():
-    found = only(alerts.homeless({0: 7, 1: 5, 2: 6}, FIVE))
-    assert found.text.startswith("3 partitions are on carriers that have 5 without them")
+def test_an_alert_names_carriers_above_partitions_max():
+    found = only(alerts.no_room({0: 7, 1: 5, 2: 6}, FIVE))
+    assert found.text.startswith("3 partitions are on carriers that already hold 5")
     assert found.text.endswith("raise carriers_max or partitions_max")
     assert found.evidence == {"carrier 0": 7, "carrier 2": 6}
 
 
-def test_where_memory_is_what_lacks_it_is_named():
+def test_an_alert_names_memory_mib_when_memory_is_the_limit():
     by_memory = replace(FIVE, room_setting="memory_mib")
-    text = only(alerts.homeless({0: 7}, by_memory)).text
-    assert "all that memory_mib allows" in text and "partitions_max" not in text
+    text = only(alerts.no_room({0: 7}, by_memory)).text
+    assert "the most that memory_mib allows" in text and "partitions_max" not in text

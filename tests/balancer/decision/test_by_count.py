@@ -1,14 +1,15 @@
 import time
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.decision.by_count import by_count
+from balancer.decision.by_count import level_by_count, place_by_count
 from balancer.plan import TopicPartition
 from tests.balancer.decision.routes import at
 
-PLACES = st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 12))
+PARTITIONS = st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 12))
 
 
 def one_by_one(partitions, carriers, before):
@@ -24,33 +25,65 @@ def one_by_one(partitions, carriers, before):
 
 
 @given(
-    st.frozensets(PLACES),
+    st.frozensets(PARTITIONS),
     st.frozensets(st.integers(0, 8), min_size=1),
-    st.dictionaries(PLACES, st.integers(0, 8)),
+    st.dictionaries(PARTITIONS, st.integers(0, 8)),
 )
-def test_what_is_placed_stays_and_the_others_go_where_fewest_are(partitions, carriers, before):
-    found = by_count(partitions, carriers, before)
+def test_placed_partitions_stay_and_others_go_to_the_carrier_with_the_fewest(
+    partitions, carriers, before
+):
+    found = place_by_count(partitions, carriers, before)
     assert found == one_by_one(partitions, carriers, before)
     assert [*found] == sorted(partitions)
 
 
-def test_partitions_of_one_topic_go_apart():
+def test_partitions_of_one_topic_are_spread():
     shared = {at(0, "a"): 0, at(1, "a"): 0, at(0, "b"): 1, at(1, "b"): 1}
-    found = by_count([*shared, at(2, "a"), at(2, "b")], [0, 1], shared)
+    found = place_by_count([*shared, at(2, "a"), at(2, "b")], [0, 1], shared)
     assert found[at(2, "a")] == 1
     assert found[at(2, "b")] == 0
 
 
-def test_without_a_carrier_it_is_refused():
+def test_placing_without_a_carrier_is_refused():
     with pytest.raises(ValueError, match="give one or more"):
-        by_count([at(0)], [], {})
+        place_by_count([at(0)], [], {})
 
 
 @pytest.mark.parametrize("topics", [1, 300, 100_000])
-def test_a_hundred_thousand_on_a_thousand_carriers_take_seconds_at_most(topics):
+def test_placing_a_hundred_thousand_on_a_thousand_carriers_takes_at_most_seconds(topics):
     places = [TopicPartition(f"t{n % topics}", n // topics) for n in range(100_000)]
     begun = time.process_time()
-    found = by_count(places, range(1000), {})
-    again = by_count(places, range(1001), found)
+    found = place_by_count(places, range(1000), {})
+    again = place_by_count(places, range(1001), found)
     assert time.process_time() - begun < 5
     assert again == found
+
+
+PLACEMENTS = st.dictionaries(
+    st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 20)),
+    st.integers(0, 6),
+    max_size=40,
+)
+CARRIERS = st.sets(st.integers(0, 9), min_size=1)
+
+
+@given(PLACEMENTS, CARRIERS)
+def test_leveled_counts_differ_by_at_most_one(before, carriers):
+    counts = Counter(dict.fromkeys(carriers, 0))
+    counts.update(level_by_count(before, carriers, before).values())
+    assert counts.keys() == carriers
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+@given(PLACEMENTS, CARRIERS)
+def test_leveling_makes_as_few_moves_as_any_level_placement(before, carriers):
+    after = level_by_count(before, carriers, before)
+    held = sorted((Counter(before.values())[carrier] for carrier in carriers), reverse=True)
+    share, rest = divmod(len(before), len(carriers))
+    stay = sum(min(count, share + (at < rest)) for at, count in enumerate(held))
+    assert sum(after[each] != carrier for each, carrier in before.items()) == len(before) - stay
+
+
+def test_leveling_without_a_carrier_is_refused():
+    with pytest.raises(ValueError, match="no carrier"):
+        level_by_count([TopicPartition("a", 0)], [], {})

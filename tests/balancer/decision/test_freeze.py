@@ -1,6 +1,6 @@
 import pytest
 
-from balancer.decision.freeze import Freeze, Presence, frozen
+from balancer.decision.freeze import Freeze, Presence
 
 
 @pytest.mark.parametrize(
@@ -20,16 +20,18 @@ from balancer.decision.freeze import Freeze, Presence, frozen
         ({}, None),
     ],
 )
-def test_it_says_what_is_gone(presence, reason):
-    assert frozen(Presence(**presence)) == reason
+def test_the_reason_counts_missing_partitions_and_carriers(presence, reason):
+    assert Presence(**presence).frozen_for == reason
 
 
-def test_all_reasons_are_said():
+def test_all_reasons_are_given():
     presence = Presence(placed=10, vanished=10, reporting=2, silent=2)
-    assert frozen(presence) == ("10 of 10 partitions are gone at once; 2 of 2 carriers are silent")
+    assert presence.frozen_for == (
+        "10 of 10 partitions are gone at once; 2 of 2 carriers are silent"
+    )
 
 
-def test_it_remembers_since_when_and_forgets_it_with_the_reason():
+def test_a_freeze_has_a_start_until_its_reason_is_gone():
     gone, there = Presence(placed=10, vanished=9), Presence(placed=10)
     first = Freeze().after(gone, 1000)
     assert (first.since_ms, first.vanished_since_ms) == (1000, 1000)
@@ -38,12 +40,12 @@ def test_it_remembers_since_when_and_forgets_it_with_the_reason():
     assert second.after(there, 6000) == Freeze()
 
 
-def test_partitions_have_a_time_of_their_own():
+def test_vanished_partitions_have_a_start_of_their_own():
     silent = Freeze().after(Presence(reporting=2, silent=2), 1000)
     both = silent.after(Presence(reporting=2, silent=2, placed=10, vanished=9), 9000)
     assert (both.since_ms, both.vanished_since_ms) == (1000, 9000)
 
 
-def test_that_there_was_once_nothing_to_measure_is_no_measure():
+def test_a_route_without_partitions_counts_as_never_measured():
     assert not Freeze().after(Presence(), 0).was_measured
     assert Freeze().after(Presence(partitions=1, measured=1), 0).was_measured

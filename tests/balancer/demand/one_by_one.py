@@ -10,4 +10,4 @@ from balancer.plan import TopicPartition
 def one_by_one(found: WindowColumns) -> dict[TopicPartition, Window]:
     columns = (found.begins_ms, found.ends_ms, found.bytes, found.records)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return {place: Window(*row) for place, row in zip(found.places, rows, strict=True)}
+    return {each: Window(*row) for each, row in zip(found.partitions, rows, strict=True)}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from balancer.demand.look_back import HOUR_MS, PERCENT
-from balancer.demand.window import Rate, Window
+from balancer.demand.last_hour import PERCENT
+from balancer.demand.window import HOUR_MS, Rate, Window
 
 
 def sustained(windows: Iterable[Window], now_ms: int) -> Rate | None:
@@ -29,9 +29,9 @@ def sustained(windows: Iterable[Window], now_ms: int) -> Rate | None:
 
 
 def _expected(rates: Sequence[float], passed_ms: Sequence[int]) -> float:
-    told_of = min(1.0, sum(passed_ms) / HOUR_MS)
+    covered = min(1.0, sum(passed_ms) / HOUR_MS)
     mean = float(np.average(rates, weights=passed_ms))
-    return mean + told_of * (_quantile(rates, passed_ms) - mean)
+    return mean + covered * (_quantile(rates, passed_ms) - mean)
 
 
 def _quantile(rates: Sequence[float], passed_ms: Sequence[int]) -> float:

@@ -12,22 +12,22 @@ MEASURED = Path(__file__).parents[3] / "bench" / "results" / "memory.json"
 
 
 @given(st.integers(0, 1 << 40))
-def test_so_many_partitions_are_within_it_and_one_more_is_not(bytes_max):
+def test_the_result_fits_the_memory_and_one_more_partition_does_not(bytes_max):
     most = partitions_within(bytes_max)
     assert carrier_bytes(most) <= bytes_max or most == 0
     assert carrier_bytes(most + 1) > bytes_max
 
 
 @given(st.integers(0, 1 << 40), st.integers(0, 1 << 30))
-def test_more_memory_never_holds_less(bytes_max, more):
+def test_more_memory_never_holds_fewer_partitions(bytes_max, more):
     assert partitions_within(bytes_max) <= partitions_within(bytes_max + more)
 
 
-def test_with_too_little_memory_there_is_room_for_none():
+def test_too_little_memory_holds_no_partition():
     assert partitions_within(100 * MIB) == 0
 
 
-def test_nothing_that_was_measured_took_more():
+def test_no_measurement_exceeds_the_estimate():
     measured = json.loads(MEASURED.read_text())
     away = measured["redis_away_mb"]
     for row in measured["idle"]:

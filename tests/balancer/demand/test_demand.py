@@ -9,7 +9,7 @@ A, B, C = (TopicPartition("clicks", number) for number in range(3))
 OTHER = TopicPartition("views", 0)
 
 
-def test_what_was_measured_counts_then_a_file_then_the_topics_mean_then_the_default():
+def test_sources_rank_measurement_then_file_then_topic_mean_then_default():
     assert demands({A: 0.1}, {A: 9.0, B: 0.3}, [A, B, C, OTHER], 0.05) == {
         A: Demand(0.1, Basis.MEASURED),
         B: Demand(0.3, Basis.FILE),
@@ -18,11 +18,11 @@ def test_what_was_measured_counts_then_a_file_then_the_topics_mean_then_the_defa
     }
 
 
-def test_a_partition_that_is_idle_is_known_to_be():
+def test_an_idle_partition_counts_as_measured():
     assert demands({A: 0.0}, {A: 0.2}, [A], 0.5)[A] == Demand(0.0, Basis.MEASURED)
 
 
-def test_how_much_is_known_counts_what_is_wanted():
+def test_the_measured_part_counts_wanted_partitions_only():
     assert measured_part({A, OTHER}, {A, B}) == 0.5
     assert measured_part(set(), set()) == 1.0
 
@@ -30,14 +30,14 @@ def test_how_much_is_known_counts_what_is_wanted():
 @pytest.mark.parametrize(
     ("share", "why"),
     [
-        (float("nan"), "no number"),
-        (float("inf"), "no number"),
+        (float("nan"), "not a number"),
+        (float("inf"), "not a number"),
         (-0.1, "negative"),
-        (2e6, "more than anything has"),
-        (100.1, "1001 times what it was"),
+        (2e6, "more than any partition takes"),
+        (100.1, "1001 times the former one"),
     ],
 )
-def test_what_cannot_be_believed_is_named_and_what_was_believed_before_holds(share, why):
+def test_a_doubted_share_is_named_and_the_former_one_kept(share, why):
     found = believed({A: share, B: 0.2}, {}, {A: 0.1, B: 0.1})
     assert found.shares == {A: 0.1, B: 0.2}
     assert why in found.doubts[A]
@@ -69,12 +69,12 @@ NO = float("nan")
         ((0.0, 0.9), [0.0, 0.9]),
     ],
 )
-def test_a_jump_is_believed_when_it_is_seen_again_and_nothing_else_that_is_doubted(shares, found):
+def test_a_jump_is_believed_once_it_is_seen_twice(shares, found):
     assert rounds(*shares) == found
 
 
 @given(st.dictionaries(st.sampled_from([A, B, C]), st.floats()))
-def test_every_share_is_either_believed_or_named(new):
+def test_every_share_is_believed_or_doubted(new):
     found = believed(new, {}, {A: 0.1})
     assert found.doubts.keys() | found.shares.keys() == new.keys()
     assert all(0 <= share < float("inf") for share in found.shares.values())

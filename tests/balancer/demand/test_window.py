@@ -12,6 +12,6 @@ from balancer.demand.window import Window
         ((0, 1, 1, -1), "-1 records"),
     ],
 )
-def test_what_no_log_can_have_done_is_refused(numbers, why):
+def test_an_impossible_window_is_refused(numbers, why):
     with pytest.raises(ValueError, match=why):
         Window(*numbers)

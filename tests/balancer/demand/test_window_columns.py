@@ -15,30 +15,30 @@ WINDOWS = st.builds(
     st.integers(0, 1 << 50),
     st.integers(0, 1 << 40),
 )
-PLACES = st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(0, 3))
-LOOKS = st.dictionaries(PLACES, WINDOWS, max_size=8)
+PARTITIONS = st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(0, 3))
+LOOKS = st.dictionaries(PARTITIONS, WINDOWS, max_size=8)
 
 
 @given(LOOKS)
-def test_columns_say_the_same_as_the_windows_they_were_made_of(windows):
+def test_columns_hold_the_windows_they_were_made_from(windows):
     columns = WindowColumns.of(windows)
     assert one_by_one(columns) == windows
-    assert list(columns.places) == sorted(windows)
+    assert list(columns.partitions) == sorted(windows)
 
 
 @given(LOOKS, st.integers(0, 1 << 43), st.integers(0, 1 << 43))
-def test_those_that_end_between_two_times_are_all_that_do(windows, begin_ms, end_ms):
+def test_ending_selects_the_windows_that_end_between_two_times(windows, begin_ms, end_ms):
     kept = WindowColumns.of(windows).ending(begin_ms, end_ms)
     expected = {p: w for p, w in windows.items() if begin_ms < w.end_ms <= end_ms}
     assert one_by_one(kept) == expected
 
 
 @given(st.lists(LOOKS, max_size=5))
-def test_a_sum_took_in_as_much_in_as_long_as_its_parts(looks):
+def test_a_sum_has_the_growth_and_length_of_its_parts(looks):
     found = one_by_one(summed(map(WindowColumns.of, looks)))
-    assert set(found) == {place for look in looks for place in look}
-    for place, whole in found.items():
-        parts = [look[place] for look in looks if place in look]
+    assert set(found) == {partition for look in looks for partition in look}
+    for partition, whole in found.items():
+        parts = [look[partition] for look in looks if partition in look]
         assert whole.bytes == sum(part.bytes for part in parts)
         assert whole.records == sum(part.records for part in parts)
         assert whole.end_ms - whole.begin_ms == sum(p.end_ms - p.begin_ms for p in parts)
@@ -46,15 +46,15 @@ def test_a_sum_took_in_as_much_in_as_long_as_its_parts(looks):
 
 
 @pytest.mark.parametrize("column", range(4))
-def test_what_no_log_can_have_done_is_refused(column):
+def test_impossible_windows_are_refused(column):
     right = [np.array([0, 0]), np.array([1, 1]), np.array([0, 0]), np.array([0, 0])]
-    places = (TopicPartition("t", 0), TopicPartition("t", 1))
-    WindowColumns(places, *right)
+    partitions = (TopicPartition("t", 0), TopicPartition("t", 1))
+    WindowColumns(partitions, *right)
     wrong = [each.copy() for each in right]
     wrong[column][1] = 2 if column == 0 else -1
     with pytest.raises(ValueError):
-        WindowColumns(places, *wrong)
+        WindowColumns(partitions, *wrong)
     with pytest.raises(ValueError, match="2 partitions"):
         WindowColumns(
-            places, *(each[:1] if at == column else each for at, each in enumerate(right))
+            partitions, *(each[:1] if at == column else each for at, each in enumerate(right))
         )

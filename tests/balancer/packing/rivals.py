@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 
-from balancer.packing.shares import HOMELESS, Carriers, Shares
+from balancer.packing.shares import UNPLACED, Carriers, Shares
 
 
 def load_based(shares: Shares, where: Carriers, carriers: int, *, seed: int = 0) -> Carriers:
@@ -16,7 +16,7 @@ def load_based(shares: Shares, where: Carriers, carriers: int, *, seed: int = 0)
     requested again, and new items are shuffled and dealt out to the tasks in turn.
     """
     found = where.copy()
-    new = np.flatnonzero(where == HOMELESS)
+    new = np.flatnonzero(where == UNPLACED)
     if len(new) == len(where):
         heap = [(0.0, carrier) for carrier in range(carriers)]
         for item in np.argsort(-shares, kind="stable").tolist():
@@ -32,15 +32,15 @@ def load_based(shares: Shares, where: Carriers, carriers: int, *, seed: int = 0)
 def count_sticky(where: Carriers, carriers: int) -> Carriers:
     """Places items by the sticky assignor's rule: counts differ by one at most, the rest stays."""
     found = where.copy()
-    counts = np.bincount(found[found != HOMELESS], minlength=carriers)
+    counts = np.bincount(found[found != UNPLACED], minlength=carriers)
     share, rest = divmod(len(where), carriers)
     for carrier in np.argsort(-counts, kind="stable").tolist():
         allowed = share + (rest > 0)
         rest -= int(counts[carrier] >= allowed and rest > 0)
         held = np.flatnonzero(found == carrier)
-        found[held[allowed:]] = HOMELESS
-    counts = np.bincount(found[found != HOMELESS], minlength=carriers)
-    for item in np.flatnonzero(found == HOMELESS).tolist():
+        found[held[allowed:]] = UNPLACED
+    counts = np.bincount(found[found != UNPLACED], minlength=carriers)
+    for item in np.flatnonzero(found == UNPLACED).tolist():
         carrier = int(counts.argmin())
         found[item] = carrier
         counts[carrier] += 1

@@ -38,17 +38,17 @@ def test_no_packing_needs_fewer_carriers_than_the_bound(shares, capacity, parts)
     assert min(1, len(shares)) <= bound <= len(shares)
 
 
-def test_three_of_four_equal_items_on_two_carriers_are_seen():
+def test_the_bound_sees_that_equal_items_pile_up():
     assert heaviest_at_least(np.array([3.0, 3, 3]), 2) == 6
     assert heaviest_at_least(np.array([3.0, 3, 3, 3, 3]), 2) == 9
 
 
 @pytest.mark.parametrize("each", [1, 2, 5])
-def test_the_bound_of_a_planted_instance_is_what_was_planted(each):
+def test_the_bound_of_a_planted_instance_is_its_optimum(each):
     assert heaviest_at_least(planted(50, each, 0), 50) == pytest.approx(1.0)
 
 
-def test_items_above_half_a_capacity_need_a_carrier_each():
+def test_items_above_half_the_capacity_need_a_carrier_each():
     assert carriers_at_least(np.array([6.0, 6, 6, 4]), 10) == 3
     assert carriers_at_least(np.array([6.0, 6, 6, 5]), 10) == 4
 
@@ -61,35 +61,35 @@ def test_an_item_above_the_capacity_needs_one_carrier():
     assert carriers_at_least(np.array([30.0]), 10) == 1
 
 
-def test_a_most_of_items_needs_carriers_too():
+def test_items_max_needs_carriers_for_idle_items():
     assert carriers_at_least(np.zeros(100), 10.0, items_max=30) == 4
 
 
-def test_items_of_which_a_carrier_takes_two_need_half_their_number():
+def test_items_above_a_third_of_the_capacity_need_half_their_number():
     assert carriers_at_least(np.full(300, 0.34), 1.0) == 150
 
 
 @pytest.mark.parametrize("items_max", [0, -1])
-def test_a_carrier_of_no_items_is_refused(items_max):
+def test_items_max_below_one_is_refused(items_max):
     with pytest.raises(ValueError, match="hold nothing"):
         carriers_at_least(np.ones(3), 1.0, items_max)
 
 
-def test_without_carriers_nothing_has_a_place():
+def test_a_packing_without_carriers_is_refused():
     with pytest.raises(ValueError, match="give one or more"):
         heaviest_at_least(np.ones(3), 0)
 
 
-def test_rounding_asks_for_no_further_carrier():
+def test_rounding_adds_no_carrier():
     assert carriers_at_least(np.full(30, 0.1), 1.0) == 3
 
 
 @pytest.mark.parametrize("capacity", [0.0, -1.0, float("nan")])
-def test_a_capacity_that_carries_nothing_is_refused(capacity):
+def test_a_capacity_that_is_not_above_zero_is_refused(capacity):
     with pytest.raises(ValueError, match="give one above 0"):
         carriers_at_least(np.array([1.0]), capacity)
 
 
-def test_nothing_needs_nothing():
+def test_no_items_need_no_carrier():
     assert carriers_at_least(np.array([]), 1.0) == 0
     assert heaviest_at_least(np.array([]), 3) == 0

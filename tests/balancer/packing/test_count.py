@@ -12,7 +12,7 @@ from tests.balancer.packing.planted import loads_of, lognormal, planted, triplet
     st.integers(20, 40),
     st.none() | st.integers(1, 6),
 )
-def test_the_packing_shows_that_the_carriers_do(shares, capacity, items_max):
+def test_the_packing_proves_that_the_carriers_suffice(shares, capacity, items_max):
     found = fewest(np.array(shares, dtype=float), capacity, items_max)
     assert (found.where >= 0).all()
     loads = loads_of(np.array(shares, dtype=float), found.where, found.carriers)
@@ -34,18 +34,18 @@ def test_triplets_need_one_carrier_more_than_the_optimum_at_most(items):
 
 
 @pytest.mark.parametrize("each", [5, 30])
-def test_a_planted_packing_is_found_but_for_one_carrier(each):
+def test_a_planted_instance_needs_at_most_one_carrier_more(each):
     assert fewest(planted(100, each, 0), 1.0).carriers <= 101
 
 
-def test_many_items_need_what_their_sum_needs():
+def test_many_items_need_as_many_carriers_as_their_sum():
     shares = lognormal(20_000, 0)
     found = fewest(shares, float(shares.sum()) / 99.5)
     assert found.carriers == found.at_least == 100
 
 
 @pytest.mark.parametrize("items", [100, 20_001])
-def test_items_just_above_a_third_of_a_carrier_are_counted_at_once(items):
+def test_items_just_above_a_third_of_the_capacity_have_the_proved_optimum(items):
     found = fewest(np.full(items, 0.34), 1.0)
     assert found.carriers == found.at_least == -(-items // 2)
 
@@ -58,7 +58,7 @@ def test_idle_items_have_a_carrier():
     assert fewest(np.zeros(3), 1.0).where.tolist() == [0, 0, 0]
 
 
-def test_as_in_the_source_seven_of_ten_megabytes_a_second_are_used():
+def test_a_threshold_of_seventy_percent_of_ten_megabytes_leaves_seven():
     """Tasks of 10 MB/s at a threshold of 70 %: 69 MB/s need ten tasks, 71 MB/s need eleven."""
     for total, tasks in ((69, 10), (71, 11)):
         assert fewest(np.full(total * 10, 0.1), 10 * 0.7).carriers == tasks

@@ -7,11 +7,11 @@ from balancer.packing.bounds import ROUNDING, heaviest_at_least
 from balancer.packing.fresh import TOLERANCE, level, packed
 from balancer.packing.longest_first import longest_first
 from balancer.packing.packing import Packing
-from balancer.packing.shares import HOMELESS
+from balancer.packing.shares import UNPLACED
 from tests.balancer.packing.planted import loads_of, lognormal, planted
 
 
-def test_a_carrier_that_is_above_the_goal_by_rounding_only_is_left_alone():
+def test_a_carrier_above_the_goal_by_rounding_only_is_left_alone():
     shares = np.array([1.0 + TOLERANCE, 0.5]) * (1 + ROUNDING / 2)
     packing = Packing(shares, np.array([0, 1]), np.zeros(2))
     level(packing, 1.0)
@@ -32,7 +32,7 @@ def test_a_planted_optimum_is_nearly_reached(each, carriers, at_most):
     st.lists(st.floats(0, 100), min_size=1, max_size=30),
     st.lists(st.floats(0, 100), min_size=1, max_size=5),
 )
-def test_it_is_never_worse_than_longest_first_nor_better_than_the_bound(shares, base):
+def test_a_packing_is_between_longest_first_and_the_bound(shares, base):
     shares, base = np.array(shares), np.array(base)
     packing = packed(shares, base)
     loads = base + loads_of(shares, packing.where, len(base))
@@ -47,10 +47,10 @@ def test_a_hot_item_is_alone_as_long_as_the_others_have_carriers():
     assert (where == where[-1]).sum() == 1
 
 
-def test_no_carrier_holds_more_items_than_it_may():
+def test_no_carrier_holds_more_items_than_its_room():
     packing = packed(lognormal(100, 0, 2.0), np.zeros(4), np.array([10, 20, 30, 30]))
     assert np.bincount(packing.where[packing.where >= 0]).tolist() == [10, 20, 30, 30]
-    assert (packing.where == HOMELESS).sum() == 10
+    assert (packing.where == UNPLACED).sum() == 10
 
 
 def test_the_same_loads_are_packed_the_same_way():

@@ -14,14 +14,14 @@ from balancer.packing.shares import SHARE_MAX, BadShare, checked
         (SHARE_MAX * 1.01, r"is above 1e\+12"),
     ],
 )
-def test_what_is_no_load_is_refused_and_named(share, why):
+def test_an_invalid_share_is_refused_and_named(share, why):
     with pytest.raises(BadShare, match=why) as refused:
         checked([1.0, share, share])
     assert refused.value.item == 1
     assert "item 1" in str(refused.value)
 
 
-def test_of_several_bad_shares_the_first_is_named():
+def test_the_first_of_several_invalid_shares_is_named():
     with pytest.raises(BadShare, match="is above") as refused:
         checked([1.0, SHARE_MAX * 2, -1.0, float("nan")])
     assert refused.value.item == 1
@@ -38,5 +38,5 @@ def test_a_matrix_is_refused():
         checked([[1.0], [2.0]])
 
 
-def test_nothing_is_no_load_to_refuse():
+def test_no_shares_are_valid():
     assert checked([]).shape == (0,)

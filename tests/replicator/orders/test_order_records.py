@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from balancer.plan import TopicPartition
 from replicator.orders.order_records import (
     Answer,

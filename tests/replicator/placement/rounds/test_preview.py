@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from balancer.plan import Plan
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog

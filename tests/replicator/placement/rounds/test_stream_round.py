@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from balancer.decision.placing import Scope
+from balancer.decision.placement import Scope
 from balancer.demand.carrier_memory import partitions_within
 from balancer.demand.load_model import Factors
 from balancer.demand.throughput_file import Throughput

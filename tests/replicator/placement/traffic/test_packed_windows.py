@@ -46,7 +46,7 @@ def test_a_partition_takes_about_five_bytes_a_look():
 
 def test_looks_at_the_same_partitions_share_their_names():
     first, second = (pack(WindowColumns.of(minute(50, begin=at))) for at in (10**12, 2 * 10**12))
-    assert unpack(first).places is unpack(second).places
+    assert unpack(first).partitions is unpack(second).partitions
 
 
 def test_windows_of_another_version_are_told_from_broken_ones():

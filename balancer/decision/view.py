@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from balancer.decision.placing import Scope
-from balancer.decision.standing import Standing
+from balancer.decision.freeze import Presence
+from balancer.decision.placement import Scope, Shares, Where
+from balancer.decision.state import RoundState
 from balancer.plan import TopicPartition
 
 
@@ -21,7 +22,7 @@ class Orders:
         by_hand: scope of a manual plan that is to be made now; given for one round.
     """
 
-    pins: Mapping[TopicPartition, int] = field(default_factory=dict)
+    pins: Where = field(default_factory=dict)
     excluded: Mapping[int, str] = field(default_factory=dict)
     paused: bool = False
     by_hand: Scope | None = None
@@ -37,7 +38,7 @@ class RoundView:
         shares: share of each of the partitions, as a part of a carrier's time.
         measured: partitions whose share was measured recently.
         lag_seconds: lag of each partition whose lag is known.
-        standing: state that the last round left; None before the first round.
+        state: state that the last round left; None before the first round.
         orders: orders of the operators.
         slots: number of Spark tasks that can run at once; None when unknown.
         carriers_elsewhere: number of carriers of other streams, which run in the same slots.
@@ -50,10 +51,10 @@ class RoundView:
 
     now_ms: int
     partitions: Set[TopicPartition]
-    shares: Mapping[TopicPartition, float]
+    shares: Shares
     measured: Set[TopicPartition] = frozenset()
     lag_seconds: Mapping[TopicPartition, float] = field(default_factory=dict)
-    standing: Standing | None = None
+    state: RoundState | None = None
     orders: Orders = field(default_factory=Orders)
     slots: int | None = None
     carriers_elsewhere: int = 0
@@ -62,3 +63,32 @@ class RoundView:
     withdrawn: Set[TopicPartition] = frozenset()
     doubts: Mapping[TopicPartition, str] = field(default_factory=dict)
     first_carrier: int = 0
+
+    @property
+    def before(self) -> RoundState:
+        """State that the last round left; an empty state before the first round."""
+        return self.state or RoundState()
+
+    @property
+    def vanished(self) -> Set[TopicPartition]:
+        """Partitions of the last plan that are gone, and were not withdrawn."""
+        return self.before.where.keys() - self.partitions - self.withdrawn
+
+    @property
+    def presence(self) -> Presence:
+        """Counts of partitions and carriers that are still present."""
+        before = self.before
+        # New partitions cannot have been measured yet.
+        known = self.partitions & before.where.keys() if before.where else self.partitions
+        reporting = set(before.where.values())
+        return Presence(
+            partitions=len(known),
+            measured=len(known & self.measured),
+            # While nothing can be measured, the alert for unknown loads says so already.
+            was_measured=before.freeze.was_measured and self.degraded is None,
+            placed=len(before.where),
+            vanished=len(self.vanished),
+            vanished_seconds=before.freeze.vanished_seconds(self.now_ms),
+            reporting=len(reporting),
+            silent=len(reporting & self.silent),
+        )

@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancer.decision.carriers_wanted import Wanted
 from balancer.decision.freeze import Freeze
-from balancer.decision.monitor import Lag
-from balancer.decision.standing import VERSION, Standing
+from balancer.decision.lag import Lag
+from balancer.decision.state import VERSION, RoundState, Wanted
 from balancer.plan import TopicPartition
 from tests.balancer.decision.routes import at
 
@@ -13,8 +12,8 @@ SOME = st.none() | st.integers(0, 2**50)
 NUMBERS = st.dictionaries(
     st.builds(TopicPartition, st.text(max_size=3), st.integers(0, 9)), st.integers(0, 2**50)
 )
-STANDINGS = st.builds(
-    Standing,
+STATES = st.builds(
+    RoundState,
     where=NUMBERS,
     carriers=st.lists(st.integers(0, 9)).map(tuple),
     generation=st.integers(0, 9),
@@ -28,23 +27,23 @@ STANDINGS = st.builds(
 )
 
 
-@given(STANDINGS)
-def test_it_is_read_as_it_was_written(standing):
-    assert Standing.from_json(standing.to_json()) == standing
+@given(STATES)
+def test_a_state_is_read_as_it_was_written(state):
+    assert RoundState.from_json(state.to_json()) == state
 
 
-@given(STANDINGS)
-def test_what_is_equal_is_written_alike(standing):
-    turned = Standing.from_json(standing.to_json())
-    turned = Standing(
-        **{name: getattr(turned, name) for name in Standing.__slots__}
+@given(STATES)
+def test_equal_states_have_the_same_text(state):
+    turned = RoundState.from_json(state.to_json())
+    turned = RoundState(
+        **{name: getattr(turned, name) for name in RoundState.__slots__}
         | {"where": dict(reversed([*turned.where.items()]))}
     )
-    assert turned.to_json() == standing.to_json()
+    assert turned.to_json() == state.to_json()
 
 
 def test_partitions_of_one_topic_share_its_name():
-    text = Standing({at(n): n % 2 for n in range(100)}, (0, 1)).to_json()
+    text = RoundState({at(n): n % 2 for n in range(100)}, (0, 1)).to_json()
     assert text.count("clicks") == 1
 
 
@@ -58,6 +57,6 @@ def test_partitions_of_one_topic_share_its_name():
         ("nothing", "Expecting value"),
     ],
 )
-def test_what_another_version_wrote_is_refused_and_named(text, named):
+def test_text_of_another_version_is_refused(text, named):
     with pytest.raises(ValueError, match=named):
-        Standing.from_json(text)
+        RoundState.from_json(text)

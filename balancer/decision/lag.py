@@ -1,4 +1,4 @@
-"""Lag monitor: finds partitions that have been far behind for long, round by round."""
+"""Lag of a route: the partitions that have been far behind for long, and the plans for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from balancer.decision.rules import Rules
+from balancer.decision.settings import Rules
 from balancer.plan import TopicPartition
 
 UNKNOWN_MS_MAX = 90_000
@@ -21,13 +21,13 @@ class Lag:
     Args:
         behind: partitions with more lag than `lag_seconds_max`, and since when.
         planned_ms: time of the first plan for the lag; None without lag or without a plan.
-        is_all_anew: True when a full plan was made for the lag.
+        is_full_plan: True when a full plan was made for the lag.
         seen: time at which the lag of each of these partitions was last known.
     """
 
     behind: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
     planned_ms: int | None = None
-    is_all_anew: bool = False
+    is_full_plan: bool = False
     seen: Mapping[TopicPartition, int] = field(
         default_factory=lambda: MappingProxyType({}), compare=False
     )
@@ -64,11 +64,11 @@ class Lag:
 
         After a full plan it returns False.
         """
-        if self.planned_ms is None or self.is_all_anew:
+        if self.planned_ms is None or self.is_full_plan:
             return False
         return now_ms - self.planned_ms >= 1000 * rules.lag_patience_seconds
 
-    def planned(self, now_ms: int, *, is_all_anew: bool) -> Lag:
+    def planned(self, now_ms: int, *, is_full_plan: bool) -> Lag:
         """Returns the state after a plan for the lag; the time of an earlier plan stays."""
         planned_ms = now_ms if self.planned_ms is None else self.planned_ms
-        return replace(self, planned_ms=planned_ms, is_all_anew=is_all_anew)
+        return replace(self, planned_ms=planned_ms, is_full_plan=is_full_plan)

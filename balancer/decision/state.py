@@ -9,9 +9,8 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from balancer.decision.carriers_wanted import Wanted
 from balancer.decision.freeze import Freeze
-from balancer.decision.monitor import Lag
+from balancer.decision.lag import Lag
 from balancer.plan import TopicPartition
 
 VERSION = 1
@@ -19,7 +18,30 @@ _Numbers = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Wanted:
+    """Number of wanted carriers.
+
+    Args:
+        carriers: number within the limits.
+        needed: number without regard to the limits.
+        at_least: lower bound for any packing; `needed` exceeds the optimum by the difference at
+            most.
+        calm: numbers needed in the latest rounds in a row in which fewer carriers would do.
+    """
+
+    carriers: int
+    needed: int
+    at_least: int
+    calm: tuple[int, ...] = ()
+
+    @property
+    def lacking(self) -> int:
+        """Number of carriers that the limits would have to allow in addition."""
+        return max(0, self.needed - self.carriers)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundState:
     """State of one route between rounds; times in milliseconds since 1970.
 
     Args:
@@ -58,7 +80,7 @@ class Standing:
                 and [wanted.carriers, wanted.needed, wanted.at_least, list(wanted.calm)],
                 "drifting_rounds": self.drifting_rounds,
                 "behind": _by_topic(self.lag.behind),
-                "lag": [self.lag.planned_ms, self.lag.is_all_anew],
+                "lag": [self.lag.planned_ms, self.lag.is_full_plan],
                 "off_peak_day": self.off_peak_day,
                 "freeze": astuple(self.freeze),
             },
@@ -66,7 +88,7 @@ class Standing:
         )
 
     @staticmethod
-    def from_json(text: str) -> Standing:
+    def from_json(text: str) -> RoundState:
         """Returns the state that `to_json` wrote.
 
         Raises ValueError for any other text; it names the version when another version wrote it.
@@ -75,11 +97,11 @@ class Standing:
         version = found.get("version") if isinstance(found, dict) else None
         if version != VERSION:
             raise ValueError(
-                f"a standing of version {version!r}; this Sluice reads version {VERSION}"
+                f"a round state of version {version!r}; this Sluice reads version {VERSION}"
             )
         try:
             wanted = found["wanted"]
-            return Standing(
+            return RoundState(
                 where=_numbers(found["where"]),
                 carriers=tuple(found["carriers"]),
                 generation=found["generation"],
@@ -91,7 +113,7 @@ class Standing:
                 freeze=Freeze(*found["freeze"]),
             )
         except (KeyError, IndexError, TypeError) as error:
-            raise ValueError(f"no standing: {error!r}") from None
+            raise ValueError(f"no round state: {error!r}") from None
 
 
 def _by_topic(numbers: _Numbers) -> list[tuple[str, list[int], list[int]]]:
