@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -51,9 +52,11 @@ def test_a_run_begins_with_its_estimate_and_counts_what_ended_and_failed(tmp_pat
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_one.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:cacheprovider"]
+    env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     ended = subprocess.run(
         [*command, "-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(tmp_path), tmp_path],
         cwd=CHECKOUT,
+        env=env,
         capture_output=True,
         text=True,
         check=False,
