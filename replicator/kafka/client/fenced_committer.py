@@ -51,8 +51,8 @@ SHOWN_PAUSE_SECONDS = 0.002
 
 
 class NotCommitted(Answered):
-    """Refused before EndTxn. The transaction is aborted before the writer's next one, and none of
-    its offsets will ever be shown."""
+    """Refused before EndTxn. The transaction is aborted before the committer's next one, and none
+    of its offsets will ever be shown."""
 
 
 def base_id(transactional_id: str) -> str:
@@ -95,7 +95,7 @@ class FencedCommitter:
         return self
 
     def next_sequence(self, partition: TopicPartition) -> int:
-        """Returns the first sequence of a partition that this writer acquires now.
+        """Returns the first sequence of a partition that this committer acquires now.
 
         A partition that is acquired again under the same epoch continues after its last sequence.
         From 0 on, the broker would take the records for duplicates and answer success.
@@ -120,7 +120,7 @@ class FencedCommitter:
 
         Args:
             was_there: returns True when a shown offset, other than the committed one, is the one
-                from before. Otherwise the next writer has committed it. May raise Fenced.
+                from before. Otherwise the next committer has written it. May raise Fenced.
 
         Raises:
             NotCommitted: a topic is not there.
@@ -143,11 +143,11 @@ class FencedCommitter:
                     # A successful AddOffsetsToTxn proves that the previous transaction completed,
                     # so a missing marker will never arrive. A successful TxnOffsetCommit proves
                     # that today's coordinator is asked.
-                    await self.knock(hidden)
+                    await self.confirm_coordinators(hidden)
                     hidden = _differing(hidden, await self._shown(hidden), was_there)
                 groups = hidden
 
-    async def knock(self, groups: Iterable[str]) -> None:
+    async def confirm_coordinators(self, groups: Iterable[str]) -> None:
         """Confirms the coordinators of groups: each writes an offset, which is then aborted.
 
         A coordinator that is cut off from its peers keeps answering with old offsets, and cannot
@@ -226,7 +226,7 @@ class FencedCommitter:
     async def _shown(self, groups: Mapping[str, Offsets]) -> dict[str, Shown]:
         """Returns, by group, the offsets that readers see today for the same partitions."""
         found = await gather_or_cancel(
-            *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
+            *(self._cluster.commits(group, _partitions(rows)) for group, rows in groups.items())
         )
         return dict(zip(groups, found, strict=True))
 
@@ -257,16 +257,16 @@ def _requests(offsets: Offsets) -> list[Offsets]:
 def _differing(
     groups: Mapping[str, Offsets],
     shown: Mapping[str, Shown],
-    counts: WasThere = lambda *_: True,
+    was_there: WasThere = lambda *_: True,
 ) -> dict[str, Offsets]:
-    """Returns the offsets in whose place another offset is shown, if that one counts."""
+    """Returns the offsets in place of which another one is shown that was there before."""
     differing: dict[str, Offsets] = {}
     for group, rows in groups.items():
         left = [
             (topic, number, offset, metadata)
             for topic, number, offset, metadata in rows
             if (found := shown[group].get((topic, number))) != Commit(offset, metadata)
-            and counts(TopicPartition(topic, number), found)
+            and was_there(TopicPartition(topic, number), found)
         ]
         if left:
             differing[group] = left
@@ -280,7 +280,7 @@ def _by_topic(rows: Offsets) -> list[tuple[str, list[tuple[int, int, str]]]]:
     return list(topics.items())
 
 
-def _places(rows: Offsets) -> list[tuple[str, list[int]]]:
+def _partitions(rows: Offsets) -> list[tuple[str, list[int]]]:
     return [(topic, [row[0] for row in some]) for topic, some in _by_topic(rows)]
 
 

@@ -16,7 +16,7 @@ from replicator.mirror.ledger.loss import Loss
 
 
 @dataclass(slots=True)
-class _Page:
+class _Figures:
     """Figures of one partition so far; a pipeline is added once, when it ends."""
 
     source_begin: int | None = None
@@ -38,12 +38,12 @@ class ReceiptBook:
         self._assignment = assignment
         self._began_at = time.time()
         self.tally = Tally()
-        self._pages: dict[TopicPartition, _Page] = {}
+        self._figures: dict[TopicPartition, _Figures] = {}
         self._counted: WeakSet[PartitionPipeline] = WeakSet()
 
     @property
-    def who(self) -> tuple[str, int]:
-        """Route and carrier, for log lines."""
+    def log_fields(self) -> tuple[str, int]:
+        """Route and carrier, as the first fields of a log line."""
         return self._assignment.route.name, self._assignment.number
 
     def note(
@@ -60,35 +60,35 @@ class ReceiptBook:
         for partition, loss in parked.items():
             self.parked(partition, str(loss))
         for partition, reason in waiting.items():
-            self._page(partition).reason = reason
+            self._figures_of(partition).reason = reason
 
     def parked(self, partition: TopicPartition, reason: str) -> None:
         """Marks a partition as parked."""
-        page = self._page(partition)
-        page.state, page.reason = "parked", reason
+        figures = self._figures_of(partition)
+        figures.state, figures.reason = "parked", reason
 
     def resumed(self, partition: TopicPartition) -> None:
         """Marks a partition as no longer parked, after an operator's decision."""
-        if partition in self._pages:
-            self._pages[partition].state, self._pages[partition].reason = "unreleased", ""
+        if partition in self._figures:
+            self._figures[partition].state, self._figures[partition].reason = "unreleased", ""
 
     def left(self, partitions: Iterable[TopicPartition]) -> None:
         """Marks parked partitions as unreleased: their next carriers report the park."""
         for partition in partitions:
-            if partition in self._pages and self._pages[partition].state == "parked":
-                self._pages[partition].state = "unreleased"
+            if partition in self._figures and self._figures[partition].state == "parked":
+                self._figures[partition].state = "unreleased"
 
     def released(self, partitions: Iterable[TopicPartition]) -> None:
         """Marks partitions as released."""
         for partition in partitions:
-            page = self._page(partition)
-            page.state, page.reason = "released", ""
+            figures = self._figures_of(partition)
+            figures.state, figures.reason = "released", ""
 
     def receipts(self, now: float) -> list[Receipt]:
         """Returns one receipt per partition assigned or acquired since; `now` in unix seconds."""
         return [
-            self._receipt(partition, self._page(partition), now)
-            for partition in dict.fromkeys((*self._assignment.partitions, *self._pages))
+            self._receipt(partition, self._figures_of(partition), now)
+            for partition in dict.fromkeys((*self._assignment.partitions, *self._figures))
         ]
 
     def carried(
@@ -99,47 +99,50 @@ class ReceiptBook:
         Args:
             pipelines: of the running session; those already added are not counted again.
         """
-        found = {place: (page.records, page.bytes) for place, page in self._pages.items()}
+        found = {
+            partition: (figures.records, figures.bytes)
+            for partition, figures in self._figures.items()
+        }
         for pipeline in pipelines:
             if pipeline not in self._counted:
                 records, size = found.get(pipeline.partition, (0, 0))
                 found[pipeline.partition] = records + pipeline.records, size + pipeline.bytes
         return found
 
-    def _page(self, partition: TopicPartition) -> _Page:
-        return self._pages.setdefault(partition, _Page())
+    def _figures_of(self, partition: TopicPartition) -> _Figures:
+        return self._figures.setdefault(partition, _Figures())
 
     def _count(self, pipeline: PartitionPipeline) -> None:
-        page = self._page(pipeline.partition)
-        if page.source_end is None:
-            page.source_begin = pipeline.began.source_offset
-        page.source_end = pipeline.entry.source_offset
+        figures = self._figures_of(pipeline.partition)
+        if figures.source_end is None:
+            figures.source_begin = pipeline.began.source_offset
+        figures.source_end = pipeline.entry.source_offset
         if pipeline.records:
-            if page.target_begin is None:
-                page.target_begin = pipeline.first_target_offset
-            page.target_end = pipeline.entry.target_offset
-        page.records += pipeline.records
-        page.bytes += pipeline.bytes
-        page.unopened += pipeline.unopened
-        page.opened += pipeline.opened
+            if figures.target_begin is None:
+                figures.target_begin = pipeline.first_target_offset
+            figures.target_end = pipeline.entry.target_offset
+        figures.records += pipeline.records
+        figures.bytes += pipeline.bytes
+        figures.unopened += pipeline.unopened
+        figures.opened += pipeline.opened
 
-    def _receipt(self, partition: TopicPartition, page: _Page, now: float) -> Receipt:
+    def _receipt(self, partition: TopicPartition, figures: _Figures, now: float) -> Receipt:
         return Receipt(
             route=self._assignment.route.name,
             topic=partition.topic,
             partition=partition.partition,
             carrier=self._assignment.number,
             plan_version=self._assignment.plan_version,
-            source_begin=page.source_begin,
-            source_end=page.source_end,
-            target_begin=page.target_begin,
-            target_end=page.target_end,
-            records=page.records,
-            bytes=page.bytes,
-            batches_unopened=page.unopened,
-            batches_opened=page.opened,
-            state=page.state,
-            reason=page.reason,
+            source_begin=figures.source_begin,
+            source_end=figures.source_end,
+            target_begin=figures.target_begin,
+            target_end=figures.target_end,
+            records=figures.records,
+            bytes=figures.bytes,
+            batches_unopened=figures.unopened,
+            batches_opened=figures.opened,
+            state=figures.state,
+            reason=figures.reason,
             began_at=self._began_at,
             ended_at=now,
         )

@@ -15,7 +15,7 @@ class Reporting:
     """Reporter of one carrier session.
 
     Args:
-        book: holds the counts of earlier sessions as well.
+        receipts: holds the counts of earlier sessions as well.
     """
 
     def __init__(
@@ -24,13 +24,13 @@ class Reporting:
         pace: Pace,
         pipelines: Pipelines,
         committer: ProgressCommitter,
-        book: ReceiptBook,
+        receipts: ReceiptBook,
         feed: OffsetFeed,
     ):
         self._pace = pace
         self._pipelines = pipelines
         self._committer = committer
-        self._book = book
+        self._receipts = receipts
         self._feed = feed
 
     async def report(self) -> None:
@@ -41,5 +41,5 @@ class Reporting:
 
     def count(self) -> None:
         """Reports the counts so far; also called when the session has ended."""
-        tally = self._book.tally
-        self._feed.count(tally.id, tally.totals(self._book.carried(self._pipelines.values())))
+        tally = self._receipts.tally
+        self._feed.count(tally.id, tally.totals(self._receipts.carried(self._pipelines.values())))

@@ -15,6 +15,8 @@ class TargetWatch:
 
     Args:
         park: called with a pipeline whose target topic was deleted; its entry was deleted with it.
+        missing_seconds_max: time after which a topic that is missing from the metadata counts as
+            deleted.
     """
 
     def __init__(
@@ -22,12 +24,14 @@ class TargetWatch:
         target: Cluster,
         pipelines: Pipelines,
         park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
+        missing_seconds_max: float = MISSING_SECONDS_MAX,
     ):
         self._target = target
         self._pipelines = pipelines
         self._park = park
+        self._missing_seconds_max = missing_seconds_max
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Checks all pipelines once."""
         pipelines = list(self._pipelines.items())
         if any(self._target.topic(partition.topic) is None for partition, _ in pipelines):
@@ -35,7 +39,7 @@ class TargetWatch:
         for partition, pipeline in pipelines:
             topic = self._target.topic(partition.topic)
             if topic is None:
-                if self._target.missing_seconds(partition.topic) >= MISSING_SECONDS_MAX:
+                if self._target.missing_seconds(partition.topic) >= self._missing_seconds_max:
                     gone = Loss(LossKind.TARGET_DELETED, 0, pipeline.entry.target_offset)
                     await self._park(pipeline, gone)
             elif topic.id != pipeline.entry.target_topic:

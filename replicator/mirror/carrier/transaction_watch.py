@@ -21,8 +21,8 @@ class TransactionWatch:
     """Logs a transaction that has been open for long, and its end.
 
     Args:
-        pipelines: read again at each look.
-        who: route and carrier, for log lines.
+        pipelines: read again at each check.
+        log_fields: route and carrier, the first fields of each log line.
         seconds_max: age from which an open transaction is reported.
     """
 
@@ -30,30 +30,30 @@ class TransactionWatch:
         self,
         source: Cluster,
         pipelines: Mapping[TopicPartition, PartitionPipeline],
-        who: tuple[str, int],
+        log_fields: tuple[str, int],
         seconds_max: float,
     ):
         self._source = source
         self._pipelines = pipelines
-        self._who = who
+        self._log_fields = log_fields
         self._seconds_max = seconds_max
         self._reported: dict[TopicPartition, int] = {}
         """Last stable offset that was reported, by partition."""
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Checks all pipelines once."""
         now = time.time()
         for partition, pipeline in list(self._pipelines.items()):
-            said_at = self._reported.get(partition)
+            reported_at = self._reported.get(partition)
             stable = pipeline.source_end
-            if said_at is not None and stable is not None and stable > said_at:
+            if reported_at is not None and stable is not None and stable > reported_at:
                 del self._reported[partition]
                 log.warning(
                     "event=source-transaction-ended route=%s carrier=%d %s-%d: "
                     "the transaction at source offset %d has ended",
-                    *self._who,
+                    *self._log_fields,
                     *partition,
-                    said_at,
+                    reported_at,
                 )
             seconds = pipeline.clock.open_transaction_seconds(now) or 0.0
             is_late = seconds > self._seconds_max
@@ -72,7 +72,7 @@ class TransactionWatch:
         log.warning(
             "event=source-transaction-open route=%s carrier=%d %s-%d: records from source offset "
             "%d on have waited %.0f s for the end of a transaction of %s",
-            *self._who,
+            *self._log_fields,
             *partition,
             stable,
             seconds,
