@@ -100,7 +100,6 @@ class Hand:
         self.session = assemble(
             appliance, assignment, self.receipts, replace(makers, takeover=takeover)
         )
-        self.parts = self.session.parts
         self._uses_tls = any(
             end.security.is_tls for end in (appliance.source_of(route), appliance.target_of(route))
         )
@@ -113,20 +112,20 @@ class Hand:
 
     @property
     def source(self) -> Cluster:
-        return self.parts.source
+        return self.session.source
 
     @property
     def target(self) -> Cluster:
-        return self.parts.target
+        return self.session.target
 
     @property
     def pipelines(self) -> dict[TopicPartition, PartitionPipeline]:
-        return self.parts.pipelines
+        return self.session.pipelines
 
     @property
     def producer(self) -> tuple[int, int]:
         """Producer id and epoch."""
-        committer = self.parts.fenced_committer
+        committer = self.session.fenced_committer
         return committer.producer_id, committer.epoch
 
     def start(self) -> Hand:
@@ -188,7 +187,7 @@ class Hand:
 
     def end(self) -> None:
         """Ends the session's epoch; returns at once."""
-        self._loop.call_soon_threadsafe(self.parts.ending.set)
+        self._loop.call_soon_threadsafe(self.session.ending.set)
 
     def finish(self) -> list[Receipt]:
         """Ends the session's epoch: drains, releases, and returns the receipts."""
@@ -212,7 +211,7 @@ class Hand:
         """Has the session acquire a partition that it has released."""
 
         async def want() -> None:
-            self.parts.acquisition.want([place])
+            self.session.acquisition.want([place])
 
         self.call(want())
 
@@ -220,8 +219,8 @@ class Hand:
 
     def reason_of(self, place: TopicPartition) -> str:
         """Waits until the session reports a partition as stopped, and returns the reason."""
-        self.until(lambda: place in self.parts.acquisition.stopped)
-        return self.parts.acquisition.stopped[place]
+        self.until(lambda: place in self.session.acquisition.stopped)
+        return self.session.acquisition.stopped[place]
 
     @property
     def has_ended(self) -> bool:

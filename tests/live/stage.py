@@ -260,7 +260,7 @@ class Stage:
 
     def until_id_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the carrier's transactional id."""
-        name, cluster = hand.parts.fenced_committer.transactional_id, self.carrying._cluster
+        name, cluster = hand.session.fenced_committer.transactional_id, self.carrying._cluster
         request = DescribeTransactionsRequest([name])
 
         def is_forgotten() -> bool:

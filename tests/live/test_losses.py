@@ -72,8 +72,8 @@ class Late(ProgressCommitter):
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         while True:
-            entries = (await self._ledger.read(self._pipelines)).values()
-            if self._fenced_committer.transactional_id not in {x.transactional_id for x in entries}:
+            entries = (await self.ledger.read(self.pipelines)).values()
+            if self.fenced_committer.transactional_id not in {x.transactional_id for x in entries}:
                 return await super().release(transactional_id)
             await asyncio.sleep(0.05)
 

@@ -153,14 +153,14 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(make_stage, ta
     believes = taken_out in ("sequence and offset of the answer", "all of the answer")
     hand = stage.hand(0, makers=makers, adapt=believe if believes else None).start()
     hand.until_landed(stage.place, stage.send(500))
-    hand.call(hand.parts.committer.release(hand.parts.reassignment.free_id))
+    hand.call(hand.session.committer.release(hand.session.reassignment.free_id))
     stage.send(500)
     hand.take_again(stage.place)
     # The answer to a duplicate has the offset and the largest timestamp of the batch in the log.
     found_by = {"sequence": "target lost", "sequence and offset of the answer": "other timestamps"}
     if taken_out in found_by:
-        hand.until(lambda: stage.place in hand.parts.committer.parked)
-        assert found_by[taken_out] in str(hand.parts.committer.parked[stage.place])
+        hand.until(lambda: stage.place in hand.session.committer.parked)
+        assert found_by[taken_out] in str(hand.session.committer.parked[stage.place])
         return
     hand.until_carried(stage.place)
     assert stage.seen().lost == (500 if taken_out else 0)
@@ -297,7 +297,7 @@ def test_a_transaction_leaves_the_producers_epoch_alone(make_stage, in_force):
             hand.until(lambda end=end: stage.entry.source_offset == end)
         assert (stage.entry.producer_id, stage.entry.epoch) == hand.producer
     else:
-        hand.parts.fenced_committer.has_acquired = True
+        hand.session.fenced_committer.has_acquired = True
         stage.send(100)
         assert isinstance(hand.failure(), Fenced)
 
@@ -321,7 +321,7 @@ class ReleasesLate(ProgressCommitter):
     """Delays the release until the commit schedule has parked, as a slower pipeline does."""
 
     async def release(self, transactional_id):
-        while any(pipeline.stopping for pipeline in self._pipelines.values()):  # noqa: ASYNC110
+        while any(pipeline.stopping for pipeline in self.pipelines.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await super().release(transactional_id)
 
@@ -341,7 +341,7 @@ def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_st
 
         def ending():
             if pipeline.stopping:
-                hand.parts.ending.set()
+                hand.session.ending.set()
             return take()
 
         pipeline.take = ending

@@ -18,7 +18,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier_session import CarrierSession, SessionParts
+from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.epoch_regress import EpochRegress
@@ -200,7 +200,10 @@ class _Assembly:
 
     def session(self) -> CarrierSession:
         side = self._side
-        parts = SessionParts(
+        return CarrierSession(
+            assignment=self._assignment,
+            settings=self._settings,
+            receipts=self._receipts,
             source=side.source,
             target=side.target,
             fenced_committer=side.fenced_committer,
@@ -240,7 +243,6 @@ class _Assembly:
             ),
             ending=self._ending,
         )
-        return CarrierSession(self._assignment, self._settings, self._receipts, parts)
 
     # -- reading
 

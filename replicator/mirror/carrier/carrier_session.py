@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -49,14 +49,17 @@ CLOSE_SECONDS = 2.0
 METADATA_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionParts:
-    """Collaborators of one carrier session.
+@dataclass(eq=False, kw_only=True)
+class CarrierSession:
+    """Work under one producer id and epoch, from InitProducerId to the release or a fence.
 
     Args:
         ending: set when the epoch is over.
     """
 
+    assignment: Assignment
+    settings: ReplicatorSettings
+    receipts: ReceiptBook
     source: Cluster
     target: Cluster
     fenced_committer: FencedCommitter
@@ -74,23 +77,7 @@ class SessionParts:
     target_watch: TargetWatch
     transaction_watch: TransactionWatch
     ending: asyncio.Event
-
-
-class CarrierSession:
-    """Work under one producer id and epoch, from InitProducerId to the release or a fence."""
-
-    def __init__(
-        self,
-        assignment: Assignment,
-        settings: ReplicatorSettings,
-        receipts: ReceiptBook,
-        parts: SessionParts,
-    ):
-        self.parts = parts
-        self._assignment = assignment
-        self._settings = settings
-        self._receipts = receipts
-        self._publisher_start: asyncio.Task[None] | None = None
+    _publisher_start: asyncio.Task[None] | None = field(init=False, default=None)
 
     async def run(self) -> None:
         """Runs until the epoch is over and everything that could be released is released.
@@ -100,8 +87,8 @@ class CarrierSession:
             Fenced, ProducerStateLost, Answered, Unreachable: the session cannot continue.
         """
         watches = _started(
-            trouble_watch.watch(self.parts.source, self._log_source_trouble),
-            trouble_watch.watch(self.parts.target, self._log_target_trouble),
+            trouble_watch.watch(self.source, self._log_source_trouble),
+            trouble_watch.watch(self.target, self._log_target_trouble),
         )
         limit = asyncio.timeout(self._seconds_left)
         try:
@@ -119,49 +106,47 @@ class CarrierSession:
 
     @property
     def _seconds_left(self) -> float:
-        return max(0.0, self._assignment.deadline - time.time())
+        return max(0.0, self.assignment.deadline - time.time())
 
     async def _open(self) -> None:
-        parts = self.parts
-        await parts.target.open(parts.reassignment.topics)
+        await self.target.open(self.reassignment.topics)
         while True:
-            if await parts.command_follower.follow():
+            if await self.command_follower.follow():
                 break
-            await asyncio.sleep(self._settings.word_poll_seconds)
-        if parts.ending.is_set():
+            await asyncio.sleep(self.settings.word_poll_seconds)
+        if self.ending.is_set():
             return
         # Started in the background: it is slow, and nothing needs it before the first runs.
-        self._publisher_start = asyncio.create_task(parts.publisher.start())
-        parts.committer.publisher_start = self._publisher_start
-        fenced_committer = parts.fenced_committer
+        self._publisher_start = asyncio.create_task(self.publisher.start())
+        self.committer.publisher_start = self._publisher_start
         await gather_or_cancel(
-            parts.source.open(parts.reassignment.topics),
-            parts.feed.start(),
-            fenced_committer.open(),
+            self.source.open(self.reassignment.topics),
+            self.feed.start(),
+            self.fenced_committer.open(),
         )
-        while fenced_committer.epoch >= self._settings.producer_epoch_max:
+        while self.fenced_committer.epoch >= self.settings.producer_epoch_max:
             # Near the maximum producer epoch the broker would assign another producer id. Its
             # markers would not fence the old one, so the session changes the transactional id well
             # before.
-            await fenced_committer.rotated().open()
+            await self.fenced_committer.rotated().open()
 
     async def _carry(self) -> None:
-        parts, settings = self.parts, self._settings
-        parts.reassignment.begin()
-        filling = _started(parts.acquisition.run(), parts.reader.run())
+        settings = self.settings
+        self.reassignment.begin()
+        filling = _started(self.acquisition.run(), self.reader.run())
         emptying = _started(
-            parts.senders.run(),
-            parts.commit_schedule.run(),
-            parts.reassignment.run(),
-            _every(TARGET_WATCH_SECONDS, parts.target_watch.check),
-            _every(settings.runs_seconds, parts.committer.publish_runs),
-            _every(settings.word_poll_seconds, parts.command_follower.follow),
-            _every(REPORT_SECONDS, parts.reporting.report),
-            _every(REPORT_SECONDS, parts.transaction_watch.check),
+            self.senders.run(),
+            self.commit_schedule.run(),
+            self.reassignment.run(),
+            _every(TARGET_WATCH_SECONDS, self.target_watch.check),
+            _every(settings.runs_seconds, self.committer.publish_runs),
+            _every(settings.word_poll_seconds, self.command_follower.follow),
+            _every(REPORT_SECONDS, self.reporting.report),
+            _every(REPORT_SECONDS, self.transaction_watch.check),
             _every(METADATA_SECONDS, self._refresh_metadata),
         )
         tasks = filling + emptying
-        ending = asyncio.create_task(parts.ending.wait())
+        ending = asyncio.create_task(self.ending.wait())
         try:
             done, _ = await asyncio.wait(
                 [ending, *tasks], timeout=self._seconds_left, return_when=asyncio.FIRST_COMPLETED
@@ -172,7 +157,7 @@ class CarrierSession:
         finally:
             for task in (ending, *tasks):
                 task.cancel()
-            await asyncio.gather(ending, *tasks, parts.senders.end(), return_exceptions=True)
+            await asyncio.gather(ending, *tasks, self.senders.end(), return_exceptions=True)
 
     async def _drain(
         self, filling: Sequence[asyncio.Task[None]], emptying: Sequence[asyncio.Task[None]]
@@ -183,16 +168,15 @@ class CarrierSession:
             filling: tasks that add partitions or records; cancelled at once.
             emptying: tasks that send, commit and watch; needed until the end.
         """
-        parts = self.parts
         for task in filling:
             task.cancel()
         await asyncio.gather(*filling, return_exceptions=True)
-        parts.reassignment.stop()
-        for pipeline in parts.pipelines.values():
+        self.reassignment.stop()
+        for pipeline in self.pipelines.values():
             pipeline.settle()
-        deadline = time.monotonic() + self._settings.drain_seconds
+        deadline = time.monotonic() + self.settings.drain_seconds
         while time.monotonic() < deadline and any(
-            not pipeline.is_empty for pipeline in parts.pipelines.values()
+            not pipeline.is_empty for pipeline in self.pipelines.values()
         ):
             for task in emptying:
                 if task.done():
@@ -200,53 +184,45 @@ class CarrierSession:
             await asyncio.sleep(TICK_SECONDS)
         self._note_receipts()
         try:
-            async with asyncio.timeout(self._settings.drain_seconds + RELEASE_SECONDS):
-                self._receipts.released(await parts.committer.release(parts.reassignment.free_id))
+            async with asyncio.timeout(self.settings.drain_seconds + RELEASE_SECONDS):
+                self.receipts.released(await self.committer.release(self.reassignment.free_id))
         except TimeoutError:
             log.error(
                 "event=not-released route=%s carrier=%d: %s; the next carrier takes over",
-                *self._receipts.log_fields,
-                parts.target.trouble,
+                *self.receipts.log_fields,
+                self.target.trouble,
             )
 
     async def _close(self) -> None:
-        parts = self.parts
         self._note_receipts()
         if self._publisher_start:
             # A start that is cancelled leaves connections that nobody closes.
             await asyncio.wait([self._publisher_start], timeout=CLOSE_SECONDS)
             self._publisher_start.cancel()
             await asyncio.gather(self._publisher_start, return_exceptions=True)
-        parts.reporting.count()
-        for stop in (parts.publisher.stop, parts.feed.stop):
+        self.reporting.count()
+        for stop in (self.publisher.stop, self.feed.stop):
             try:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await stop()
             except (TimeoutError, KafkaError, OSError) as error:
                 log.warning(
-                    "event=close-failed route=%s carrier=%d: %s", *self._receipts.log_fields, error
+                    "event=close-failed route=%s carrier=%d: %s", *self.receipts.log_fields, error
                 )
-        await asyncio.gather(parts.source.close(), parts.target.close())
+        await asyncio.gather(self.source.close(), self.target.close())
 
     def _note_receipts(self) -> None:
-        parts = self.parts
-        self._receipts.note(
-            parts.pipelines.values(), parts.committer.parked, parts.acquisition.waiting
-        )
+        self.receipts.note(self.pipelines.values(), self.committer.parked, self.acquisition.waiting)
 
     async def _refresh_metadata(self) -> None:
         """Refreshes metadata for changes that cause no errors; errors refresh it by themselves."""
-        await asyncio.gather(self.parts.source.try_refresh(), self.parts.target.try_refresh())
+        await asyncio.gather(self.source.try_refresh(), self.target.try_refresh())
 
     def _log_source_trouble(self, text: str) -> None:
-        log.warning(
-            "event=source-trouble route=%s carrier=%d: %s", *self._receipts.log_fields, text
-        )
+        log.warning("event=source-trouble route=%s carrier=%d: %s", *self.receipts.log_fields, text)
 
     def _log_target_trouble(self, text: str) -> None:
-        log.warning(
-            "event=target-trouble route=%s carrier=%d: %s", *self._receipts.log_fields, text
-        )
+        log.warning("event=target-trouble route=%s carrier=%d: %s", *self.receipts.log_fields, text)
 
 
 async def _every(seconds: float, act: Callable[[], Awaitable[object]]) -> None:

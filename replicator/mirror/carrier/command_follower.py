@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import dataclass
 
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.acquisition import Acquisition
@@ -17,6 +18,7 @@ from replicator.spark.driver_command import TermSuperseded, read_word
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class CommandFollower:
     """Reads the driver command from the target.
 
@@ -26,24 +28,13 @@ class CommandFollower:
         ending: set by a command that ends the epoch.
     """
 
-    def __init__(
-        self,
-        assignment: Assignment,
-        *,
-        target: Cluster,
-        pipelines: Pipelines,
-        reassignment: Reassignment,
-        acquisition: Acquisition,
-        receipts: ReceiptBook,
-        ending: asyncio.Event,
-    ):
-        self._assignment = assignment
-        self._target = target
-        self._pipelines = pipelines
-        self._reassignment = reassignment
-        self._acquisition = acquisition
-        self._receipts = receipts
-        self._ending = ending
+    assignment: Assignment
+    target: Cluster
+    pipelines: Pipelines
+    reassignment: Reassignment
+    acquisition: Acquisition
+    receipts: ReceiptBook
+    ending: asyncio.Event
 
     async def follow(self) -> bool:
         """Applies the driver command once.
@@ -54,22 +45,20 @@ class CommandFollower:
             TermSuperseded: another driver is active, and no partition is held.
         """
         asked_at = time.monotonic()
-        command = await read_word(self._target, self._assignment.route.target)
-        term = self._assignment.term
+        command = await read_word(self.target, self.assignment.route.target)
+        term = self.assignment.term
         if command is None or command.term.is_before(term):
             # Our driver published a command before it started this carrier. A coordinator that has
             # just moved may not know it yet.
             return False
         if command.term != term:
-            if not self._pipelines:
+            if not self.pipelines:
                 raise TermSuperseded(f"the leading driver is {command.term}")
-            log.warning(
-                "event=other-term route=%s carrier=%d: draining", *self._receipts.log_fields
-            )
-            self._ending.set()
-        elif command.stop or command.course.since > self._assignment.plan_version:
-            self._ending.set()
+            log.warning("event=other-term route=%s carrier=%d: draining", *self.receipts.log_fields)
+            self.ending.set()
+        elif command.stop or command.course.since > self.assignment.plan_version:
+            self.ending.set()
         else:
-            self._reassignment.heed(command)
-        self._acquisition.heard(asked_at)
+            self.reassignment.heed(command)
+        self.acquisition.heard(asked_at)
         return True

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client.cluster import Cluster
@@ -23,6 +24,7 @@ them."""
 LOG_ENDS_SECONDS = 5.0
 
 
+@dataclass(eq=False)
 class CommitSchedule:
     """Commits entries: at once where a gap must be covered, else by time and bytes shipped.
 
@@ -34,34 +36,21 @@ class CommitSchedule:
         renew_seconds: interval at which unchanged entries are committed again.
     """
 
-    def __init__(
-        self,
-        settings: ReplicatorSettings,
-        *,
-        target: Cluster,
-        runs: RunsTail,
-        pipelines: Pipelines,
-        committer: ProgressCommitter,
-        pace: Pace,
-        park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
-        committed: Callable[[], None],
-        renew_seconds: float = RENEW_SECONDS,
-    ):
-        self.uncovered = asyncio.Event()
-        """Set when a pipeline waits for an entry that covers a gap."""
-        self._ledger_seconds = settings.ledger_seconds
-        self._bytes_max = settings.ledger_mib << 20
-        self._target = target
-        self._runs = runs
-        self._pipelines = pipelines
-        self._committer = committer
-        self._pace = pace
-        self._park = park
-        self._committed = committed
-        self._renew_seconds = renew_seconds
+    settings: ReplicatorSettings
+    target: Cluster
+    runs: RunsTail
+    pipelines: Pipelines
+    committer: ProgressCommitter
+    pace: Pace
+    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    committed: Callable[[], None]
+    renew_seconds: float = RENEW_SECONDS
+    uncovered: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when a pipeline waits for an entry that covers a gap."""
 
     async def run(self) -> None:
         """Commits until cancelled."""
+        bytes_max = self.settings.ledger_mib << 20
         last = renewed = time.monotonic()
         while True:
             with suppress(TimeoutError):
@@ -69,24 +58,24 @@ class CommitSchedule:
                     await self.uncovered.wait()
             self.uncovered.clear()
             now = time.monotonic()
-            pipelines = list(self._pipelines.values())
+            pipelines = list(self.pipelines.values())
             for pipeline in pipelines:
                 if pipeline.stopping and pipeline.is_empty:
-                    await self._park(pipeline, pipeline.stopping)
-            waiting = [pipeline for pipeline in self._pipelines.busy() if pipeline.waits_for_cover]
-            is_due = now - last > self._ledger_seconds
-            if is_due or self._pace.bytes_since_commit > self._bytes_max:
-                renew = now - renewed > self._renew_seconds
+                    await self.park(pipeline, pipeline.stopping)
+            waiting = [pipeline for pipeline in self.pipelines.busy() if pipeline.waits_for_cover]
+            is_due = now - last > self.settings.ledger_seconds
+            if is_due or self.pace.bytes_since_commit > bytes_max:
+                renew = now - renewed > self.renew_seconds
                 if renew:
                     await self._move_up(pipelines)
                     renewed = now
-                self._pace.bytes_since_commit = 0
+                self.pace.bytes_since_commit = 0
                 last = now
-                await self._committer.commit(pipelines, even_unchanged=renew)
-                self._committed()
+                await self.committer.commit(pipelines, even_unchanged=renew)
+                self.committed()
             elif waiting:
-                await self._committer.commit(waiting)
-                self._committed()
+                await self.committer.commit(waiting)
+                self.committed()
 
     async def _move_up(self, pipelines: list[PartitionPipeline]) -> None:
         """Raises the target offsets of idle pipelines to the ends of the target's logs.
@@ -98,13 +87,13 @@ class CommitSchedule:
         idle = [
             pipeline
             for pipeline in pipelines
-            if pipeline.is_empty and self._target.leader(*pipeline.partition)
+            if pipeline.is_empty and self.target.leader(*pipeline.partition)
         ]
         # A partition that is just losing its leader must not hold up the entries of all others.
         with suppress(TimeoutError):
             async with asyncio.timeout(LOG_ENDS_SECONDS):
-                asked = (self._target.log_end(*pipeline.partition) for pipeline in idle)
+                asked = (self.target.log_end(*pipeline.partition) for pipeline in idle)
                 ends = await asyncio.gather(*asked)
-                await self._runs.look()
+                await self.runs.look()
             for pipeline, end in zip(idle, ends, strict=True):
                 pipeline.moved_up(end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from balancer.plan import TopicPartition
@@ -17,6 +18,7 @@ from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import Loss, LossKind
 
 
+@dataclass(eq=False)
 class FetchIntake:
     """Takes fetch responses in.
 
@@ -26,18 +28,10 @@ class FetchIntake:
         filled: called with the pipelines that received records.
     """
 
-    def __init__(
-        self,
-        *,
-        source: Cluster,
-        pipelines: Mapping[TopicPartition, PartitionPipeline],
-        rule_of: Callable[[str], PackingRule],
-        filled: Callable[[list[PartitionPipeline]], None],
-    ):
-        self._source = source
-        self._pipelines = pipelines
-        self._rule_of = rule_of
-        self._filled = filled
+    source: Cluster
+    pipelines: Mapping[TopicPartition, PartitionPipeline]
+    rule_of: Callable[[str], PackingRule]
+    filled: Callable[[list[PartitionPipeline]], None]
 
     def take(
         self,
@@ -63,7 +57,7 @@ class FetchIntake:
                 pipeline = wanted.get((topic, number))
                 if (
                     pipeline is None
-                    or self._pipelines.get(pipeline.partition) is not pipeline
+                    or self.pipelines.get(pipeline.partition) is not pipeline
                     or pipeline.is_settling
                 ):
                     continue
@@ -82,7 +76,7 @@ class FetchIntake:
         if not response.throttle_time_ms:
             self._note_reported(wanted.values(), unreported, reported_at)
         if filled:
-            self._filled(filled)
+            self.filled(filled)
         return has_errors
 
     def _note_reported(
@@ -114,7 +108,7 @@ class FetchIntake:
             records,
             position=pipeline.position,
             aborted=[(row[0], row[1]) for row in aborted or ()],
-            rule=self._rule_of(pipeline.partition.topic),
+            rule=self.rule_of(pipeline.partition.topic),
         )
         if packed.next_offset == pipeline.position and packed.cut_bytes and not packed.trouble:
             pipeline.fetch_bytes = packed.cut_bytes
@@ -141,10 +135,10 @@ class FetchIntake:
 
     def _handle_error(self, pipeline: PartitionPipeline, code: int) -> None:
         """Handles a partition's error; the leader's log is checked before the next fetch."""
-        self._source.trouble = f"{self._source.name}: Fetch {pipeline.partition}: {named(code)}"
+        self.source.trouble = f"{self.source.name}: Fetch {pipeline.partition}: {named(code)}"
         pipeline.source_leader = -1
         if verdict(code) is Verdict.FORBIDDEN:
-            raise Forbidden(f"{self._source.name}: Fetch {pipeline.partition}", [code])
+            raise Forbidden(f"{self.source.name}: Fetch {pipeline.partition}", [code])
         if verdict(code) is Verdict.POISON:
             detail = f"the source answers {named(code)}"
             pipeline.stopping = Loss(LossKind.SOURCE_CORRUPT, pipeline.position, None, detail)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, ProducerStateLost
@@ -25,6 +26,7 @@ from replicator.mirror.offset_map.runs_topic import RunsKey
 RETRY_SECONDS = 0.5
 
 
+@dataclass(eq=False)
 class ProgressCommitter:
     """Commits the progress of a carrier.
 
@@ -32,32 +34,22 @@ class ProgressCommitter:
         pipelines: of the carrier; parked and released pipelines are removed from it here.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        fenced_committer: FencedCommitter,
-        target: Cluster,
-        pipelines: MutableMapping[TopicPartition, PartitionPipeline],
-        publisher: RunsPublisher,
-        feed: OffsetFeed,
-    ):
-        self.parked: dict[TopicPartition, Loss] = {}
-        """Partitions that were parked while carried, with the loss; an acquisition removes them
-        again."""
-        self.publisher_start: asyncio.Future[None] | None = None
-        """Start of the publisher, awaited before the first runs are published."""
-        self._ledger = ledger
-        self._fenced_committer = fenced_committer
-        self._target = target
-        self._pipelines = pipelines
-        self._publisher = publisher
-        self._feed = feed
-        self._lock = asyncio.Lock()
-        self._publishing = asyncio.Lock()
-        self._is_torn = False
-        """True if the outcome of a hand-over is unknown. Releasing its partitions again could
-        overwrite the entries of their next carriers."""
+    ledger: Ledger
+    fenced_committer: FencedCommitter
+    target: Cluster
+    pipelines: MutableMapping[TopicPartition, PartitionPipeline]
+    publisher: RunsPublisher
+    feed: OffsetFeed
+    parked: dict[TopicPartition, Loss] = field(init=False, default_factory=dict)
+    """Partitions that were parked while carried, with the loss; an acquisition removes them
+    again."""
+    publisher_start: asyncio.Future[None] | None = field(init=False, default=None)
+    """Start of the publisher, awaited before the first runs are published."""
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _publishing: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _is_torn: bool = field(init=False, default=False)
+    """True if the outcome of a hand-over is unknown. Releasing its partitions again could
+    overwrite the entries of their next carriers."""
 
     def shown_parked(self) -> dict[TopicPartition, str]:
         """Returns the partitions that were parked while carried, with the reason as text."""
@@ -70,7 +62,7 @@ class ProgressCommitter:
 
         On return, runs that a concurrent call was publishing are on disk as well.
         """
-        await self._publish_runs_of(list(self._pipelines.values()))
+        await self._publish_runs_of(list(self.pipelines.values()))
 
     async def publish_found(self, found: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
         """Publishes the runs that a takeover found in the target's log."""
@@ -94,16 +86,16 @@ class ProgressCommitter:
             return
         if self.publisher_start:
             await asyncio.shield(self.publisher_start)
-        await self._publisher.publish((key, segment) for key, some in runs for segment in some)
+        await self.publisher.publish((key, segment) for key, some in runs for segment in some)
         while True:
             try:
-                await self._publisher.flush()
+                await self.publisher.flush()
                 break
             except RunsNotWritten as error:
-                self._target.trouble = str(error)
+                self.target.trouble = str(error)
                 await asyncio.sleep(RETRY_SECONDS)
         for key, segments in runs:
-            self._feed.append(key, segments)
+            self.feed.append(key, segments)
 
     # -- entries
 
@@ -124,7 +116,7 @@ class ProgressCommitter:
             statements = {
                 pipeline: statement
                 for pipeline in pipelines
-                if self._pipelines.get(pipeline.partition) is pipeline
+                if self.pipelines.get(pipeline.partition) is pipeline
                 and (even_unchanged or not pipeline.is_settling)
                 and (
                     (statement := pipeline.statement()).entry != pipeline.last_stated
@@ -136,7 +128,7 @@ class ProgressCommitter:
             await self.publish_runs()
             done = await self._commit(
                 {pipeline.partition: each.entry for pipeline, each in statements.items()},
-                self._ledger.commit,
+                self.ledger.commit,
             )
             for pipeline, statement in statements.items():
                 if done and pipeline.partition in done:
@@ -154,15 +146,15 @@ class ProgressCommitter:
         """
         async with self._lock:
             # A partition released meanwhile has an entry that is no longer ours to write.
-            if self._pipelines.get(pipeline.partition) is not pipeline:
+            if self.pipelines.get(pipeline.partition) is not pipeline:
                 return False
             # Taken before the runs are published: the next carrier finds later records in the tail.
             entry = pipeline.statement().entry
             await self._publish_runs_of([pipeline])
-            del self._pipelines[pipeline.partition]
-            self._fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
+            del self.pipelines[pipeline.partition]
+            self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
             self.parked[pipeline.partition] = loss
-            await self._commit({pipeline.partition: entry.park(loss)}, self._ledger.commit)
+            await self._commit({pipeline.partition: entry.park(loss)}, self.ledger.commit)
             return True
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
@@ -176,7 +168,7 @@ class ProgressCommitter:
         async with self._lock:
             if self._is_torn:
                 return set()
-            return await self._release(dict.fromkeys(self._pipelines, transactional_id)) or set()
+            return await self._release(dict.fromkeys(self.pipelines, transactional_id)) or set()
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
         """Releases the empty ones among these pipelines in one transaction.
@@ -194,7 +186,7 @@ class ProgressCommitter:
             shown = {
                 partition: each
                 for partition, each in ids.items()
-                if self._target.topic(partition.topic)
+                if self.target.topic(partition.topic)
             }
             asked = {partition for partition in shown if self._may_be_released(partition)}
             if not asked:
@@ -211,21 +203,21 @@ class ProgressCommitter:
         # Selected before the runs are published: a pipeline that becomes empty meanwhile has landed
         # records whose runs are not published.
         pipelines = [
-            self._pipelines[partition] for partition in ids if self._may_be_released(partition)
+            self.pipelines[partition] for partition in ids if self._may_be_released(partition)
         ]
         entries = {
             pipeline.partition: pipeline.released(ids[pipeline.partition]) for pipeline in pipelines
         }
         await self.publish_runs()
-        done = await self._commit(entries, self._ledger.release)
+        done = await self._commit(entries, self.ledger.release)
         for pipeline in pipelines:
             if done and pipeline.partition in done:
-                self._fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
-                del self._pipelines[pipeline.partition]
+                self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
+                del self.pipelines[pipeline.partition]
         return done
 
     def _may_be_released(self, partition: TopicPartition) -> bool:
-        pipeline = self._pipelines.get(partition)
+        pipeline = self.pipelines.get(partition)
         return pipeline is not None and pipeline.is_empty and not pipeline.stopping
 
     async def _commit(
@@ -238,14 +230,14 @@ class ProgressCommitter:
         A deleted target topic must not hold up the entries of all others. Returns the committed
         partitions; None if an unknown part of them was committed.
         """
-        known = {p: entry for p, entry in entries.items() if self._target.topic(p.topic)}
+        known = {p: entry for p, entry in entries.items() if self.target.topic(p.topic)}
         if known:
             try:
-                await write(self._fenced_committer, known)
+                await write(self.fenced_committer, known)
             except Answered as answer:
                 if UNKNOWN_TOPIC not in answer.codes:
                     raise
                 await asyncio.sleep(RETRY_SECONDS)
-                await self._target.refresh()
+                await self.target.refresh()
                 return set() if isinstance(answer, NotCommitted) else None
         return set(known)

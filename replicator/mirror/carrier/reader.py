@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from aiokafka.errors import KafkaError
 
@@ -38,6 +39,7 @@ LATE_SECONDS = 1.0
 later waited while this process was stopped, and describes the source as it was then."""
 
 
+@dataclass(eq=False)
 class Reader:
     """Keeps the pipelines filled.
 
@@ -48,23 +50,14 @@ class Reader:
         fetch_bytes: fetch size per partition.
     """
 
-    def __init__(
-        self,
-        *,
-        source: Cluster,
-        pipelines: Mapping[TopicPartition, PartitionPipeline],
-        checks: SourceChecks,
-        intake: FetchIntake,
-        fetch_bytes: int,
-    ):
-        self._source = source
-        self._pipelines = pipelines
-        self._checks = checks
-        self._intake = intake
-        self._fetch_bytes = fetch_bytes
-        self._brokers: dict[int, asyncio.Task[None]] = {}
-        self.changed = asyncio.Event()
-        """Set when pipelines were added, so that they do not wait for the next round."""
+    source: Cluster
+    pipelines: Mapping[TopicPartition, PartitionPipeline]
+    checks: SourceChecks
+    intake: FetchIntake
+    fetch_bytes: int
+    changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when pipelines were added, so that they do not wait for the next round."""
+    _brokers: dict[int, asyncio.Task[None]] = field(init=False, default_factory=dict)
 
     async def run(self) -> None:
         """Fetches until cancelled.
@@ -74,7 +67,7 @@ class Reader:
         """
         try:
             while True:
-                self._checks.start()
+                self.checks.start()
                 for node in self._nodes():
                     task = self._brokers.get(node)
                     if task is None or task.done():
@@ -86,13 +79,13 @@ class Reader:
                     async with asyncio.timeout(POLL_SECONDS):
                         await self.changed.wait()
         finally:
-            tasks = [*self._brokers.values(), *self._checks.running]
+            tasks = [*self._brokers.values(), *self.checks.running]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _nodes(self) -> set[int]:
-        leaders = (self._source.leader(*partition) for partition in self._pipelines)
+        leaders = (self.source.leader(*partition) for partition in self.pipelines)
         return {leader.node for leader in leaders if leader}
 
     # -- one broker
@@ -108,7 +101,7 @@ class Reader:
                 continue
             changes = session.next(
                 {
-                    place: fetch_position(pipeline, self._fetch_bytes)
+                    place: fetch_position(pipeline, self.fetch_bytes)
                     for place, pipeline in wanted.items()
                 }
             )
@@ -122,12 +115,12 @@ class Reader:
             )
             asked_at = time.time()
             try:
-                response = await self._source.send(node, request, "fetch")
+                response = await self.source.send(node, request, "fetch")
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
                 self._note_trouble(f"{error or type(error).__name__}")
                 session.forget()
                 await asyncio.sleep(RETRY_SECONDS)
-                await self._source.try_refresh()
+                await self.source.try_refresh()
                 continue
             if response.error_code:
                 # The session was evicted, or the broker restarted: the next request is a full one.
@@ -135,18 +128,18 @@ class Reader:
                 session.forget()
                 if has_failed:
                     await asyncio.sleep(RETRY_SECONDS)
-                    await self._source.try_refresh()
+                    await self.source.try_refresh()
                 has_failed = True
                 continue
             has_failed = False
             session.answered(response.session_id)
             reported_at = min(time.time(), asked_at + LATE_SECONDS)
-            if self._intake.take(response, wanted, session, reported_at):
+            if self.intake.take(response, wanted, session, reported_at):
                 await asyncio.sleep(RETRY_SECONDS * random.uniform(0.2, 0.5))
-                await self._source.try_refresh()
+                await self.source.try_refresh()
 
     def _note_trouble(self, trouble: str) -> None:
-        self._source.trouble = f"{self._source.name}: Fetch: {trouble}"
+        self.source.trouble = f"{self.source.name}: Fetch: {trouble}"
 
     def _wanted(self, node: int) -> tuple[dict[Place, PartitionPipeline], bool]:
         """Returns the pipelines to fetch from this broker: checked under its epoch, and with room.
@@ -156,10 +149,10 @@ class Reader:
         wanted: dict[Place, PartitionPipeline] = {}
         is_all = True
         room = CARRIER_BYTES_MAX - sum(
-            pipeline.queue.size_bytes for pipeline in self._pipelines.values()
+            pipeline.queue.size_bytes for pipeline in self.pipelines.values()
         )
-        for partition, pipeline in self._pipelines.items():
-            leader = self._source.leader(*partition)
+        for partition, pipeline in self.pipelines.items():
+            leader = self.source.leader(*partition)
             if leader is None or leader.node != node or pipeline.is_settling or pipeline.stopping:
                 continue
             if leader.epoch != pipeline.source_leader:

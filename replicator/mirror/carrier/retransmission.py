@@ -7,6 +7,7 @@ the producer.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from replicator.kafka.client.cluster import ProducerStateLost
 from replicator.kafka.protocol.error_codes import named
@@ -19,6 +20,7 @@ REMEMBERED_SECONDS = 3600.0
 its records is older than producer.id.expiration.ms."""
 
 
+@dataclass(eq=False)
 class Retransmission:
     """Prepares pipelines of one target for another attempt.
 
@@ -28,15 +30,9 @@ class Retransmission:
         remembered_seconds: age up to which batches in doubt are sent again.
     """
 
-    def __init__(
-        self,
-        target_name: str,
-        park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
-        remembered_seconds: float = REMEMBERED_SECONDS,
-    ):
-        self._target_name = target_name
-        self._park = park
-        self._remembered_seconds = remembered_seconds
+    target_name: str
+    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    remembered_seconds: float = REMEMBERED_SECONDS
 
     async def prepare(self, pipeline: PartitionPipeline, now: float) -> None:
         """Queues the batches in flight again; repacks a refused batch, or parks the pipeline.
@@ -48,9 +44,9 @@ class Retransmission:
             ProducerStateLost: sent again, a batch might be appended twice. A takeover must find
                 what has landed.
         """
-        if pipeline.queue.newest_in_doubt_ms < (now - self._remembered_seconds) * 1000:
+        if pipeline.queue.newest_in_doubt_ms < (now - self.remembered_seconds) * 1000:
             raise ProducerStateLost(
-                f"{self._target_name}: Produce {pipeline.partition}: not answered, and the "
+                f"{self.target_name}: Produce {pipeline.partition}: not answered, and the "
                 "records are so old that the broker may have forgotten them"
             )
         pipeline.rewind()
@@ -66,13 +62,13 @@ class Retransmission:
             return
         if any(batch.is_in_doubt for batch in batches):
             raise ProducerStateLost(
-                f"{self._target_name}: Produce {pipeline.partition}: {named(refusal.code)}, and an "
+                f"{self.target_name}: Produce {pipeline.partition}: {named(refusal.code)}, and an "
                 "earlier try, or a later batch, may have landed"
             )
         if refusal.code in BY_SIZE:
             pipeline.refused_bytes = min(pipeline.refused_bytes, batches[0].size_bytes)
         step = next_step([batch.outgoing for batch in batches], refusal, pipeline.refused_bytes)
         if isinstance(step, Loss):
-            await self._park(pipeline, step)
+            await self.park(pipeline, step)
         else:
             pipeline.repack(step.replaced, step.batches)

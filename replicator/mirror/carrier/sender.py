@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +39,7 @@ producer.id.expiration.ms, and time in which the process is stopped counts."""
 Shipment = list[tuple[PartitionPipeline, InFlightBatch]]
 
 
+@dataclass(eq=False)
 class Sender:
     """Ships the pipelines that one target broker leads.
 
@@ -57,42 +60,27 @@ class Sender:
         silence_seconds_max: longest silence before `confirm_unfenced` is required again.
     """
 
-    def __init__(
-        self,
-        node: int,
-        *,
-        target: Cluster,
-        pipelines: Pipelines,
-        producer_id: int,
-        window: int,
-        timeout_ms: int,
-        confirm_unfenced: Callable[[list[PartitionPipeline]], Awaitable[bool]],
-        retransmission: Retransmission,
-        uncovered: Callable[[], None],
-        park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
-        shipped: Callable[[InFlightBatch], None],
-        silence_seconds_max: float = SILENCE_SECONDS_MAX,
-    ):
-        self.node = node
-        self.wake = asyncio.Event()
-        self._target = target
-        self._pipelines = pipelines
-        self._producer_id = producer_id
-        self._window = window
-        self._timeout_ms = timeout_ms
-        self._confirm_unfenced = confirm_unfenced
-        self._retransmission = retransmission
-        self._uncovered = uncovered
-        self._park = park
-        self._shipped = shipped
-        self._silence_seconds_max = silence_seconds_max
-        self._connection: Connection | None = None
-        self._requests: set[asyncio.Task[None]] = set()
-        self._was_connected = False
-        self._must_rewind = False
-        self._must_reconnect = False
-        self._turn = 0
-        self._active_at = -silence_seconds_max
+    node: int
+    target: Cluster
+    pipelines: Pipelines
+    producer_id: int
+    window: int
+    timeout_ms: int
+    confirm_unfenced: Callable[[list[PartitionPipeline]], Awaitable[bool]]
+    retransmission: Retransmission
+    uncovered: Callable[[], None]
+    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    shipped: Callable[[InFlightBatch], None]
+    silence_seconds_max: float = SILENCE_SECONDS_MAX
+    wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when there may be batches to send."""
+    _connection: Connection | None = field(init=False, default=None)
+    _requests: set[asyncio.Task[None]] = field(init=False, default_factory=set)
+    _was_connected: bool = field(init=False, default=False)
+    _must_rewind: bool = field(init=False, default=False)
+    _must_reconnect: bool = field(init=False, default=False)
+    _turn: int = field(init=False, default=0)
+    _active_at: float = field(init=False, default=-inf)
 
     async def run(self) -> None:
         """Sends until cancelled.
@@ -118,7 +106,7 @@ class Sender:
             self._raise_failures()
             if self._must_rewind:
                 await self._recover()
-            if len(self._requests) >= self._window:
+            if len(self._requests) >= self.window:
                 return
             ready = self._ready()
             if not ready:
@@ -129,7 +117,7 @@ class Sender:
                 continue
             if self._connection is None or not self._connection.connected():
                 await self._connect()
-            elif time.monotonic() - self._active_at > self._silence_seconds_max:
+            elif time.monotonic() - self._active_at > self.silence_seconds_max:
                 await self._confirm_after_silence(ready)
             else:
                 self._send(self._connection, ready)
@@ -138,13 +126,13 @@ class Sender:
 
     def _ready(self) -> list[PartitionPipeline]:
         ready = []
-        for pipeline in self._pipelines.busy():
-            leader = self._target.leader(*pipeline.partition)
+        for pipeline in self.pipelines.busy():
+            leader = self.target.leader(*pipeline.partition)
             if leader is None or leader.node != self.node:
                 continue
             if pipeline.waits_for_cover:
-                self._uncovered()
-            if not pipeline.is_ready(self._window):
+                self.uncovered()
+            if not pipeline.is_ready(self.window):
                 continue
             if pipeline.queue.in_flight and pipeline.sender != self.node:
                 continue  # the sender of the former leader still awaits answers, or must rewind
@@ -153,8 +141,8 @@ class Sender:
 
     def _led(self) -> list[PartitionPipeline]:
         leaders = (
-            (pipeline, self._target.leader(*pipeline.partition))
-            for pipeline in self._pipelines.values()
+            (pipeline, self.target.leader(*pipeline.partition))
+            for pipeline in self.pipelines.values()
         )
         return [pipeline for pipeline, leader in leaders if leader and leader.node == self.node]
 
@@ -175,7 +163,7 @@ class Sender:
             topic, number = pipeline.partition
             topic_id = pipeline.entry.target_topic or UUID(int=0)
             batches.setdefault((topic, topic_id), []).append((number, batch.outgoing.data))
-        request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
+        request = ProduceRequest(batches, timeout_ms=self.timeout_ms)
         # Set at the send: an answer that waited while the process was stopped would hide a silence.
         self._active_at = time.monotonic()
         try:
@@ -214,7 +202,7 @@ class Sender:
             topic, number = pipeline.partition
             by_id = (pipeline.entry.target_topic or UUID(int=0), number)
             outcome = found.get(by_id) or found[topic, number]
-            if self._pipelines.get(pipeline.partition) is not pipeline:
+            if self.pipelines.get(pipeline.partition) is not pipeline:
                 continue
             if outcome.code in (Code.NONE, Code.DUPLICATE_SEQUENCE_NUMBER):
                 await self._landed(pipeline, batch, outcome)
@@ -229,20 +217,20 @@ class Sender:
         try:
             pipeline.acknowledge(batch, -1 if is_duplicate else outcome.base_offset)
         except AcknowledgedTooLow:
-            await self._park(
+            await self.park(
                 pipeline,
                 Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, pipeline.entry.target_offset),
             )
             return
-        self._shipped(batch)
+        self.shipped(batch)
         if changed:
-            await self._park(pipeline, changed)
+            await self.park(pipeline, changed)
 
     async def _failed(
         self, pipeline: PartitionPipeline, batch: InFlightBatch, outcome: Outcome
     ) -> None:
         code = outcome.code
-        self._target.trouble = f"{self._target.name}: Produce {pipeline.partition}: {named(code)}"
+        self.target.trouble = f"{self.target.name}: Produce {pipeline.partition}: {named(code)}"
         answer = verdict(code)
         if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not pipeline.queue.is_first_in_flight(
             batch
@@ -262,27 +250,27 @@ class Sender:
         else:
             raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(answer)
             raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
-            raise raised(f"{self._target.name}: Produce {pipeline.partition}", [code])
+            raise raised(f"{self.target.name}: Produce {pipeline.partition}", [code])
 
     async def _out_of_order(self, pipeline: PartitionPipeline, batch: InFlightBatch) -> None:
         """Handles a sequence error of the first unacknowledged batch."""
-        states = await self._target.producer_states(*pipeline.partition)
-        state = states.get(self._producer_id)
+        states = await self.target.producer_states(*pipeline.partition)
+        state = states.get(self.producer_id)
         if state is None or pipeline.entry.landed_up_to(state.last_sequence):
             # The broker forgot the producer, or records landed unanswered. A restarted broker
             # remembers only the last batch, so an earlier one of the window is no duplicate to it.
             # A takeover must read the tail.
-            question = f"{self._target.name}: Produce {pipeline.partition}"
+            question = f"{self.target.name}: Produce {pipeline.partition}"
             raise ProducerStateLost(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
         found = await self._inspect(pipeline)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {batch.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, pipeline.entry.target_offset, detail)
-        await self._park(pipeline, found.loss or unseen)
+        await self.park(pipeline, found.loss or unseen)
 
     # -- recovery
 
     def _connection_lost(self, error: BaseException) -> None:
-        self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"
+        self.target.trouble = f"{self.target.name}: Produce: {error or type(error).__name__}"
         self._must_rewind = self._must_reconnect = True
         if self._connection:
             self._connection.close()
@@ -296,10 +284,10 @@ class Sender:
             await asyncio.sleep(0)
             self._raise_failures()
         now = time.time()
-        for pipeline in list(self._pipelines.values()):
+        for pipeline in list(self.pipelines.values()):
             if pipeline.sender == self.node:
-                await self._retransmission.prepare(pipeline, now)
-                self._pipelines.mark_busy([pipeline])
+                await self.retransmission.prepare(pipeline, now)
+                self.pipelines.mark_busy([pipeline])
         self._must_rewind = False
         if not self._must_reconnect:
             return
@@ -308,7 +296,7 @@ class Sender:
             self._connection.close()
             self._connection = None
         await asyncio.sleep(RETRY_SECONDS)
-        await self._target.try_refresh()
+        await self.target.try_refresh()
         self.wake.set()
 
     async def _connect(self) -> None:
@@ -317,7 +305,7 @@ class Sender:
             self._must_rewind = self._must_reconnect = True
             return
         try:
-            connection = await self._target.connect(self.node)
+            connection = await self.target.connect(self.node)
         except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
             self._connection_lost(error)
             return
@@ -327,7 +315,7 @@ class Sender:
                 pipeline.target_leader = -1
         self._was_connected = True
         try:
-            if await self._confirm_unfenced(self._ready()):
+            if await self.confirm_unfenced(self._ready()):
                 self._connection, self._active_at = connection, time.monotonic()
                 return
         finally:
@@ -338,28 +326,28 @@ class Sender:
     async def _confirm_after_silence(self, ready: list[PartitionPipeline]) -> None:
         for pipeline in ready:
             pipeline.note_silence()
-        if await self._confirm_unfenced(ready):
+        if await self.confirm_unfenced(ready):
             self._active_at = time.monotonic()
         else:
             await asyncio.sleep(RETRY_SECONDS)
 
     def _is_checked(self, pipeline: PartitionPipeline) -> bool:
-        leader = self._target.leader(*pipeline.partition)
+        leader = self.target.leader(*pipeline.partition)
         return leader is not None and leader.epoch == pipeline.target_leader
 
     async def _check(self, pipelines: list[PartitionPipeline]) -> None:
         """Checks that new leaders still hold the acknowledged records, before they get more."""
-        await self._target.try_refresh()
+        await self.target.try_refresh()
         for pipeline in pipelines:
             if pipeline.queue.in_flight:
                 self._must_rewind = self._must_reconnect = True
                 continue
-            if self._target.leader(*pipeline.partition) is None:
+            if self.target.leader(*pipeline.partition) is None:
                 continue
             found = await self._inspect(pipeline)
             if found.loss:
-                await self._park(pipeline, found.loss)
+                await self.park(pipeline, found.loss)
             pipeline.target_leader = found.leader
 
     async def _inspect(self, pipeline: PartitionPipeline) -> TargetFindings:
-        return await inspect_target(self._target, pipeline.partition, pipeline.entry)
+        return await inspect_target(self.target, pipeline.partition, pipeline.entry)

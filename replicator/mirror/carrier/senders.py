@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.pipelines import Pipelines
@@ -13,6 +14,7 @@ from replicator.mirror.carrier.sender import Sender
 POLL_SECONDS = 0.05
 
 
+@dataclass(eq=False)
 class Senders:
     """Starts senders as brokers become leaders, and ends all of them.
 
@@ -20,13 +22,12 @@ class Senders:
         make_sender: makes the sender for a broker id.
     """
 
-    def __init__(self, target: Cluster, pipelines: Pipelines, make_sender: Callable[[int], Sender]):
-        self._target = target
-        self._pipelines = pipelines
-        self._make_sender = make_sender
-        self.running: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
-        self.added = asyncio.Event()
-        """Set when pipelines were added, so that they do not wait for the next round."""
+    target: Cluster
+    pipelines: Pipelines
+    make_sender: Callable[[int], Sender]
+    running: dict[int, tuple[Sender, asyncio.Task[None]]] = field(init=False, default_factory=dict)
+    added: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when pipelines were added, so that they do not wait for the next round."""
 
     def wake(self) -> None:
         """Wakes all senders: there are batches to send."""
@@ -36,9 +37,9 @@ class Senders:
     async def run(self) -> None:
         """Runs until cancelled; raises the error of a failed sender. `end` stops the senders."""
         while True:
-            leaders = (self._target.leader(*partition) for partition in self._pipelines)
+            leaders = (self.target.leader(*partition) for partition in self.pipelines)
             for node in {leader.node for leader in leaders if leader} - self.running.keys():
-                sender = self._make_sender(node)
+                sender = self.make_sender(node)
                 self.running[node] = sender, asyncio.create_task(sender.run())
             for _, task in self.running.values():
                 if task.done():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import (
@@ -20,6 +21,7 @@ from replicator.mirror.ledger.loss import LossKind
 RETRY_SECONDS = 0.2
 
 
+@dataclass(eq=False)
 class SourceChecks:
     """Checks pipelines in the background, one check of a partition at a time.
 
@@ -29,18 +31,11 @@ class SourceChecks:
             deleted.
     """
 
-    def __init__(
-        self,
-        source: Cluster,
-        pipelines: Mapping[TopicPartition, PartitionPipeline],
-        epoch_regress: EpochRegress,
-        missing_seconds_max: float = MISSING_SECONDS_MAX,
-    ):
-        self._source = source
-        self._pipelines = pipelines
-        self._epoch_regress = epoch_regress
-        self._missing_seconds_max = missing_seconds_max
-        self._running: dict[TopicPartition, asyncio.Task[None]] = {}
+    source: Cluster
+    pipelines: Mapping[TopicPartition, PartitionPipeline]
+    epoch_regress: EpochRegress
+    missing_seconds_max: float = MISSING_SECONDS_MAX
+    _running: dict[TopicPartition, asyncio.Task[None]] = field(init=False, default_factory=dict)
 
     @property
     def running(self) -> list[asyncio.Task[None]]:
@@ -52,32 +47,32 @@ class SourceChecks:
             if task.done():
                 task.result()
                 del self._running[partition]
-        for partition, pipeline in self._pipelines.items():
-            leader = self._source.leader(*partition)
+        for partition, pipeline in self.pipelines.items():
+            leader = self.source.leader(*partition)
             is_checked = leader is not None and leader.epoch == pipeline.source_leader
             if not is_checked and not pipeline.stopping and partition not in self._running:
                 self._running[partition] = asyncio.create_task(self._check(pipeline))
 
     def _is_gone(self, topic: str) -> bool:
         """Returns True when the topic was deleted, and is not just unknown to a starting broker."""
-        return self._source.missing_seconds(topic) >= self._missing_seconds_max
+        return self.source.missing_seconds(topic) >= self.missing_seconds_max
 
     async def _check(self, pipeline: PartitionPipeline) -> None:
         partition, topic = pipeline.partition, pipeline.partition.topic
-        await self._source.try_refresh()
-        if self._source.topic(topic) is None:
+        await self.source.try_refresh()
+        if self.source.topic(topic) is None:
             is_known = self._is_gone(topic)
         else:
-            is_known = self._source.leader(*partition) is not None
+            is_known = self.source.leader(*partition) is not None
         if not is_known:
             await asyncio.sleep(RETRY_SECONDS)
             return
-        if await self._epoch_regress.must_wait(pipeline):
+        if await self.epoch_regress.must_wait(pipeline):
             await asyncio.sleep(RETRY_SECONDS)
             return
         position = pipeline.position
         try:
-            found = await inspect_source(self._source, partition, pipeline.checkable, position)
+            found = await inspect_source(self.source, partition, pipeline.checkable, position)
         except Answered as answer:
             if UNKNOWN_TOPIC not in answer.codes:
                 raise

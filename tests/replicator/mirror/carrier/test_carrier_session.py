@@ -10,7 +10,6 @@ from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.assembly import assemble
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.spark.driver_command import Term
 
@@ -37,19 +36,22 @@ def assignment(seconds: float) -> Assignment:
 @pytest.mark.parametrize(
     ("loop", "event"),
     [
-        (lambda parts: parts.commit_schedule.run(), lambda parts: parts.commit_schedule.uncovered),
-        (lambda parts: parts.senders.run(), lambda parts: parts.senders.added),
-        (lambda parts: parts.reader.run(), lambda parts: parts.reader.changed),
+        (
+            lambda session: session.commit_schedule.run(),
+            lambda session: session.commit_schedule.uncovered,
+        ),
+        (lambda session: session.senders.run(), lambda session: session.senders.added),
+        (lambda session: session.reader.run(), lambda session: session.reader.changed),
     ],
     ids=["commit schedule", "senders", "reader"],
 )
 async def test_a_loop_that_is_cancelled_just_as_its_event_is_set_ends(loop, event, spins):
     """A session waits for its loops: one that missed its cancellation would block it for good."""
     work = assignment(60)
-    parts = assemble(APPLIANCE, work, ReceiptBook(work)).parts
-    running = asyncio.create_task(loop(parts))
+    session = assemble(APPLIANCE, work, ReceiptBook(work))
+    running = asyncio.create_task(loop(session))
     await asyncio.sleep(0.01)
-    event(parts).set()
+    event(session).set()
     for _ in range(spins):
         await asyncio.sleep(0)
     running.cancel()
@@ -67,9 +69,7 @@ class Unanswering(Cluster):
 
 async def test_a_session_that_gets_no_answer_ends_with_its_epoch():
     work = assignment(0.1)
-    receipts = ReceiptBook(work)
-    parts = assemble(APPLIANCE, work, receipts).parts
     silent = Unanswering("east aggregate", APPLIANCE.target_of(work.route))
-    session = CarrierSession(work, APPLIANCE.replicator, receipts, replace(parts, target=silent))
+    session = replace(assemble(APPLIANCE, work, ReceiptBook(work)), target=silent)
     async with asyncio.timeout(5):
         await session.run()
