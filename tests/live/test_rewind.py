@@ -173,7 +173,7 @@ def test_partitions_rewound_before_one_that_could_not_be_are_named(carrying, top
 def test_what_a_carrier_has_is_refused_and_so_is_what_would_leave_records_out(
     carrying, topic, regional
 ):
-    with pytest.raises(CannotRewind, match="nothing of it was mirrored yet"):
+    with pytest.raises(CannotRewind, match="no record of it was mirrored yet"):
         asked(carrying, topic, "rewind")
     fill(regional, topic, "first")
     carrying.begin()

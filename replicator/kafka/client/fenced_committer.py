@@ -64,14 +64,25 @@ class FencedCommitter:
     """The newest holder of a transactional id, until another client opens the id.
 
     Every request may raise Fenced: then a newer holder exists and this one must be discarded.
+
+    Args:
+        timeout_ms: of a transaction.
+        shown_seconds: time to wait for committed offsets to be shown.
     """
 
-    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = 30_000):
+    def __init__(
+        self,
+        cluster: Cluster,
+        transactional_id: str,
+        timeout_ms: int = 30_000,
+        shown_seconds: float = SHOWN_SECONDS,
+    ):
         self.transactional_id = transactional_id
         self.producer_id = -1
         self.epoch = -1
         self._cluster = cluster
         self._timeout_ms = timeout_ms
+        self._shown_seconds = shown_seconds
         # One transaction at a time: a commit and a fence of the same id would end each other.
         self._lock = asyncio.Lock()
         self._committing = asyncio.Lock()
@@ -213,8 +224,8 @@ class FencedCommitter:
         )
 
     async def _hidden(self, groups: Mapping[str, Offsets]) -> Mapping[str, Offsets]:
-        """Returns the offsets that are not shown after SHOWN_SECONDS."""
-        give_up_at = time.monotonic() + SHOWN_SECONDS
+        """Returns the offsets that are still not shown after a while."""
+        give_up_at = time.monotonic() + self._shown_seconds
         pause = SHOWN_PAUSE_SECONDS
         while True:
             await asyncio.sleep(pause)

@@ -40,6 +40,7 @@ class ProgressCommitter:
     pipelines: MutableMapping[TopicPartition, PartitionPipeline]
     publisher: RunsPublisher
     feed: OffsetFeed
+    retry_seconds: float = RETRY_SECONDS
     parked: dict[TopicPartition, Loss] = field(init=False, default_factory=dict)
     """Partitions that were parked while carried, with the loss; an acquisition removes them
     again."""
@@ -93,7 +94,7 @@ class ProgressCommitter:
                 break
             except RunsNotWritten as error:
                 self.target.trouble = str(error)
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self.retry_seconds)
         for key, segments in runs:
             self.feed.append(key, segments)
 
@@ -237,7 +238,7 @@ class ProgressCommitter:
             except Answered as answer:
                 if UNKNOWN_TOPIC not in answer.codes:
                     raise
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self.retry_seconds)
                 await self.target.refresh()
                 return set() if isinstance(answer, NotCommitted) else None
         return set(known)

@@ -55,6 +55,7 @@ class Reader:
     checks: SourceChecks
     intake: FetchIntake
     fetch_bytes: int
+    retry_seconds: float = RETRY_SECONDS
     changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when pipelines were added, so that they do not wait for the next round."""
     _brokers: dict[int, asyncio.Task[None]] = field(init=False, default_factory=dict)
@@ -119,7 +120,7 @@ class Reader:
             except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
                 self._note_trouble(f"{error or type(error).__name__}")
                 session.forget()
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self.retry_seconds)
                 await self.source.try_refresh()
                 continue
             if response.error_code:
@@ -127,7 +128,7 @@ class Reader:
                 self._note_trouble(named(response.error_code))
                 session.forget()
                 if has_failed:
-                    await asyncio.sleep(RETRY_SECONDS)
+                    await asyncio.sleep(self.retry_seconds)
                     await self.source.try_refresh()
                 has_failed = True
                 continue
@@ -135,7 +136,7 @@ class Reader:
             session.answered(response.session_id)
             reported_at = min(time.time(), asked_at + LATE_SECONDS)
             if self.intake.take(response, wanted, session, reported_at):
-                await asyncio.sleep(RETRY_SECONDS * random.uniform(0.2, 0.5))
+                await asyncio.sleep(self.retry_seconds * random.uniform(0.2, 0.5))
                 await self.source.try_refresh()
 
     def _note_trouble(self, trouble: str) -> None:

@@ -147,7 +147,7 @@ class Acceptance:
         if lost and restart_at is None:
             raise ValueError(
                 f"the ledger has no entry for {', '.join(map(_shown, lost))}: "
-                "say with --restart-at at which source offset to go on"
+                "give the source offset to continue at with --restart-at"
             )
         known = {
             one.partition: one.entry.parked for one in parked if one.entry and one.entry.parked
@@ -158,8 +158,9 @@ class Acceptance:
                 f"{_shown(partition)}: {loss.kind.value}" for partition, loss in fixed.items()
             )
             raise ValueError(
-                f"--restart-at is not for {each}. Such a loss says by itself where to go on: "
-                "accept it without --restart-at, and the others by --topic and --partition"
+                f"--restart-at is not for {each}. Such a loss determines where its partition "
+                "continues: accept it without --restart-at, and the others by --topic and "
+                "--partition"
             )
         self._asked = self._source
         await self._source.open({one.partition.topic for one in parked})
@@ -176,8 +177,8 @@ class Acceptance:
         if restart_at is None:
             if is_endless(loss):
                 raise ValueError(
-                    f"{_shown(partition)}: {loss}: say with --restart-at at which source offset to "
-                    "go on"
+                    f"{_shown(partition)}: {loss}: give the source offset to continue at with "
+                    "--restart-at"
                 )
             return
         end = await self._source.log_end(*partition) if is_endless(loss) else 0
@@ -242,7 +243,7 @@ class Acceptance:
         holder = await FencedCommitter(self._target, unheld, timeout_ms).open()
         there = (await self._ledger.read_as_holder(holder, [partition])).get(partition)
         if there and not _is_unreadable(there):
-            raise ValueError(f"{_shown(partition)} has an entry by now; look again")
+            raise ValueError(f"{_shown(partition)} has an entry by now; run the command again")
         source, target = (c.topic(partition.topic) for c in (self._source, self._target))
         entry = Entry(
             custody=Custody.RELEASED,

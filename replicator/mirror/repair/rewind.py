@@ -158,8 +158,9 @@ class Rewind:
             )
         if offset > entry.source_offset:
             raise CannotRewind(
-                f"{_shown(partition)}: it is at source offset {entry.source_offset}, and {offset} "
-                "lies behind that: what is between would never be mirrored; nothing was changed"
+                f"{_shown(partition)}: its entry is at source offset {entry.source_offset}, and "
+                f"{offset} is behind that: the records between would never be mirrored; nothing "
+                "was changed"
             )
         return Rewound(partition, entry.source_offset, offset)
 
@@ -174,10 +175,10 @@ class Rewind:
         if entry.parked:
             raise CannotRewind(f"{_shown(partition)}: it is parked ({entry.parked}); accept-loss")
         if entry.custody is Custody.VIRGIN:
-            raise CannotRewind(f"{_shown(partition)}: nothing of it was mirrored yet")
+            raise CannotRewind(f"{_shown(partition)}: no record of it was mirrored yet")
         if entry.custody is Custody.HELD:
             raise CannotRewind(
-                f"{_shown(partition)}: a carrier has it; pause it first (sluice stream "
+                f"{_shown(partition)}: a carrier holds it; pause it first (sluice stream "
                 "pause-topic), and resume it afterwards; nothing was changed"
             )
         return entry

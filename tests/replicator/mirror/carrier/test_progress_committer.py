@@ -60,6 +60,7 @@ def committer_of(clusters, pipelines):
         pipelines=pipelines,
         publisher=clusters,
         feed=clusters,
+        retry_seconds=0,
     )
 
 
@@ -100,9 +101,8 @@ async def test_a_partition_missing_from_the_target_stays_and_tears_no_release_of
 
 @pytest.mark.parametrize("refusal", [NotCommitted, Answered])
 async def test_a_release_that_was_refused_is_tried_again_and_one_that_was_torn_is_not(
-    monkeypatch, refusal
+    refusal,
 ):
-    monkeypatch.setattr("replicator.mirror.carrier.progress_committer.RETRY_SECONDS", 0)
     clusters, pipelines = Clusters(), Pipelines()
     clusters.may_flush.set()
     pipelines[PLACE] = PartitionPipeline(PLACE, held())

@@ -46,6 +46,7 @@ def reader_of(source: Source, pipelines: Pipelines) -> Reader:
             filled=lambda pipelines: None,
         ),
         fetch_bytes=1 << 20,
+        retry_seconds=0.1,
     )
 
 
@@ -116,9 +117,8 @@ async def test_a_response_that_waited_for_a_frozen_process_counts_as_of_its_requ
     assert pipeline.reported_at == REPORTED_AT + LATE_SECONDS
 
 
-async def test_a_broker_that_keeps_refusing_is_asked_with_pauses(monkeypatch):
+async def test_a_broker_that_keeps_refusing_is_asked_with_pauses():
     """A lost session begins again at once; other errors last, and are retried with a pause."""
-    monkeypatch.setattr("replicator.mirror.carrier.reader.RETRY_SECONDS", 0.1)
     source = Source()
     asked: list[int] = []
 
