@@ -20,8 +20,9 @@ ONLY_LIVE = """
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
-    replicator/mirror/carrier/: acquisition assignment carrier_session pipelines reassignment
-    replicator/mirror/carrier/: reporting senders target_watch transaction_watch
+    replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
+    replicator/mirror/carrier/: pipelines reassignment reporting sender senders source_checks
+    replicator/mirror/carrier/: target_watch transaction_watch
     replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts own_topics
     replicator/mirror/ledger/: acquired entries
     replicator/mirror/offset_map/: read_back

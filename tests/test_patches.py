@@ -30,4 +30,4 @@ def test_a_name_that_tests_replace_exists(name: str) -> None:
 
 
 def test_names_are_found() -> None:
-    assert "replicator.mirror.carrier.carrier_session.Takeover" in NAMES
+    assert "replicator.mirror.ledger.inspection.target_loss" in NAMES

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from balancer.plan import TopicPartition
@@ -17,6 +18,7 @@ from deploy.lab.process import Process
 from deploy.lab.redis import RedisServer
 from deploy.lab.wait import until
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier import carry
 from replicator.mirror.carrier.receipts import Receipt
@@ -67,6 +69,8 @@ class Carrying(DriverLeadership):
             max_message_bytes=max_message_bytes,
             replication_factor=replication_factor,
         )
+        self.makers = MAKERS
+        """Makers of the parts of carrier sessions that begin from now on, in this process."""
         self.receipts: list[Receipt] = []
         self._running: list[Future[list[Receipt]]] = []
         self._processes: list[Process] = []
@@ -93,7 +97,7 @@ class Carrying(DriverLeadership):
         carrier = object()
         self._carriers.add(carrier)
         try:
-            return await carry(self.appliance, assignment)
+            return await carry(self.appliance, assignment, partial(assemble, makers=self.makers))
         finally:
             self._carriers.discard(carrier)
 
@@ -265,12 +269,16 @@ class Carrying(DriverLeadership):
 
     # -- accepted losses
 
-    def accept(self, place: TopicPartition, *, restart_at: int | None = None) -> Accepted:
+    def accept(
+        self, place: TopicPartition, *, restart_at: int | None = None, makers: Makers = MAKERS
+    ) -> Accepted:
         """Accepts the loss of one parked partition of the first source, as an operator does."""
-        return self._await(self._accept(place, restart_at))
+        return self._await(self._accept(place, restart_at, makers))
 
-    async def _accept(self, place: TopicPartition, restart_at: int | None) -> Accepted:
-        acceptance = Acceptance(self.appliance, next(iter(self.routes.values())))
+    async def _accept(
+        self, place: TopicPartition, restart_at: int | None, makers: Makers
+    ) -> Accepted:
+        acceptance = Acceptance(self.appliance, next(iter(self.routes.values())), makers)
         await acceptance.open([place.topic])
         try:
             parked = [p for p in await acceptance.parked([place.topic]) if p.partition == place]

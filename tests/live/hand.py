@@ -7,27 +7,46 @@ a stopped process: connections stay open, nothing is answered, and time passes.
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.connection import Connection
+from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
 from replicator.mirror.carrier.assignment import Assignment
-from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
+from replicator.mirror.ledger.takeover import Takeover
 from replicator.spark.driver_command import read_word
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
+
+
+class AdaptedPipelines(Pipelines):
+    """Pipelines that a test changes as they are added.
+
+    Args:
+        adapt: called with each new pipeline.
+    """
+
+    def __init__(self, adapt: Callable[[PartitionPipeline], None]) -> None:
+        super().__init__()
+        self._adapt = adapt
+
+    def __setitem__(self, partition: TopicPartition, pipeline: PartitionPipeline) -> None:
+        self._adapt(pipeline)
+        super().__setitem__(partition, pipeline)
 
 
 class Hand:
@@ -37,7 +56,12 @@ class Hand:
         number: of the carrier. Two hands of the same number share a transactional id.
         places: partitions to carry (default: all adopted ones).
         term: of its driver (default: the current leader's).
+        makers: make the parts of the session.
+        adapt: changes each pipeline before it is carried.
+        max_message_bytes: by topic, where the session assumes another limit than Kafka's default.
     """
+
+    takeover: Takeover
 
     def __init__(
         self,
@@ -45,6 +69,9 @@ class Hand:
         number: int = 0,
         places: Iterable[TopicPartition] = (),
         term: Any = None,
+        makers: Makers = MAKERS,
+        adapt: Callable[[PartitionPipeline], None] | None = None,
+        max_message_bytes: Mapping[str, int] | None = None,
         **settings: object,
     ) -> None:
         (route,) = carrying.routes.values()
@@ -57,11 +84,25 @@ class Hand:
             term=term or carrying._driver.term,
             plan_version=carrying.plan_version,
             deadline=time.time() + 600,
+            max_message_bytes=tuple((max_message_bytes or {}).items()),
         )
         changed = carrying.appliance.replicator.model_copy(update=settings)
         appliance = carrying.appliance.model_copy(update={"replicator": changed})
-        self.book = ReceiptBook(assignment)
-        self.session = CarrierSession(appliance, assignment, self.book)
+        if adapt:
+            makers = replace(makers, pipelines=lambda: AdaptedPipelines(adapt))
+        make_takeover = makers.takeover
+
+        def takeover(**collaborators: Any) -> Takeover:
+            self.takeover = make_takeover(**collaborators)
+            return self.takeover
+
+        self.receipts = ReceiptBook(assignment)
+        self.session = assemble(
+            appliance, assignment, self.receipts, replace(makers, takeover=takeover)
+        )
+        self._uses_tls = any(
+            end.security.is_tls for end in (appliance.source_of(route), appliance.target_of(route))
+        )
         self._loop = asyncio.new_event_loop()
         self._thaw, self._stands = threading.Event(), threading.Event()
         self._task: asyncio.Task[None] | None = None
@@ -71,20 +112,21 @@ class Hand:
 
     @property
     def source(self) -> Cluster:
-        return self.session._source
+        return self.session.source
 
     @property
     def target(self) -> Cluster:
-        return self.session._target
+        return self.session.target
 
     @property
     def pipelines(self) -> dict[TopicPartition, PartitionPipeline]:
-        return self.session._pipelines
+        return self.session.pipelines
 
     @property
-    def writer(self) -> tuple[int, int]:
+    def producer(self) -> tuple[int, int]:
         """Producer id and epoch."""
-        return self.session._writer.producer_id, self.session._writer.epoch
+        committer = self.session.fenced_committer
+        return committer.producer_id, committer.epoch
 
     def start(self) -> Hand:
         self._running = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
@@ -115,9 +157,9 @@ class Hand:
     def until_frozen(self) -> None:
         assert self._stands.wait(PATIENCE_SECONDS)
 
-    def cut(self, connection: Any) -> None:
-        """Shuts down the connection's socket, as an idle timeout does; works while frozen."""
-        connection._writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+    def cut(self, connection: Connection) -> None:
+        """Closes the connection, as an idle timeout does; while frozen, first thing afterwards."""
+        self._loop.call_soon_threadsafe(connection.close)
 
     def thaw(self) -> None:
         self._thaw.set()
@@ -138,22 +180,21 @@ class Hand:
         """Ends the session if it runs, then closes its loop and its thread."""
         self.kill_if_running()
         # TLS connections close in the background.
-        uses_tls = any(end._settings.security.is_tls for end in (self.source, self.target))
-        self.call(_wind_up(0.5 if uses_tls else 0.02))
+        self.call(_wind_up(0.5 if self._uses_tls else 0.02))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_SECONDS)
         self._loop.close()
 
     def end(self) -> None:
         """Ends the session's epoch; returns at once."""
-        self._loop.call_soon_threadsafe(self.session._over.set)
+        self._loop.call_soon_threadsafe(self.session.ending.set)
 
     def finish(self) -> list[Receipt]:
         """Ends the session's epoch: drains, releases, and returns the receipts."""
         self.end()
         failure = self.failure()
         assert failure is None, failure
-        return self.book.receipts(time.time())
+        return self.receipts.receipts(time.time())
 
     def failure(self) -> BaseException | None:
         """Waits for the session's end; returns the exception that ended it, or None."""
@@ -170,7 +211,7 @@ class Hand:
         """Has the session acquire a partition that it has released."""
 
         async def want() -> None:
-            self.session._acquisition.want([place])
+            self.session.acquisition.want([place])
 
         self.call(want())
 
@@ -178,8 +219,8 @@ class Hand:
 
     def reason_of(self, place: TopicPartition) -> str:
         """Waits until the session reports a partition as stopped, and returns the reason."""
-        self.until(lambda: place in self.session._acquisition.stopped)
-        return self.session._acquisition.stopped[place]
+        self.until(lambda: place in self.session.acquisition.stopped)
+        return self.session.acquisition.stopped[place]
 
     @property
     def has_ended(self) -> bool:
@@ -232,6 +273,29 @@ async def _wind_up(seconds: float) -> None:
     await asyncio.gather(*left, return_exceptions=True)
     await asyncio.sleep(seconds)
     await asyncio.get_running_loop().shutdown_default_executor()
+
+
+class Sent:
+    """Passes the requests of a carrier's senders through `sending`, in the order of the calls.
+
+    Args:
+        hand: not started yet.
+        sending: called with the connection's `send` and the request.
+    """
+
+    def __init__(self, hand: Hand, sending: Callable[[Callable, Any], Any]) -> None:
+        self.connections: list[Connection] = []
+        """Connections of the senders, in the order in which they were made."""
+        connect = hand.target.connect
+
+        async def connected(node: int) -> Connection:
+            connection = await connect(node)
+            send = connection.send
+            connection.send = lambda request: sending(send, request)  # type: ignore[method-assign]
+            self.connections.append(connection)
+            return connection
+
+        hand.target.connect = connected  # type: ignore[method-assign]
 
 
 class Gate:

@@ -103,7 +103,7 @@ class Stage:
         self.source, self.target, self.carrying, self.topic = source, target, carrying, topic
         self.place = TopicPartition(topic, 0)
         self._sent = 0
-        self._hands: list[Hand] = []
+        self.hands: list[Hand] = []
 
     def send(
         self,
@@ -133,32 +133,37 @@ class Stage:
 
     # -- carriers
 
-    def hand(self, number: int, **settings: object) -> Hand:
+    def hand(self, number: int, **settings: Any) -> Hand:
         """Returns a carrier that is not started yet; `close` ends it."""
-        hand = Hand(self.carrying, number, **settings)  # type: ignore[arg-type]
-        self._hands.append(hand)
+        hand = Hand(self.carrying, number, **settings)
+        self.hands.append(hand)
         return hand
 
     def left_behind(
-        self, number: int = 0, count: int = 1000, shape: Shape = PLAIN, keys: int = 0
+        self,
+        number: int = 0,
+        count: int = 1000,
+        shape: Shape = PLAIN,
+        keys: int = 0,
+        **settings: Any,
     ) -> Hand:
         """Returns a carrier that was killed after it carried `count` records. Its ledger entry does
         not cover these records yet."""
-        hand = self.hand(number, **SELDOM).start()
+        hand = self.hand(number, **SELDOM, **settings).start()
         hand.until(lambda: self.place in hand.pipelines)
         self.send(count, shape, keys=keys)
         hand.until_carried(self.place)
         hand.kill()
         return hand
 
-    def to_the_end(self, number: int) -> Hand:
+    def to_the_end(self, number: int, **settings: Any) -> Hand:
         """Starts a carrier; returns once it has carried everything, and leaves it running."""
-        hand = self.hand(number).start()
+        hand = self.hand(number, **settings).start()
         hand.until_carried(self.place)
         return hand
 
     def close(self) -> None:
-        for hand in self._hands:
+        for hand in self.hands:
             hand.close()
 
     # -- changes at the target
@@ -223,19 +228,19 @@ class Stage:
         self.until(lambda: len(dump(self.target, self.topic)[0].offsets) == left + 1)
 
     def until_forgotten(self, hand: Hand) -> None:
-        """Waits until the target has expired the producer state of the carrier's writer."""
-        writer, cluster = hand.session._writer, self.carrying._cluster
+        """Waits until the target has expired the carrier's producer state."""
+        (producer_id, _), cluster = hand.producer, self.carrying._cluster
 
         def is_forgotten() -> bool:
             states = self.carrying._await(cluster.producer_states(*self.place))
-            return writer.producer_id not in states
+            return producer_id not in states
 
         assert until(is_forgotten, PATIENCE_SECONDS)
 
     def until_remembered(self, hand: Hand, records: int) -> None:
-        """Waits until the target's leader has appended `records` records of the carrier's writer.
-        The writer has sent all of them; no other replica needs to hold one."""
-        cluster, (producer_id, _) = self.carrying._cluster, hand.writer
+        """Waits until the target's leader has appended `records` records of the carrier's producer.
+        The producer has sent all of them; no other replica needs to hold one."""
+        cluster, (producer_id, _) = self.carrying._cluster, hand.producer
 
         def is_remembered() -> bool:
             states = self.carrying._await(cluster.producer_states(*self.place))
@@ -245,7 +250,7 @@ class Stage:
 
     def until_id_forgotten(self, hand: Hand) -> None:
         """Waits until the target has expired the carrier's transactional id."""
-        name, cluster = hand.session._writer.transactional_id, self.carrying._cluster
+        name, cluster = hand.session.fenced_committer.transactional_id, self.carrying._cluster
         request = DescribeTransactionsRequest([name])
 
         def is_forgotten() -> bool:
@@ -290,7 +295,7 @@ class Stage:
 
         Raises RecordsDiffer.
         """
-        for hand in self._hands:
+        for hand in self.hands:
             hand.kill_if_running()
         compared = compare_topic({"west": self.source}, self.target, self.topic)
         for comparison in compared.values():

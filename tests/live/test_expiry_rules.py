@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
@@ -13,11 +13,15 @@ from deploy.lab.traffic import Shape
 from replicator.kafka.client.cluster import Fenced, ProducerStateLost
 from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.produce import ProduceRequest
+from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.commit_schedule import CommitSchedule
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.retransmission import Retransmission
+from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.ledger import inspection
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.takeover import Takeover
-from tests.live.hand import Hand
+from tests.live.hand import Hand, Sent
 from tests.live.stage import SELDOM
 
 IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
@@ -28,36 +32,40 @@ OLD_MS = 1_357_000_000_000
 # -- expired producers
 
 
-class Sent:
-    """Passes the requests of a carrier's senders through `sending`, in the order of the calls."""
+def pass_on(send, request):
+    return send(request)
 
-    def __init__(self, hand: Hand, sending: Callable) -> None:
-        connect = hand.target.connect
 
-        async def connected(node: int):
-            connection = await connect(node)
-            send = connection.send
-            connection.send = lambda request: sending(send, request)
-            return connection
+class NeverAlone(PartitionPipeline):
+    """Mutation: fills the window from the first batch on."""
 
-        hand.target.connect = connected  # type: ignore[method-assign]
+    is_alone = property(lambda _: False, lambda *_: None)
+
+
+def never_alone(pipeline):
+    pipeline.__class__ = NeverAlone
+
+
+def silent_for(seconds):
+    """Returns makers of senders that confirm their producer after so long a silence."""
+    return Makers(sender=partial(Sender, silence_seconds_max=seconds))
 
 
 @IN_FORCE
 @pytest.mark.parametrize("silent", [False, True], ids=["at the start", "after a long silence"])
-def test_the_first_batch_travels_alone(
-    make_stage, forgets_producers, monkeypatch, silent, in_force
-):
+def test_the_first_batch_travels_alone(make_stage, forgets_producers, silent, in_force):
     """Loses the first request. Without producer state a broker appends the second one."""
     stage = make_stage(target=forgets_producers) if silent else make_stage()
-    hand = stage.hand(0, **SELDOM)
-    if not in_force:
-        always = property(lambda _: False, lambda *_: None)
-        monkeypatch.setattr(PartitionPipeline, "is_alone", always, raising=False)
-    is_lost = []
+    hand = stage.hand(
+        0,
+        makers=silent_for(0.2) if silent else MAKERS,
+        adapt=None if in_force else never_alone,
+        **SELDOM,
+    )
+    is_armed, is_lost = [], []
 
     def sending(send, request):
-        if isinstance(request, ProduceRequest) and not is_lost:
+        if isinstance(request, ProduceRequest) and is_armed and not is_lost:
             is_lost.append(True)
             return lost()
         return send(request)
@@ -66,18 +74,16 @@ def test_the_first_batch_travels_alone(
         await asyncio.sleep(0.1)
         raise KafkaConnectionError("lost on the way")
 
+    Sent(hand, sending)
     if not silent:
-        Sent(hand, sending)
+        is_armed.append(True)
         stage.send(200, Shape(batch_records=100))
         hand.start()
     else:
-        monkeypatch.setattr("replicator.mirror.carrier.sender.SILENCE_SECONDS_MAX", 0.2)
         hand.start().until_landed(stage.place, stage.send(100))
         stage.until_forgotten(hand)
         hand.freeze()
-        ((sender, _),) = hand.session._senders.running.values()
-        send = sender._connection.send
-        sender._connection.send = lambda request: sending(send, request)
+        is_armed.append(True)
         stage.send(200, Shape(batch_records=100))
         hand.thaw()
     if in_force:
@@ -101,14 +107,11 @@ def frozen_and_fenced(stage, zombie: Hand) -> None:
 
 
 @IN_FORCE
-def test_a_writer_that_was_silent_must_prove_itself(
-    make_stage, forgets_producers, monkeypatch, in_force
+def test_a_producer_that_was_silent_must_confirm_that_it_is_not_fenced(
+    make_stage, forgets_producers, in_force
 ):
     stage = make_stage(target=forgets_producers)
-    monkeypatch.setattr(
-        "replicator.mirror.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9
-    )
-    zombie = stage.hand(0, **SELDOM).start()
+    zombie = stage.hand(0, makers=silent_for(0.5 if in_force else 1e9), **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     frozen_and_fenced(stage, zombie)
     zombie.thaw()
@@ -121,15 +124,12 @@ def test_a_writer_that_was_silent_must_prove_itself(
 
 
 @IN_FORCE
-def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
-    make_stage, forgets_producers, monkeypatch, in_force
+def test_a_producer_that_stood_still_with_an_answer_to_come_must_confirm_that_it_is_not_fenced(
+    make_stage, forgets_producers, in_force
 ):
     """The answer waits in the socket. Read after the silence, it proves nothing any more."""
     stage = make_stage(target=forgets_producers)
-    monkeypatch.setattr(
-        "replicator.mirror.carrier.sender.SILENCE_SECONDS_MAX", 0.5 if in_force else 1e9
-    )
-    zombie = stage.hand(0, **SELDOM)
+    zombie = stage.hand(0, makers=silent_for(0.5 if in_force else 1e9), **SELDOM)
 
     def sending(send, request):
         answer = send(request)
@@ -152,24 +152,25 @@ def test_a_writer_that_stood_still_with_an_answer_to_come_must_prove_itself(
         assert stage.seen().duplicated == 200
 
 
+async def confirm_nothing(pipelines):
+    return True
+
+
+def unconfirmed(node, **collaborators):
+    """Returns a sender that takes its producer for unfenced without a commit."""
+    return Sender(node, **{**collaborators, "confirm_unfenced": confirm_nothing})
+
+
 @IN_FORCE
-def test_a_new_connection_is_preceded_by_a_proof(
-    make_stage, forgets_producers, monkeypatch, in_force
-):
+def test_a_new_connection_is_preceded_by_a_commit(make_stage, forgets_producers, in_force):
     stage = make_stage(target=forgets_producers)
-    if not in_force:
-
-        async def prove(*_):
-            return True
-
-        monkeypatch.setattr(
-            "replicator.mirror.carrier.carrier_session.CarrierSession._prove", prove
-        )
-    zombie = stage.hand(0, **SELDOM).start()
-    zombie.until_landed(stage.place, stage.send(1000))
-    ((sender, _),) = zombie.session._senders.running.values()
+    makers = MAKERS if in_force else Makers(sender=unconfirmed)
+    zombie = stage.hand(0, makers=makers, **SELDOM)
+    sent = Sent(zombie, pass_on)
+    zombie.start().until_landed(stage.place, stage.send(1000))
+    connection = sent.connections[-1]
     frozen_and_fenced(stage, zombie)
-    zombie.cut(sender._connection)
+    zombie.cut(connection)
     zombie.thaw()
     if in_force:
         assert isinstance(zombie.failure(), Fenced)
@@ -181,7 +182,7 @@ def test_a_new_connection_is_preceded_by_a_proof(
 
 @IN_FORCE
 def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
-    make_stage, forgets_producers, monkeypatch, in_force
+    make_stage, forgets_producers, in_force
 ):
     """A broker expires a producer by the timestamps of its records. When the answer to old records
     is lost, the broker may append them twice."""
@@ -190,9 +191,8 @@ def test_old_records_whose_answer_was_lost_are_looked_for_in_the_log(
         target_config={"retention.ms": "-1"},
         source_config={"retention.ms": "-1"},
     )
-    if not in_force:
-        monkeypatch.setattr("replicator.mirror.carrier.sender.REMEMBERED_SECONDS", 1e12)
-    hand = stage.hand(0, **SELDOM)
+    for_ever = Makers(retransmission=partial(Retransmission, remembered_seconds=1e12))
+    hand = stage.hand(0, makers=MAKERS if in_force else for_ever, **SELDOM)
     is_lost = []
 
     def sending(send, request):
@@ -269,20 +269,16 @@ class AnyProducer(Takeover):
 
 
 @IN_FORCE
-def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
-    make_stage, forgetful, monkeypatch, in_force
-):
+def test_a_producer_that_the_broker_forgot_is_not_taken_for_fenced(make_stage, forgetful, in_force):
     stage = make_stage(target=forgetful)
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
     stage.until_id_forgotten(zombie)
-    if not in_force:
-        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", AnyProducer)
-    taker = stage.hand(1).start()
+    makers = MAKERS if in_force else Makers(takeover=AnyProducer)
+    taker = stage.hand(1, makers=makers).start()
     if in_force:
-        taker.until(lambda: stage.place in taker.session._acquisition.stopped)
-        assert "forgot the writer" in taker.session._acquisition.stopped[stage.place]
+        assert "forgot the writer" in taker.reason_of(stage.place)
         assert stage.entry.parked is not None
     else:
         taker.until_carried(stage.place)
@@ -303,7 +299,7 @@ def test_an_id_is_rotated_before_its_epochs_end(make_stage, in_force):
     for _ in range(13):
         hand = stage.hand(0, producer_epoch_max=10 if in_force else 32_000).start()
         hand.until_landed(stage.place, stage.send(10))
-        assert hand.writer[1] < 10 or not in_force
+        assert hand.producer[1] < 10 or not in_force
         ids.add(stage.entry.transactional_id)
         hand.kill()
     assert len(ids) == (2 if in_force else 1)
@@ -313,13 +309,11 @@ def test_an_id_is_rotated_before_its_epochs_end(make_stage, in_force):
 # -- expired entries
 
 
-def test_an_idle_partitions_entry_outlives_the_brokers_retention(
-    make_stage, forgetful, monkeypatch
-):
+def test_an_idle_partitions_entry_outlives_the_brokers_retention(make_stage, forgetful):
     """Compares two idle partitions, one without the rule; offsets are kept for a minute."""
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.MOVE_UP_SECONDS", 1.0)
+    renewing = Makers(commit_schedule=partial(CommitSchedule, renew_seconds=1.0))
     kept, lost = make_stage(target=forgetful), make_stage(target=forgetful)
-    idle = kept.hand(0, ledger_seconds=0.5).start()
+    idle = kept.hand(0, makers=renewing, ledger_seconds=0.5).start()
     idle.until_landed(kept.place, kept.send(100))
     kept.until(lambda: kept.entry.source_offset == 100)
     # This entry is committed after the other one, so that without renewal the other would expire

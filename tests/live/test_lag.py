@@ -36,7 +36,9 @@ class Reports:
 
         def is_there() -> bool:
             told = self._store.reports().values()
-            found.extend(r for r in told if r.carrier == hand.book.who[1] and is_wanted(r))
+            found.extend(
+                r for r in told if r.carrier == hand.receipts.log_fields[1] and is_wanted(r)
+            )
             return bool(found)
 
         hand.until(is_there)

@@ -15,6 +15,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.wait import until
 from replicator.kafka.client.cluster import GROUP
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.ledger import group_of
 from tests.live.hand import Gate
@@ -50,19 +51,19 @@ def until_leaderless(cluster: KafkaCluster, topic: str, partitions: list[int]) -
     assert until(are_leaderless, PATIENCE_SECONDS)
 
 
+class ReadsNothingBack(FencedCommitter):
+    """Mutation: takes every commit for shown."""
+
+    async def _hidden(self, groups):
+        return {}
+
+
 @pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
-def test_a_commit_whose_marker_was_left_out_is_made_again(
-    make_stage, two_brokers, monkeypatch, in_force
-):
+def test_a_commit_whose_marker_was_left_out_is_made_again(make_stage, two_brokers, in_force):
     """Kills the broker of the ledger's group during the release, just before EndTxn."""
-    if not in_force:
-
-        async def nothing(*_: object) -> dict[str, object]:
-            return {}
-
-        monkeypatch.setattr(FencedCommitter, "_hidden", nothing)
+    makers = Makers() if in_force else Makers(fenced_committer=ReadsNothingBack)
     stage = make_stage(target=two_brokers)
-    hand = stage.hand(0, drain_seconds=PATIENCE_SECONDS, **SELDOM).start()
+    hand = stage.hand(0, makers=makers, drain_seconds=PATIENCE_SECONDS, **SELDOM).start()
     hand.until_landed(stage.place, stage.send(1000))
     broker = hand.target._coordinators[GROUP, group_of(stage.route, stage.place)]
     led = [

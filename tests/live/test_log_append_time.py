@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from deploy.lab.dump import dump
 from deploy.lab.traffic import Shape
+from replicator.kafka.protocol.produce import ProduceRequest
+from tests.live.hand import Sent
 from tests.live.topics import alter
 
 STAMPS = {"message.timestamp.type": "LogAppendTime"}
@@ -54,26 +56,23 @@ def test_a_target_that_stamps_records_while_it_is_carried_to_is_stopped_at_the_f
 def test_a_duplicate_is_not_taken_for_a_stamped_batch(make_stage):
     """Checks a duplicate, whose answer has the log's timestamp even with CreateTime."""
     stage = make_stage()
-    hand = stage.hand(0).start()
-    hand.until_landed(stage.place, stage.send(100))
-    hand.freeze()
-    ((sender, _),) = hand.session._senders.running.values()
-    send = sender._connection.send
-    is_lost = []
+    hand = stage.hand(0)
+    is_armed, is_lost = [], []
 
     async def lost(answer):
         await answer
         raise ConnectionResetError("lost on the way back")
 
-    def sending(request):
+    def sending(send, request):
         answer = send(request)
-        if type(request).__name__ == "ProduceRequest" and not is_lost:
+        if isinstance(request, ProduceRequest) and is_armed and not is_lost:
             is_lost.append(True)
             return lost(answer)
         return answer
 
-    sender._connection.send = sending
-    hand.thaw()
+    Sent(hand, sending)
+    hand.start().until_landed(stage.place, stage.send(100))
+    is_armed.append(True)
     hand.until_landed(stage.place, stage.send(100))
     assert is_lost
     stage.seen().assert_exact()

@@ -39,7 +39,7 @@ def test_a_taker_passes_over_others_records_where_the_leader_remembers_the_write
     stage.send(500)
     taker.start().until_landed(stage.place, 1500)
     # A fetch returns up to 8 MiB, which are scanned before the rest is skipped.
-    assert taker.session._acquisition._takeover.bytes_read < OTHERS * OTHERS_BYTES / 2
+    assert taker.takeover.bytes_read < OTHERS * OTHERS_BYTES / 2
     assert stage.seen().lost == stage.seen().duplicated == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 from confluent_kafka import Producer
@@ -11,18 +12,20 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from balancer.plan import TopicPartition
 from deploy.lab.dump import dump
 from deploy.lab.kafka import KafkaCluster
+from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.source_checks import SourceChecks
+from replicator.mirror.carrier.target_watch import TargetWatch
 from tests.live.conftest import Carry
 from tests.live.pair import both, ends, fill, prints
 from tests.live.sending import Sending
 from tests.live.topics import create, delete
 
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Takes missing topics for deleted after one second instead of ten."""
-    monkeypatch.setattr("replicator.mirror.carrier.reader.MISSING_SECONDS_MAX", 1.0)
-    monkeypatch.setattr("replicator.mirror.carrier.target_watch.MISSING_SECONDS_MAX", 1.0)
+MISSED_SOON = Makers(
+    source_checks=partial(SourceChecks, missing_seconds_max=1.0),
+    target_watch=partial(TargetWatch, missing_seconds_max=1.0),
+)
+"""Parts that take missing topics for deleted after one second instead of ten."""
 
 
 def cut(cluster: KafkaCluster, topic: str, before: int) -> None:
@@ -69,8 +72,8 @@ class Late(ProgressCommitter):
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
         while True:
-            entries = (await self._ledger.read(self._pipelines)).values()
-            if self._writer.transactional_id not in {x.transactional_id for x in entries}:
+            entries = (await self.ledger.read(self.pipelines)).values()
+            if self.fenced_committer.transactional_id not in {x.transactional_id for x in entries}:
                 return await super().release(transactional_id)
             await asyncio.sleep(0.05)
 
@@ -80,10 +83,8 @@ def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     regional: KafkaCluster,
     aggregate: KafkaCluster,
     carry: Carry,
-    monkeypatch: pytest.MonkeyPatch,
     committer: type[ProgressCommitter],
 ) -> None:
-    monkeypatch.setattr("replicator.mirror.repair.accept_loss.ProgressCommitter", committer)
     topic = both(regional, aggregate)
     place = TopicPartition(topic, 0)
     fill(regional, topic, "carried")
@@ -108,7 +109,7 @@ def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
     carrying.until_carried(west=[0])
     assert prints(aggregate, topic) == before
 
-    carrying.accept(place)
+    carrying.accept(place, makers=Makers(progress_committer=committer))
     carrying.until_carried()
     carrying.stop()
     assert prints(aggregate, topic) == before + dump(regional, topic)[0].prints.tolist()
@@ -119,10 +120,11 @@ def test_retention_that_passes_a_running_reader_is_named_and_the_others_go_on(
 
 
 def test_a_source_topic_deleted_under_a_running_carrier_is_named_and_other_topics_go_on(
-    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, soon: None
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry
 ) -> None:
     gone, other = both(regional, aggregate), both(regional, aggregate)
     carrying = carry(regional, aggregate)
+    carrying.makers = MISSED_SOON
     for topic in (gone, other):
         fill(regional, topic, "carried")
         carrying.adopt(topic, 2)
@@ -141,10 +143,11 @@ def test_a_source_topic_deleted_under_a_running_carrier_is_named_and_other_topic
 
 
 def test_a_source_topic_deleted_meanwhile_is_named_when_its_partitions_are_taken(
-    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, soon: None
+    regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry
 ) -> None:
     gone, other = both(regional, aggregate), both(regional, aggregate)
     carrying = carry(regional, aggregate)
+    carrying.makers = MISSED_SOON
     for topic in (gone, other):
         fill(regional, topic, "carried")
         carrying.adopt(topic, 2)
@@ -243,12 +246,12 @@ def test_a_target_topic_deleted_under_load_is_named_and_other_topics_go_on(
     regional: KafkaCluster,
     aggregate: KafkaCluster,
     carry: Carry,
-    soon: None,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     gone, other = both(regional, aggregate), both(regional, aggregate)
     place = TopicPartition(gone, 0)
     carrying = carry(regional, aggregate)
+    carrying.makers = MISSED_SOON
     for topic in (gone, other):
         fill(regional, topic, "carried")
         carrying.adopt(topic, 2)

@@ -67,15 +67,15 @@ def test_partitions_park_by_name_and_go_on_once_accepted(source, make_stage):
     for stage in stages:
         stage.to_the_end(0)
         stage.send(SINCE)
-        stage._hands[0].until_landed(stage.place, BEFORE + SINCE)
+        stage.hands[0].until_landed(stage.place, BEFORE + SINCE)
     # The first carrier keeps running; the second partition is acquired by a carrier that knows only
     # its ledger entry.
     carried_on, taken_anew = stages
-    taken_anew._hands[0].finish()
-    carried_on._hands[0].freeze()
+    taken_anew.hands[0].finish()
+    carried_on.hands[0].freeze()
     restore(source)
     carried_on.send(GROWN)
-    carried_on._hands[0].thaw()
+    carried_on.hands[0].thaw()
     taken_anew.hand(1).start()
     # The first log has grown past everything that was read; the second one lacks its end.
     assert_parked(carried_on, BEFORE + SINCE, "?")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 from aiokafka.protocol.api import Request, RequestStruct, Response
@@ -27,20 +28,20 @@ from replicator.batches.outgoing_batch import Reason
 from replicator.kafka.client.cluster import Answered, Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.kafka.protocol.fields import TAGS
-from replicator.mirror.carrier.carrier_session import CarrierSession
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.command_follower import CommandFollower
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.sender import Sender
+from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.ledger.takeover import Takeover
 from replicator.spark.driver_command import TermSuperseded
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import SELDOM
 
 IN_FORCE = pytest.mark.parametrize("in_force", [True, False], ids=["in force", "taken out"])
 # -- custody
-
-
-def takeover_of(hand):
-    return hand.session._acquisition._takeover
 
 
 class ReadOnce(Ledger):
@@ -56,9 +57,13 @@ class ReadOnce(Ledger):
 def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_force):
     stage = make_stage()
     stage.left_behind(0)
-    late = stage.hand(1, **SELDOM)
-    if not in_force:
-        takeover_of(late)._ledger = ReadOnce(late.target, stage.route)
+
+    def reading_once(**collaborators):
+        ledger = ReadOnce(collaborators["target"], stage.route)
+        return Takeover(**{**collaborators, "ledger": ledger})
+
+    makers = MAKERS if in_force else Makers(takeover=reading_once)
+    late = stage.hand(1, makers=makers, **SELDOM)
     gate = Gate(late.target, "InitProducerId", lambda r: r._transactional_id.endswith(".0"))
     late.start()
     gate.wait()  # it has read the entry
@@ -74,22 +79,26 @@ def test_custody_the_entry_is_read_again_once_its_id_is_ours(make_stage, in_forc
 
 
 class OwnCommits(Ledger):
-    """A ledger that commits with the given writer instead of the holder of the entry's id."""
+    """A ledger that commits with the given committer instead of the holder of the entry's id."""
 
-    writer: FencedCommitter
+    fenced_committer: FencedCommitter
 
     async def replace(self, holder, before, entries):
-        await super().replace(self.writer, before, entries)
+        await super().replace(self.fenced_committer, before, entries)
 
 
 @IN_FORCE
 def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make_stage, in_force):
     stage = make_stage()
     stage.left_behind(0)
-    late = stage.hand(1, **SELDOM)
-    if not in_force:
-        ledger = takeover_of(late)._ledger = OwnCommits(late.target, stage.route)
-        ledger.writer = late.session._writer
+
+    def committing_itself(**collaborators):
+        ledger = OwnCommits(collaborators["target"], stage.route)
+        ledger.fenced_committer = collaborators["fenced_committer"]
+        return Takeover(**{**collaborators, "ledger": ledger})
+
+    makers = MAKERS if in_force else Makers(takeover=committing_itself)
+    late = stage.hand(1, makers=makers, **SELDOM)
     gate = Gate(late.target, "TxnOffsetCommit", lambda r: names_topic(r, stage.topic))
     late.start()
     gate.wait()  # it has fenced and read the tail
@@ -108,35 +117,50 @@ def test_custody_an_entry_is_replaced_in_the_transaction_of_the_id_it_names(make
 # -- sequences
 
 
+class BeginsAgain(FencedCommitter):
+    """Mutation: begins every acquired partition at sequence 0."""
+
+    def next_sequence(self, partition):
+        return 0
+
+
+class BelievesItsTimes(Sender):
+    """Mutation: ignores the timestamps that the target answers."""
+
+    async def _landed(self, pipeline, batch, outcome):
+        await super()._landed(pipeline, batch, replace(outcome, log_append_time_ms=-1))
+
+
+def believe(pipeline):
+    """Lets a pipeline believe that no batch lands below acknowledged records."""
+    acknowledge = pipeline.acknowledge
+
+    def believing(batch, base_offset):
+        acknowledge(batch, max(base_offset, pipeline.entry.target_offset))
+
+    pipeline.acknowledge = believing
+
+
 @pytest.mark.parametrize(
     "taken_out", ["", "sequence", "sequence and offset of the answer", "all of the answer"]
 )
-def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
-    make_stage, monkeypatch, taken_out
-):
+def test_a_partition_taken_again_goes_on_behind_its_last_sequence(make_stage, taken_out):
     stage = make_stage()
-    hand = stage.hand(0).start()
+    makers = Makers(
+        fenced_committer=BeginsAgain if taken_out else FencedCommitter,
+        sender=BelievesItsTimes if taken_out == "all of the answer" else Sender,
+    )
+    believes = taken_out in ("sequence and offset of the answer", "all of the answer")
+    hand = stage.hand(0, makers=makers, adapt=believe if believes else None).start()
     hand.until_landed(stage.place, stage.send(500))
-    session = hand.session
-    hand.call(session._committer.release(f"{session._writer.transactional_id}.free"))
-    if taken_out:
-        monkeypatch.setattr(FencedCommitter, "next_sequence", lambda *_: 0)
-    if taken_out == "all of the answer":
-        monkeypatch.setattr("replicator.mirror.carrier.sender.stamped_times", lambda *_: None)
-    if taken_out in ("sequence and offset of the answer", "all of the answer"):
-        acknowledge = PartitionPipeline.acknowledge
-
-        def believing(pipeline, unit, base_offset):
-            return acknowledge(pipeline, unit, max(base_offset, pipeline.entry.target_offset))
-
-        monkeypatch.setattr(PartitionPipeline, "acknowledge", believing)
+    hand.call(hand.session.committer.release(hand.session.reassignment.free_id))
     stage.send(500)
     hand.take_again(stage.place)
     # The answer to a duplicate has the offset and the largest timestamp of the batch in the log.
     found_by = {"sequence": "target lost", "sequence and offset of the answer": "other timestamps"}
     if taken_out in found_by:
-        hand.until(lambda: stage.place in session._committer.parked)
-        assert found_by[taken_out] in str(session._committer.parked[stage.place])
+        hand.until(lambda: stage.place in hand.session.committer.parked)
+        assert found_by[taken_out] in str(hand.session.committer.parked[stage.place])
         return
     hand.until_carried(stage.place)
     assert stage.seen().lost == (500 if taken_out else 0)
@@ -145,29 +169,39 @@ def test_a_partition_taken_again_goes_on_behind_its_last_sequence(
 # -- gaps
 
 
+class NeverAwaited(SourceGaps):
+    """Mutation: takes every gap for covered."""
+
+    def are_covered(self, end):
+        return True
+
+
+def await_no_cover(pipeline):
+    pipeline.gaps = NeverAwaited(pipeline.entry.sequence)
+
+
 @IN_FORCE
-def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, monkeypatch, in_force):
+def test_a_gap_is_covered_before_what_lies_behind_it_is_sent(make_stage, in_force):
     stage = make_stage()
-    if not in_force:
-        monkeypatch.setattr(PartitionPipeline, "_is_covered", property(lambda _: True))
+    adapt = None if in_force else await_no_cover
     # Each transaction leaves a marker in the source, and each aborted one a larger gap.
-    stage.left_behind(0, 1000, Shape(transaction_records=50, abort_every=4))
-    stage.to_the_end(1)
+    stage.left_behind(0, 1000, Shape(transaction_records=50, abort_every=4), adapt=adapt)
+    stage.to_the_end(1, adapt=adapt)
     if in_force:
         stage.assert_exact()
     else:
         assert stage.seen().duplicated > 0
 
 
+def list_all_gaps(pipeline):
+    pipeline.gaps = SourceGaps(pipeline.entry.sequence, bytes_max=1 << 20)
+
+
 @IN_FORCE
-def test_however_many_gaps_an_entry_fits_into_its_metadata(make_stage, monkeypatch, in_force):
+def test_however_many_gaps_an_entry_fits_into_its_metadata(make_stage, in_force):
     stage = make_stage()
-    if not in_force:
-        monkeypatch.setattr(
-            "replicator.mirror.carrier.partition_pipeline.METADATA_BYTES_MAX", 1 << 20
-        )
     stage.send(1200, Shape(transaction_records=1, linger_ms=0))
-    hand = stage.hand(0, **SELDOM).start()
+    hand = stage.hand(0, adapt=None if in_force else list_all_gaps, **SELDOM).start()
     if in_force:
         hand.until_carried(stage.place)
         hand.kill()
@@ -238,21 +272,32 @@ class EndTxnV5Request(Request[EndTxnV5Struct]):
         return request_struct_class(*self._fields, {})
 
 
+class EndsByVersion5(FencedCommitter):
+    """Mutation: once a partition is acquired, ends transactions with version 5 of EndTxn."""
+
+    has_acquired = False
+
+    async def _end(self, *, commit):
+        if not self.has_acquired:
+            await super()._end(commit=commit)
+            return
+        request = EndTxnV5Request(*self._identity, commit)
+        await self._ask(request, lambda response: [response.error_code])
+
+
 @IN_FORCE
-def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, in_force):
+def test_a_transaction_leaves_the_producers_epoch_alone(make_stage, in_force):
     stage = make_stage()
-    hand = stage.hand(0, ledger_seconds=0.1).start()
+    makers = MAKERS if in_force else Makers(fenced_committer=EndsByVersion5)
+    hand = stage.hand(0, makers=makers, ledger_seconds=0.1).start()
     hand.until(lambda: stage.place in hand.pipelines)
-    if not in_force:
-        monkeypatch.setattr(
-            "replicator.kafka.client.fenced_committer.EndTxnRequest", EndTxnV5Request
-        )
     if in_force:
         for _ in range(3):
             hand.until_landed(stage.place, end := stage.send(100))
             hand.until(lambda end=end: stage.entry.source_offset == end)
-        assert (stage.entry.producer_id, stage.entry.epoch) == hand.writer
+        assert (stage.entry.producer_id, stage.entry.epoch) == hand.producer
     else:
+        hand.session.fenced_committer.has_acquired = True
         stage.send(100)
         assert isinstance(hand.failure(), Fenced)
 
@@ -260,52 +305,62 @@ def test_a_transaction_leaves_the_writers_epoch_alone(make_stage, monkeypatch, i
 # -- losses
 
 
+def keep_loss(pipeline):
+    """Lets a pipeline keep the loss that lies behind the batches it drops."""
+    settle = pipeline.settle
+
+    def keeping():
+        stopping = pipeline.stopping
+        settle()
+        pipeline.stopping = stopping
+
+    pipeline.settle = keeping
+
+
+class ReleasesLate(ProgressCommitter):
+    """Delays the release until the commit schedule has parked, as a slower pipeline does."""
+
+    async def release(self, transactional_id):
+        while any(pipeline.stopping for pipeline in self.pipelines.values()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        return await super().release(transactional_id)
+
+
 @IN_FORCE
-def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
-    make_stage, monkeypatch, in_force
-):
+def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_stage, in_force):
     """An operator who accepts the loss gives up the named records, and none before them."""
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.MAX_MESSAGE_BYTES", 20_000)
-    if not in_force:
-        settle = PartitionPipeline.settle
-
-        def keeping(pipeline):
-            stopping = pipeline.stopping
-            settle(pipeline)
-            pipeline.stopping = stopping
-
-        monkeypatch.setattr(PartitionPipeline, "settle", keeping)
     stage = make_stage()
     end = stage.send(400, Shape(batch_records=20))
     producer = Producer(stage.source.librdkafka_options())
     producer.produce(stage.topic, random.randbytes(30_000), partition=0)
     assert producer.flush(60) == 0
-    hand = stage.hand(0)
-    take = PartitionPipeline.take
 
-    def ending(pipeline):
+    def end_early(pipeline):
         """Ends the epoch as soon as the first batch before the large record is sent."""
-        if pipeline.stopping:
-            hand.session._over.set()
-        return take(pipeline)
+        take = pipeline.take
 
-    committer = hand.session._committer
-    release = committer.release
+        def ending():
+            if pipeline.stopping:
+                hand.session.ending.set()
+            return take()
 
-    async def late(free):
-        """Delays the release until the ledger loop has parked, as a slower pipeline does."""
-        while any(pipeline.stopping for pipeline in hand.pipelines.values()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        return await release(free)
+        pipeline.take = ending
+        if not in_force:
+            keep_loss(pipeline)
 
-    monkeypatch.setattr(PartitionPipeline, "take", ending)
-    monkeypatch.setattr(committer, "release", late)
+    limits = {stage.topic: 20_000}
+    hand = stage.hand(
+        0,
+        makers=Makers(progress_committer=ReleasesLate),
+        adapt=end_early,
+        max_message_bytes=limits,
+    )
     hand.start()
     assert hand.failure() is None
     if in_force:
         assert stage.entry.custody is Custody.RELEASED
         assert 0 < stage.entry.source_offset < end
-        other = stage.hand(1).start()
+        other = stage.hand(1, max_message_bytes=limits).start()
         assert f"[{end}, {end + 1})" in other.reason_of(stage.place)
         other.finish()
         assert stage.entry.source_offset == end
@@ -319,19 +374,21 @@ def test_a_lane_that_ends_names_no_loss_behind_records_that_it_drops(
 # -- terms
 
 
+class FollowsNothing(CommandFollower):
+    """Mutation: takes every command for applied."""
+
+    async def follow(self):
+        return True
+
+
 @IN_FORCE
-def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, monkeypatch, in_force):
+def test_a_carrier_of_an_older_driver_takes_nothing(make_stage, in_force):
     stage = make_stage()
     stage.send(100)
     older = stage.carrying._driver.term
     stage.carrying._await(stage.carrying._driver.open())
-    if not in_force:
-
-        async def heed_word(_):
-            return True
-
-        monkeypatch.setattr(CarrierSession, "_heed_word", heed_word)
-    hand = stage.hand(0, term=older).start()
+    makers = MAKERS if in_force else Makers(command_follower=FollowsNothing)
+    hand = stage.hand(0, term=older, makers=makers).start()
     if in_force:
         assert isinstance(hand.failure(), TermSuperseded)
         assert stage.entry.custody is Custody.VIRGIN

@@ -137,9 +137,9 @@ def test_a_carrier_leaves_a_topic_alone_that_is_the_same_on_both_ends(
     opened.callback(hand.close)
     hand.start()
     hand.until(
-        lambda: bool(hand.session._acquisition.waiting.get(place)) or end(aggregate, topic) > 10
+        lambda: bool(hand.session.acquisition.waiting.get(place)) or end(aggregate, topic) > 10
     )
-    assert "the same topic id" in hand.session._acquisition.waiting[place]
+    assert "the same topic id" in hand.session.acquisition.waiting[place]
     assert end(aggregate, topic) == 10
     assert carrying.entries()[place].custody == "virgin"
 

@@ -221,7 +221,11 @@ def test_a_source_that_answers_no_fetch_of_an_offset_is_read_on_where_the_operat
         carrying.begin()
         reason = carrying.until_parked(place)
         assert reason.startswith(f"source batch cannot be read: source offsets [{first}, ?)")
-        for wrong, why in ((None, "say with --restart-at"), (first, "not behind"), (601, "at 600")):
+        for wrong, why in (
+            (None, "to continue at with --restart-at"),
+            (first, "not behind"),
+            (601, "at 600"),
+        ):
             with pytest.raises(ValueError, match=why):
                 carrying.accept(place, restart_at=wrong)
         accepted = carrying.accept(place, restart_at=behind)

@@ -7,6 +7,7 @@ from aiokafka.protocol.commit import OffsetCommitRequest
 from redis import Redis
 
 from replicator.kafka.client.cluster import GROUP
+from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.ledger.entry import Entry, encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.ledger.takeover import Takeover
@@ -35,9 +36,7 @@ class BelievesTheEntry(Takeover):
 
 @pytest.mark.parametrize("custody", ["held", "released"])
 @pytest.mark.parametrize("rule", [Takeover, BelievesTheEntry])
-def test_an_entry_older_than_what_was_mirrored_parks_and_is_stepped_over(
-    make_stage, monkeypatch, custody, rule
-):
+def test_an_entry_older_than_what_was_mirrored_parks_and_is_stepped_over(make_stage, custody, rule):
     stage = make_stage()
     first = stage.hand(0).start()
     end = stage.send(1000)
@@ -52,8 +51,7 @@ def test_an_entry_older_than_what_was_mirrored_parks_and_is_stepped_over(
     second.finish()
     restore(stage, older)
 
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
-    taker = stage.hand(2).start()
+    taker = stage.hand(2, makers=Makers(takeover=rule)).start()
     if rule is BelievesTheEntry:
         taker.until_carried(stage.place)
         assert stage.seen().duplicated == 500

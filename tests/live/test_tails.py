@@ -9,6 +9,7 @@ import pytest
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
+from replicator.mirror.carrier.assembly import Makers
 from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.conftest import FORGETS_PRODUCERS
@@ -75,12 +76,11 @@ class OnlyWhatIsRemembered(Takeover):
 
 
 @with_the_rule_and_without(ToTheWatermark, OnlyWhatIsRemembered)
-def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch, rule):
+def test_what_the_old_writer_lands_before_the_fence_is_found(stage, rule):
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
-    taker = stage.hand(1, **SELDOM)
+    taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM)
     gate = Gate(taker.target, "AddPartitionsToTxn")
     taker.start()
     gate.wait()  # it has inspected the log and asked the leader; no fence yet
@@ -118,13 +118,12 @@ class CountsRecords(Takeover):
 
 
 @pytest.mark.parametrize("rule", [Takeover, CountsRecords])
-def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, monkeypatch, rule):
+def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, rule):
     stage = make_stage(target=cleans, target_config=COMPACTED)
     old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
-    taker = stage.hand(1, **SELDOM).start()
+    taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM).start()
     taker.until(lambda: stage.place in taker.pipelines)
     again = 0 if rule is Takeover else 930
     assert stage.entry.source_offset == 1000 - again
@@ -161,12 +160,11 @@ class ReadsOnly(Takeover):
 
 
 @with_the_rule_and_without(AsksAfterTheFence, ReadsOnly)
-def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkeypatch, rule):
+def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, rule):
     stage.left_behind(0)
     stage.delete_target_records(1000)
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
     stage.send(500)
-    hand = stage.hand(1).start()
+    hand = stage.hand(1, makers=Makers(takeover=rule)).start()
     if rule is AsksAfterTheFence:
         assert "target deleted the tail" in hand.reason_of(stage.place)
         return
@@ -188,9 +186,7 @@ def _nothing(found):
 
 
 @with_the_rule_and_without(OnlyWhereAllIsForgotten)
-def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
-    stage, monkeypatch, rule
-):
+def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(stage, rule):
     stage.left_behind(0)
     stage.delete_target_records(1000)
     first = stage.hand(1, **SELDOM)
@@ -199,8 +195,7 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
     gate.wait()  # it has fenced, and so reset the leader's memory
     first.kill()
     gate.open()
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
-    second = stage.hand(2, **SELDOM).start()
+    second = stage.hand(2, makers=Makers(takeover=rule), **SELDOM).start()
     if rule is Takeover:
         assert "target deleted the tail" in second.reason_of(stage.place)
         assert stage.seen().arrived == 0
@@ -223,15 +218,14 @@ class TakesItForNothing(Takeover):
 
 
 @pytest.mark.parametrize("rule", [Takeover, TakesItForNothing])
-def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatch, rule):
+def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, rule):
     """Other producers have rewritten all of its keys, and no broker remembers its writer."""
     stage = make_stage(target=cleans, target_config=COMPACTED)
     old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
     stage.foreign(70, keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
-    taker = stage.hand(1, **SELDOM).start()
+    taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM).start()
     if rule is Takeover:
         assert "compaction left nothing" in taker.reason_of(stage.place)
     else:
@@ -264,9 +258,7 @@ class TheLargerAnswer(Takeover):
         ("by_a_preferred_election", TheLargerAnswer),
     ],
 )
-def test_records_that_only_a_deposed_leader_had_are_carried_again(
-    make_stage, three, monkeypatch, cause, rule
-):
+def test_records_that_only_a_deposed_leader_had_are_carried_again(make_stage, three, cause, rule):
     stage = make_stage(target=three, **LED_BY_ONE)
     with DeposedLeader(three, stage) as deposed:
         if cause == "by_a_preferred_election":
@@ -274,8 +266,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(
         old = stage.hand(0, **SELDOM).start()
         old.until_landed(stage.place, stage.send(1000))
         old.freeze()
-        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
-        taker = stage.hand(1, **SELDOM)
+        taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM)
         asks = Gate(taker.target, "DescribeProducers")
         fences = Gate(taker.target, "AddPartitionsToTxn")
         taker.start()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partialmethod
+from functools import partial
 
 import pytest
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.kafka.protocol.produce import ProduceByNameStruct, ProduceRequest
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.ledger import inspection
+from replicator.mirror.carrier.assembly import MAKERS, Makers
+from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM, Stage
@@ -90,38 +90,47 @@ def test_a_taker_notices_that_the_target_has_lost_its_end(make_stage, fragile, m
     # Both carriers would carry on with the partition as soon as it is no longer parked.
     first.kill()
     second.kill()
-    by_itself = partialmethod(Takeover.__init__, accept={cut.place: entry.parked})
-    monkeypatch.setattr(Takeover, "__init__", by_itself)
-    cut.to_the_end(3)
+    by_itself = partial(Takeover, accept={cut.place: entry.parked})
+    cut.to_the_end(3, makers=Makers(takeover=by_itself))
     assert gone(cut) == 700
 
 
-def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile, monkeypatch):
+class SeesNoLoss(Sender):
+    """Mutation: inspects the target and ignores a loss."""
+
+    async def _inspect(self, pipeline):
+        return replace(await super()._inspect(pipeline), loss=None)
+
+
+BLIND = Makers(sender=SeesNoLoss)
+
+
+def believe(pipeline):
+    """Lets a pipeline believe that no batch lands below acknowledged records."""
+    acknowledge = pipeline.acknowledge
+
+    def believing(batch, base_offset):
+        acknowledge(batch, max(base_offset, pipeline.entry.target_offset))
+
+    pipeline.acknowledge = believing
+
+
+def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile):
     """Covers three checks. The carrier inspects the log after every change of leader or connection,
     the broker remembers fewer records, or a batch lands below the acknowledged end."""
     seen, remembered, low, unseen = stages = [make_stage(target=fragile) for _ in range(4)]
     hands: dict[Stage, Hand] = {}
     for stage in stages:
-        hands[stage] = stage.hand(0, **SELDOM).start()
+        hands[stage] = stage.hand(
+            0,
+            makers=MAKERS if stage is seen else BLIND,
+            adapt=believe if stage is unseen else None,
+            **SELDOM,
+        ).start()
         hands[stage].until_landed(stage.place, stage.send(1000, BATCHES))
         hands[stage].freeze()
     lose(fragile, {seen: 300, remembered: 300, low: 0, unseen: 0})
 
-    looks = inspection.inspect_target
-
-    async def inspect_target(cluster, partition, entry):
-        found = await looks(cluster, partition, entry)
-        return found if partition == seen.place else replace(found, loss=None)
-
-    acknowledge = PartitionPipeline.acknowledge
-
-    def believe(pipeline, unit, base_offset):
-        if pipeline.partition == unseen.place:
-            base_offset = max(base_offset, pipeline.entry.target_offset)
-        return acknowledge(pipeline, unit, base_offset)
-
-    monkeypatch.setattr("replicator.mirror.carrier.sender.inspect_target", inspect_target)
-    monkeypatch.setattr(PartitionPipeline, "acknowledge", believe)
     for stage in stages:
         stage.send(500, BATCHES)
         hands[stage].thaw()
@@ -136,16 +145,10 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile,
 def test_a_topic_created_again_is_not_taken_for_the_old_one(make_stage, monkeypatch, in_force):
     """The new topic grows past the acknowledged offset before the carrier sends again."""
     stage = make_stage()
-    hand = stage.hand(0, **SELDOM).start()
+    hand = stage.hand(0, makers=MAKERS if in_force else BLIND, **SELDOM).start()
     hand.until_landed(stage.place, stage.send(1000, BATCHES))
     hand.freeze()
     if not in_force:
-        looks = inspection.inspect_target
-
-        async def inspect_target(cluster, partition, entry):
-            return replace(await looks(cluster, partition, entry), loss=None)
-
-        monkeypatch.setattr("replicator.mirror.carrier.sender.inspect_target", inspect_target)
         monkeypatch.setattr(ProduceRequest, "_CLASSES", (ProduceByNameStruct,))
     stage.create_again()
     stage.foreign(2000)

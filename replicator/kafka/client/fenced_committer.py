@@ -51,8 +51,8 @@ SHOWN_PAUSE_SECONDS = 0.002
 
 
 class NotCommitted(Answered):
-    """Refused before EndTxn. The transaction is aborted before the writer's next one, and none of
-    its offsets will ever be shown."""
+    """Refused before EndTxn. The transaction is aborted before the committer's next one, and none
+    of its offsets will ever be shown."""
 
 
 def base_id(transactional_id: str) -> str:
@@ -64,14 +64,25 @@ class FencedCommitter:
     """The newest holder of a transactional id, until another client opens the id.
 
     Every request may raise Fenced: then a newer holder exists and this one must be discarded.
+
+    Args:
+        timeout_ms: of a transaction.
+        shown_seconds: time to wait for committed offsets to be shown.
     """
 
-    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int = 30_000):
+    def __init__(
+        self,
+        cluster: Cluster,
+        transactional_id: str,
+        timeout_ms: int = 30_000,
+        shown_seconds: float = SHOWN_SECONDS,
+    ):
         self.transactional_id = transactional_id
         self.producer_id = -1
         self.epoch = -1
         self._cluster = cluster
         self._timeout_ms = timeout_ms
+        self._shown_seconds = shown_seconds
         # One transaction at a time: a commit and a fence of the same id would end each other.
         self._lock = asyncio.Lock()
         self._committing = asyncio.Lock()
@@ -95,7 +106,7 @@ class FencedCommitter:
         return self
 
     def next_sequence(self, partition: TopicPartition) -> int:
-        """Returns the first sequence of a partition that this writer acquires now.
+        """Returns the first sequence of a partition that this committer acquires now.
 
         A partition that is acquired again under the same epoch continues after its last sequence.
         From 0 on, the broker would take the records for duplicates and answer success.
@@ -120,7 +131,7 @@ class FencedCommitter:
 
         Args:
             was_there: returns True when a shown offset, other than the committed one, is the one
-                from before. Otherwise the next writer has committed it. May raise Fenced.
+                from before. Otherwise the next committer has written it. May raise Fenced.
 
         Raises:
             NotCommitted: a topic is not there.
@@ -143,11 +154,11 @@ class FencedCommitter:
                     # A successful AddOffsetsToTxn proves that the previous transaction completed,
                     # so a missing marker will never arrive. A successful TxnOffsetCommit proves
                     # that today's coordinator is asked.
-                    await self.knock(hidden)
+                    await self.confirm_coordinators(hidden)
                     hidden = _differing(hidden, await self._shown(hidden), was_there)
                 groups = hidden
 
-    async def knock(self, groups: Iterable[str]) -> None:
+    async def confirm_coordinators(self, groups: Iterable[str]) -> None:
         """Confirms the coordinators of groups: each writes an offset, which is then aborted.
 
         A coordinator that is cut off from its peers keeps answering with old offsets, and cannot
@@ -213,8 +224,8 @@ class FencedCommitter:
         )
 
     async def _hidden(self, groups: Mapping[str, OffsetRows]) -> Mapping[str, OffsetRows]:
-        """Returns the offsets that are not shown after SHOWN_SECONDS."""
-        give_up_at = time.monotonic() + SHOWN_SECONDS
+        """Returns the offsets that are still not shown after a while."""
+        give_up_at = time.monotonic() + self._shown_seconds
         pause = SHOWN_PAUSE_SECONDS
         while True:
             await asyncio.sleep(pause)
@@ -226,7 +237,7 @@ class FencedCommitter:
     async def _shown(self, groups: Mapping[str, OffsetRows]) -> dict[str, Shown]:
         """Returns, by group, the offsets that readers see today for the same partitions."""
         found = await gather_or_cancel(
-            *(self._cluster.commits(group, _places(rows)) for group, rows in groups.items())
+            *(self._cluster.commits(group, _partitions(rows)) for group, rows in groups.items())
         )
         return dict(zip(groups, found, strict=True))
 
@@ -257,9 +268,9 @@ def _requests(offsets: OffsetRows) -> list[OffsetRows]:
 def _differing(
     groups: Mapping[str, OffsetRows],
     shown: Mapping[str, Shown],
-    counts: WasThere = lambda *_: True,
+    was_there: WasThere = lambda *_: True,
 ) -> dict[str, OffsetRows]:
-    """Returns the offsets in whose place another offset is shown, if that one counts."""
+    """Returns the offsets in place of which another one is shown that was there before."""
     differing: dict[str, OffsetRows] = {}
     for group, rows in groups.items():
         left = [
@@ -267,7 +278,7 @@ def _differing(
             for topic, number, offset, metadata in rows
             if (found := shown[group].get(partition := TopicPartition(topic, number)))
             != OffsetAndMetadata(offset, metadata)
-            and counts(partition, found)
+            and was_there(partition, found)
         ]
         if left:
             differing[group] = left
@@ -281,7 +292,7 @@ def _by_topic(rows: OffsetRows) -> list[tuple[str, list[tuple[int, int, str]]]]:
     return list(topics.items())
 
 
-def _places(rows: OffsetRows) -> list[tuple[str, list[int]]]:
+def _partitions(rows: OffsetRows) -> list[tuple[str, list[int]]]:
     return [(topic, [row[0] for row in some]) for topic, some in _by_topic(rows)]
 
 

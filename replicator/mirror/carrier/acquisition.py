@@ -48,7 +48,7 @@ class Acquisition:
         ends: tuple[Cluster, Cluster],
         pipelines: Pipelines,
         committer: ProgressCommitter,
-        book: ReceiptBook,
+        receipts: ReceiptBook,
         taken: Callable[[], None],
     ):
         self._takeover = takeover
@@ -56,7 +56,7 @@ class Acquisition:
         self._ends = ends
         self._pipelines = pipelines
         self._committer = committer
-        self._book = book
+        self._receipts = receipts
         self._taken = taken
         self.waiting: dict[TopicPartition, str] = {}
         """Partitions still to be acquired, with the reason of the last failure (empty: none)."""
@@ -109,7 +109,7 @@ class Acquisition:
             self.waiting.pop(partition, None)
             self.stopped.pop(partition, None)
             self._committer.parked.pop(partition, None)
-        self._book.left(unwanted)
+        self._receipts.left(unwanted)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
         """Notes that a carried partition has been parked, and retries it."""
@@ -142,7 +142,7 @@ class Acquisition:
     async def _take(self) -> None:
         asked = self.waiting.keys() | self.stopped.keys()
         acquired = await self._takeover.acquire(asked, self._spared)
-        self._book.tally.lost(acquired.lost)
+        self._receipts.tally.lost(acquired.lost)
         self.forget(self._releases.lost(acquired.spared))
         self._releases.forget(acquired.taken)
         for partition, one in acquired.taken.items():
@@ -150,7 +150,7 @@ class Acquisition:
             pipeline.source_leader, pipeline.target_leader = one.source_leader, one.target_leader
             self._pipelines[partition] = pipeline
             self._committer.parked.pop(partition, None)
-            self._book.resumed(partition)
+            self._receipts.resumed(partition)
         if acquired.taken:
             self._taken()
         for partition, reason in acquired.parked.items():
@@ -187,7 +187,7 @@ class Acquisition:
             if now - since > WAITED_LONG_SECONDS:
                 log.warning(
                     "event=waiting route=%s carrier=%d such as %s-%d: %s",
-                    *self._book.who,
+                    *self._receipts.log_fields,
                     *examples[reason],
                     reason,
                 )
@@ -195,5 +195,10 @@ class Acquisition:
 
     def say_parked(self, partition: TopicPartition, reason: str) -> None:
         """Logs that a partition is parked, and notes it in the receipt."""
-        log.error("event=parked route=%s carrier=%d %s-%d: %s", *self._book.who, *partition, reason)
-        self._book.parked(partition, reason)
+        log.error(
+            "event=parked route=%s carrier=%d %s-%d: %s",
+            *self._receipts.log_fields,
+            *partition,
+            reason,
+        )
+        self._receipts.parked(partition, reason)

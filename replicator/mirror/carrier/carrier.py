@@ -10,12 +10,14 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Callable
 
 from aiokafka.errors import KafkaError
 
 from replicator.config.topology import Appliance
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
+from replicator.mirror.carrier.assembly import assemble
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
@@ -27,30 +29,37 @@ PAUSE_SECONDS = (0.05, 5.0)
 """Shortest and longest pause between two sessions; it doubles while sessions end early."""
 
 
-async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
+MakeSession = Callable[[Appliance, Assignment, ReceiptBook], CarrierSession]
+
+
+async def carry(
+    appliance: Appliance, assignment: Assignment, make_session: MakeSession = assemble
+) -> list[Receipt]:
     """Carries until the deadline, a newer epoch or the driver's stop; then drains and releases.
 
     Returns a receipt per partition.
 
+    Args:
+        make_session: makes the next session.
     Raises:
         TermSuperseded: another driver is active for the region; the last session held no partition.
     """
-    book = ReceiptBook(assignment)
+    receipts = ReceiptBook(assignment)
     pause = PAUSE_SECONDS[0]
     while time.time() < assignment.deadline:
-        session = CarrierSession(appliance, assignment, book)
+        session = make_session(appliance, assignment, receipts)
         began = time.monotonic()
         try:
             await session.run()
             break
         except (Fenced, ProducerStateLost) as error:
-            log.warning("event=start-over route=%s carrier=%d: %s", *book.who, error)
+            log.warning("event=start-over route=%s carrier=%d: %s", *receipts.log_fields, error)
         except (Answered, Unreachable, KafkaError, OSError) as error:
-            log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
+            log.error("event=carrier-waits route=%s carrier=%d: %s", *receipts.log_fields, error)
         # An error that ends every session within moments, such as a missing ACL, must not be
         # retried at once: each session fences the one before it.
         has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
         pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
-        book.tally.restarted()
+        receipts.tally.restarted()
         await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-    return book.receipts(time.time())
+    return receipts.receipts(time.time())

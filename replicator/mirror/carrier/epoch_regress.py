@@ -26,18 +26,16 @@ log = logging.getLogger(__name__)
 LASTING_SECONDS = 5.0
 """Time for which every broker must report the older epoch. A broker that wakes up learns of its
 successor sooner."""
-
-
 BETWEEN_SECONDS = 1.0
 """Pause between two checks of a partition; each check asks every broker of the source."""
 
 
-class EpochVerdict(Enum):
-    """Verdict of all brokers on a partition's leader epoch."""
+class EpochReport(Enum):
+    """Leader epoch of a partition as all brokers of the source report it."""
 
-    NEWER = "one of them tells the newest epoch that was read, or a newer one"
-    OLDER = "every one of them tells an older epoch"
-    UNKNOWN = "an older epoch, by those that answer"
+    NEWER = "one of them reports the newest epoch that was read, or a newer one"
+    OLDER = "every one of them reports an older epoch"
+    UNKNOWN = "those that answer report an older epoch"
 
 
 class EpochRegress:
@@ -47,10 +45,10 @@ class EpochRegress:
         self._source = source
         self._seen_since: dict[TopicPartition, float] = {}
         self._agreed_since: dict[TopicPartition, float] = {}
-        self._said: set[TopicPartition] = set()
+        self._logged: set[TopicPartition] = set()
         self._asked_at: dict[TopicPartition, float] = {}
 
-    async def holds_up(self, pipeline: PartitionPipeline) -> bool:
+    async def must_wait(self, pipeline: PartitionPipeline) -> bool:
         """Returns True when reading must wait; stops a pipeline whose source went back.
 
         Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
@@ -60,8 +58,8 @@ class EpochRegress:
         topic = self._source.topic(pipeline.partition.topic)
         if topic and topic.id != pipeline.entry.source_topic:
             return False  # recreated: its epochs begin again, and the check of its log reports it
-        told = self._source.reported_leader(*pipeline.partition)
-        if told is None or told.epoch >= self._newest(pipeline):
+        reported = self._source.reported_leader(*pipeline.partition)
+        if reported is None or reported.epoch >= self._newest(pipeline):
             self._forget(pipeline.partition)
             return False
         asked_at = self._asked_at.get(pipeline.partition, -inf)
@@ -69,21 +67,21 @@ class EpochRegress:
             return True
         self._asked_at[pipeline.partition] = time.monotonic()
         answers = await self._source.leader_by_each(*pipeline.partition)
-        match told_together(answers, self._newest(pipeline)):
-            case EpochVerdict.NEWER:
+        match combined(answers, self._newest(pipeline)):
+            case EpochReport.NEWER:
                 self._forget(pipeline.partition)
                 return False
-            case EpochVerdict.UNKNOWN:
+            case EpochReport.UNKNOWN:
                 self._agreed_since.pop(pipeline.partition, None)
-                self._say_once_it_lasts(pipeline)
-            case EpochVerdict.OLDER:
+                self._log_once_it_lasts(pipeline)
+            case EpochReport.OLDER:
                 since = self._agreed_since.setdefault(pipeline.partition, time.monotonic())
                 if time.monotonic() - since >= LASTING_SECONDS:
                     leaders = [leader for leader in answers if leader]
-                    await self._believe(pipeline, max(leaders, key=lambda leader: leader.epoch))
+                    await self._accept(pipeline, max(leaders, key=lambda leader: leader.epoch))
         return True
 
-    async def _believe(self, pipeline: PartitionPipeline, leader: Leader) -> None:
+    async def _accept(self, pipeline: PartitionPipeline, leader: Leader) -> None:
         newest = self._newest(pipeline)
         self._source.accept_leader(*pipeline.partition, leader)
         if leader.epoch < pipeline.checkable.source_epoch:
@@ -99,18 +97,18 @@ class EpochRegress:
     def _forget(self, partition: TopicPartition) -> None:
         self._seen_since.pop(partition, None)
         self._agreed_since.pop(partition, None)
-        self._said.discard(partition)
+        self._logged.discard(partition)
         self._asked_at.pop(partition, None)
 
-    def _say_once_it_lasts(self, pipeline: PartitionPipeline) -> None:
+    def _log_once_it_lasts(self, pipeline: PartitionPipeline) -> None:
         partition = pipeline.partition
         since = self._seen_since.setdefault(partition, time.monotonic())
-        if partition in self._said or time.monotonic() - since < LASTING_SECONDS:
+        if partition in self._logged or time.monotonic() - since < LASTING_SECONDS:
             return
-        self._said.add(partition)
+        self._logged.add(partition)
         log.warning(
-            "event=source-went-back %s: %s-%d: a leader epoch older than %d, which was read, is "
-            "told by the brokers that answer: nothing is read until one tells a newer epoch, or "
+            "event=source-went-back %s: %s-%d: the brokers that answer report a leader epoch older "
+            "than %d, which was read; reading waits until one of them reports a newer epoch, or "
             "all of them answer",
             self._source.name,
             *partition,
@@ -118,7 +116,7 @@ class EpochRegress:
         )
 
 
-def told_together(answers: Sequence[Leader | None], newest: int) -> EpochVerdict:
+def combined(answers: Sequence[Leader | None], newest: int) -> EpochReport:
     """Combines the answers of all brokers.
 
     Args:
@@ -126,5 +124,5 @@ def told_together(answers: Sequence[Leader | None], newest: int) -> EpochVerdict
         newest: newest leader epoch that was read or known.
     """
     if any(leader and leader.epoch >= newest for leader in answers):
-        return EpochVerdict.NEWER
-    return EpochVerdict.OLDER if answers and all(answers) else EpochVerdict.UNKNOWN
+        return EpochReport.NEWER
+    return EpochReport.OLDER if answers and all(answers) else EpochReport.UNKNOWN

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.mirror.carrier.partition_pipeline import InFlightBatch, PartitionPipeline
+from replicator.mirror.carrier.in_flight_batch import InFlightBatch
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.offset_map.reports import PartitionReport
@@ -37,15 +38,15 @@ class Pace:
         self._tally = tally or Tally()
         self._seen: dict[TopicPartition, _Seen] = {}
 
-    def shipped(self, unit: InFlightBatch, now: float) -> None:
+    def shipped(self, batch: InFlightBatch, now: float) -> None:
         """Counts an acknowledged batch; `now` in unix seconds.
 
         A batch that is sent again may be acknowledged twice; its latency is counted only once.
         """
-        self.bytes_since_commit += len(unit.parcel.data)
-        if unit.readable_ms is not None:
-            self._tally.landed(unit.parcel.count, now - unit.readable_ms / 1000)
-            unit.readable_ms = None
+        self.bytes_since_commit += batch.size_bytes
+        if batch.readable_ms is not None:
+            self._tally.landed(batch.outgoing.count, now - batch.readable_ms / 1000)
+            batch.readable_ms = None
 
     def reports(
         self,
@@ -100,12 +101,12 @@ class Pace:
             )
             seen.at, seen.records, seen.bytes = now, pipeline.records, pipeline.bytes
         mirrored_to = pipeline.position if pipeline.is_empty else pipeline.entry.source_offset
-        clock, written_ms = pipeline.clock, pipeline.oldest_written_ms
+        clock, written_ms = pipeline.clock, pipeline.queue.oldest_written_ms
         lag = high = high_lag = None
         if pipeline.source_end is not None:
             high = max(pipeline.source_high, pipeline.source_end)
             lag, high_lag = max(0, pipeline.source_end - mirrored_to), max(0, high - mirrored_to)
-            clock.see(pipeline.heard_at, pipeline.source_end, high)
+            clock.see(pipeline.reported_at, pipeline.source_end, high)
             clock.forget(mirrored_to)
         return PartitionReport(
             route=self._route,

@@ -15,7 +15,7 @@ class Pipelines(dict[TopicPartition, PartitionPipeline]):
         super().__init__()
         self._busy: dict[TopicPartition, PartitionPipeline] = {}
 
-    def stir(self, pipelines: Iterable[PartitionPipeline]) -> None:
+    def mark_busy(self, pipelines: Iterable[PartitionPipeline]) -> None:
         """Marks pipelines that have queued batches now."""
         for pipeline in pipelines:
             self._busy[pipeline.partition] = pipeline
@@ -23,6 +23,6 @@ class Pipelines(dict[TopicPartition, PartitionPipeline]):
     def busy(self) -> list[PartitionPipeline]:
         """Returns the pipelines with queued batches."""
         for partition, pipeline in list(self._busy.items()):
-            if not pipeline.has_queued or self.get(partition) is not pipeline:
+            if pipeline.queue.head is None or self.get(partition) is not pipeline:
                 del self._busy[partition]
         return list(self._busy.values())

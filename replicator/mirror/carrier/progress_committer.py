@@ -7,13 +7,8 @@ covers a gap is committed before any batch behind the gap is sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-    MutableMapping,
-)
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, ProducerStateLost
@@ -31,6 +26,7 @@ from replicator.mirror.offset_map.runs_topic import RunsKey
 RETRY_SECONDS = 0.5
 
 
+@dataclass(eq=False)
 class ProgressCommitter:
     """Commits the progress of a carrier.
 
@@ -38,32 +34,23 @@ class ProgressCommitter:
         pipelines: of the carrier; parked and released pipelines are removed from it here.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        writer: FencedCommitter,
-        target: Cluster,
-        pipelines: MutableMapping[TopicPartition, PartitionPipeline],
-        publisher: RunsPublisher,
-        feed: OffsetFeed,
-    ):
-        self.parked: dict[TopicPartition, Loss] = {}
-        """Partitions that were parked while carried, with the loss; an acquisition removes them
-        again."""
-        self.publishing: asyncio.Future[None] | None = None
-        """Start of the publisher, awaited before the first runs are published."""
-        self._ledger = ledger
-        self._writer = writer
-        self._target = target
-        self._pipelines = pipelines
-        self._publisher = publisher
-        self._feed = feed
-        self._lock = asyncio.Lock()
-        self._is_torn = False
-        """True if the outcome of a hand-over is unknown. Releasing its partitions again could
-        overwrite the entries of their next carriers."""
-        self._telling = asyncio.Lock()
+    ledger: Ledger
+    fenced_committer: FencedCommitter
+    target: Cluster
+    pipelines: MutableMapping[TopicPartition, PartitionPipeline]
+    publisher: RunsPublisher
+    feed: OffsetFeed
+    retry_seconds: float = RETRY_SECONDS
+    parked: dict[TopicPartition, Loss] = field(init=False, default_factory=dict)
+    """Partitions that were parked while carried, with the loss; an acquisition removes them
+    again."""
+    publisher_start: asyncio.Future[None] | None = field(init=False, default=None)
+    """Start of the publisher, awaited before the first runs are published."""
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _publishing: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _is_torn: bool = field(init=False, default=False)
+    """True if the outcome of a hand-over is unknown. Releasing its partitions again could
+    overwrite the entries of their next carriers."""
 
     def shown_parked(self) -> dict[TopicPartition, str]:
         """Returns the partitions that were parked while carried, with the reason as text."""
@@ -71,45 +58,45 @@ class ProgressCommitter:
 
     # -- runs
 
-    async def tell(self) -> None:
+    async def publish_runs(self) -> None:
         """Publishes all buffered runs to the runs topic, then hands them to Redis.
 
         On return, runs that a concurrent call was publishing are on disk as well.
         """
-        await self._tell(list(self._pipelines.values()))
+        await self._publish_runs_of(list(self.pipelines.values()))
 
-    async def tell_found(self, found: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
+    async def publish_found(self, found: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
         """Publishes the runs that a takeover found in the target's log."""
-        async with self._telling:
+        async with self._publishing:
             await self._publish(
-                [(runs_key(p, entry), [stretch]) for p, (entry, stretch) in found.items()]
+                [(runs_key(p, entry), [segment]) for p, (entry, segment) in found.items()]
             )
 
-    async def _tell(self, pipelines: Iterable[PartitionPipeline]) -> None:
-        async with self._telling:
+    async def _publish_runs_of(self, pipelines: Iterable[PartitionPipeline]) -> None:
+        async with self._publishing:
             await self._publish(
                 [
-                    (runs_key(pipeline.partition, pipeline.entry), stretches)
+                    (runs_key(pipeline.partition, pipeline.entry), segments)
                     for pipeline in pipelines
-                    if (stretches := pipeline.gathering.take())
+                    if (segments := pipeline.run_buffer.take())
                 ]
             )
 
-    async def _publish(self, told: list[tuple[RunsKey, list[RunSegment]]]) -> None:
-        if not told:
+    async def _publish(self, runs: list[tuple[RunsKey, list[RunSegment]]]) -> None:
+        if not runs:
             return
-        if self.publishing:
-            await asyncio.shield(self.publishing)
-        await self._publisher.publish((key, stretch) for key, some in told for stretch in some)
+        if self.publisher_start:
+            await asyncio.shield(self.publisher_start)
+        await self.publisher.publish((key, segment) for key, some in runs for segment in some)
         while True:
             try:
-                await self._publisher.flush()
+                await self.publisher.flush()
                 break
             except RunsNotWritten as error:
-                self._target.trouble = str(error)
-                await asyncio.sleep(RETRY_SECONDS)
-        for key, stretches in told:
-            self._feed.append(key, stretches)
+                self.target.trouble = str(error)
+                await asyncio.sleep(self.retry_seconds)
+        for key, segments in runs:
+            self.feed.append(key, segments)
 
     # -- entries
 
@@ -130,7 +117,7 @@ class ProgressCommitter:
             statements = {
                 pipeline: statement
                 for pipeline in pipelines
-                if self._pipelines.get(pipeline.partition) is pipeline
+                if self.pipelines.get(pipeline.partition) is pipeline
                 and (even_unchanged or not pipeline.is_settling)
                 and (
                     (statement := pipeline.statement()).entry != pipeline.last_stated
@@ -139,10 +126,10 @@ class ProgressCommitter:
             }
             if not statements:
                 return False
-            await self.tell()
+            await self.publish_runs()
             done = await self._commit(
-                {pipeline.partition: s.entry for pipeline, s in statements.items()},
-                self._ledger.commit,
+                {pipeline.partition: each.entry for pipeline, each in statements.items()},
+                self.ledger.commit,
             )
             for pipeline, statement in statements.items():
                 if done and pipeline.partition in done:
@@ -160,15 +147,15 @@ class ProgressCommitter:
         """
         async with self._lock:
             # A partition released meanwhile has an entry that is no longer ours to write.
-            if self._pipelines.get(pipeline.partition) is not pipeline:
+            if self.pipelines.get(pipeline.partition) is not pipeline:
                 return False
             # Taken before the runs are published: the next carrier finds later records in the tail.
             entry = pipeline.statement().entry
-            await self._tell([pipeline])
-            del self._pipelines[pipeline.partition]
-            self._writer.left_at(pipeline.partition, pipeline.entry.sequence)
+            await self._publish_runs_of([pipeline])
+            del self.pipelines[pipeline.partition]
+            self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
             self.parked[pipeline.partition] = loss
-            await self._commit({pipeline.partition: entry.park(loss)}, self._ledger.commit)
+            await self._commit({pipeline.partition: entry.park(loss)}, self.ledger.commit)
             return True
 
     async def release(self, transactional_id: str) -> set[TopicPartition]:
@@ -182,7 +169,7 @@ class ProgressCommitter:
         async with self._lock:
             if self._is_torn:
                 return set()
-            return await self._release(dict.fromkeys(self._pipelines, transactional_id)) or set()
+            return await self._release(dict.fromkeys(self.pipelines, transactional_id)) or set()
 
     async def hand_over(self, ids: Mapping[TopicPartition, str]) -> set[TopicPartition]:
         """Releases the empty ones among these pipelines in one transaction.
@@ -197,8 +184,12 @@ class ProgressCommitter:
                 them already, so the release must not be retried.
         """
         async with self._lock:
-            shown = {place: each for place, each in ids.items() if self._target.topic(place.topic)}
-            asked = {place for place in shown if self._may_be_released(place)}
+            shown = {
+                partition: each
+                for partition, each in ids.items()
+                if self.target.topic(partition.topic)
+            }
+            asked = {partition for partition in shown if self._may_be_released(partition)}
             if not asked:
                 return set()
             self._is_torn = True
@@ -212,20 +203,22 @@ class ProgressCommitter:
         """Returns the released partitions; None if an unknown part of them was released."""
         # Selected before the runs are published: a pipeline that becomes empty meanwhile has landed
         # records whose runs are not published.
-        pipelines = [self._pipelines[place] for place in ids if self._may_be_released(place)]
+        pipelines = [
+            self.pipelines[partition] for partition in ids if self._may_be_released(partition)
+        ]
         entries = {
             pipeline.partition: pipeline.released(ids[pipeline.partition]) for pipeline in pipelines
         }
-        await self.tell()
-        done = await self._commit(entries, self._ledger.release)
+        await self.publish_runs()
+        done = await self._commit(entries, self.ledger.release)
         for pipeline in pipelines:
             if done and pipeline.partition in done:
-                self._writer.left_at(pipeline.partition, pipeline.entry.sequence)
-                del self._pipelines[pipeline.partition]
+                self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
+                del self.pipelines[pipeline.partition]
         return done
 
-    def _may_be_released(self, place: TopicPartition) -> bool:
-        pipeline = self._pipelines.get(place)
+    def _may_be_released(self, partition: TopicPartition) -> bool:
+        pipeline = self.pipelines.get(partition)
         return pipeline is not None and pipeline.is_empty and not pipeline.stopping
 
     async def _commit(
@@ -238,14 +231,14 @@ class ProgressCommitter:
         A deleted target topic must not hold up the entries of all others. Returns the committed
         partitions; None if an unknown part of them was committed.
         """
-        known = {p: entry for p, entry in entries.items() if self._target.topic(p.topic)}
+        known = {p: entry for p, entry in entries.items() if self.target.topic(p.topic)}
         if known:
             try:
-                await write(self._writer, known)
+                await write(self.fenced_committer, known)
             except Answered as answer:
                 if UNKNOWN_TOPIC not in answer.codes:
                     raise
-                await asyncio.sleep(RETRY_SECONDS)
-                await self._target.refresh()
+                await asyncio.sleep(self.retry_seconds)
+                await self.target.refresh()
                 return set() if isinstance(answer, NotCommitted) else None
         return set(known)

@@ -42,24 +42,24 @@ class Reassignment:
         self,
         assignment: Assignment,
         *,
-        writer: FencedCommitter,
+        fenced_committer: FencedCommitter,
         ends: tuple[Cluster, Cluster],
         pipelines: Pipelines,
         acquisition: Acquisition,
         committer: ProgressCommitter,
-        book: ReceiptBook,
+        receipts: ReceiptBook,
         limits: MutableMapping[str, int],
         nothing_left: Callable[[], None],
     ):
         self.own = frozenset(assignment.partitions)
         """Partitions that the carrier has under the current plan, held or not."""
         self._assignment = assignment
-        self._writer = writer
+        self._fenced_committer = fenced_committer
         self._ends = ends
         self._pipelines = pipelines
         self._acquisition = acquisition
         self._committer = committer
-        self._book = book
+        self._receipts = receipts
         self._limits = limits
         self._nothing_left = nothing_left
         self._plan_version = assignment.plan_version
@@ -70,7 +70,7 @@ class Reassignment:
     @property
     def free_id(self) -> str:
         """Transactional id that released entries name while their next carrier is not known."""
-        return f"{self._writer.transactional_id}.free"
+        return f"{self._fenced_committer.transactional_id}.free"
 
     @property
     def topics(self) -> set[str]:
@@ -109,7 +109,7 @@ class Reassignment:
             return
         log.info(
             "event=course route=%s carrier=%d plan=%d leaves=%d receives=%d",
-            *self._book.who,
+            *self._receipts.log_fields,
             word.plan_version,
             len(left),
             len(received),
@@ -128,10 +128,10 @@ class Reassignment:
         If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
         owns the partition, this carrier reports it.
         """
-        self._book.note([pipeline], {}, {})
+        self._receipts.note([pipeline], {}, {})
         if not await self._committer.park(pipeline, loss):
             return  # the carrier no longer has the partition
-        self._book.tally.lost([pipeline.partition])
+        self._receipts.tally.lost([pipeline.partition])
         if pipeline.partition in self.own:
             self._acquisition.stop(pipeline.partition, str(loss))
             return
@@ -168,10 +168,10 @@ class Reassignment:
                 pipeline.settle()
             if clear := self._clear(leaving, time.monotonic()):
                 done = await self._committer.hand_over({each: self._id_for(each) for each in clear})
-                self._book.note(
+                self._receipts.note(
                     (pipeline for pipeline in leaving if pipeline.partition in done), {}, {}
                 )
-                self._book.released(done)
+                self._receipts.released(done)
                 self._acquisition.await_release(done & self.own)
                 later = time.monotonic() + REFUSED_SECONDS
                 self._not_before = dict.fromkeys(clear - done, later)

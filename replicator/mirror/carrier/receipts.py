@@ -31,22 +31,22 @@ class Receipt:
     partition: int
     carrier: int
     plan_version: int
-    source_begin: int | None
-    source_end: int | None
-    target_begin: int | None
-    target_end: int | None
-    records: int
-    bytes: int
+    source_begin: int | None = None
+    source_end: int | None = None
+    target_begin: int | None = None
+    target_end: int | None = None
+    records: int = 0
+    bytes: int = 0
     """Size of the record batches as they stand in the target's log."""
-    batches_unopened: int
-    batches_opened: int
-    state: State
+    batches_unopened: int = 0
+    batches_opened: int = 0
+    state: State = "unreleased"
     """released: all batches are acknowledged, and the next carrier continues at once. unreleased:
     the next carrier must take over. parked: stopped for `reason` until an operator decides."""
-    reason: str
+    reason: str = ""
     """Reason why the partition is or was parked, or could not be acquired; empty otherwise."""
     began_at: float
-    ended_at: float
+    ended_at: float = 0.0
 
     def __str__(self) -> str:
         """Returns the text for a log line."""

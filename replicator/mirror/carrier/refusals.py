@@ -44,11 +44,11 @@ class Repacked:
     """Replacement of the first `replaced` batches of a pipeline: the same records in order."""
 
     replaced: int
-    parcels: tuple[OutgoingBatch, ...]
+    batches: tuple[OutgoingBatch, ...]
 
 
 def next_step(
-    parcels: Sequence[OutgoingBatch], refusal: Refusal, refused_bytes: float
+    batches: Sequence[OutgoingBatch], refusal: Refusal, refused_bytes: float
 ) -> Repacked | Loss:
     """Returns the batches to send instead, or the loss.
 
@@ -56,91 +56,91 @@ def next_step(
     right behind it as far as known.
 
     Args:
-        parcels: of one partition, in order; the first was refused, and none was appended.
+        batches: of one partition, in order; the first was refused, and none was appended.
         refused_bytes: size of the smallest batch that the target refused for its size.
     """
-    first = parcels[0]
+    first = batches[0]
     refused = sorted(index for index in set(refusal.records) if 0 <= index < first.count)
     try:
         if refused:
-            return _by_names(parcels, refusal, refused, refused_bytes)
-        return _by_trial(parcels, refusal)
+            return _by_names(batches, refusal, refused, refused_bytes)
+        return _by_trial(batches, refusal)
     except BrokenBatch:
         # Its CRC is right but its records cannot be read, so it cannot be split.
         return refusal.loss(first.first_offset, first.next_offset)
 
 
 def _by_names(
-    parcels: Sequence[OutgoingBatch], refusal: Refusal, refused: Sequence[int], refused_bytes: float
+    batches: Sequence[OutgoingBatch], refusal: Refusal, refused: Sequence[int], refused_bytes: float
 ) -> Repacked | Loss:
-    first = parcels[0]
+    first = batches[0]
     if refused[0] > 0:
         return Repacked(1, tuple(apart(first, refused[:1])))
     run = 1 + next(
         (at for at, (one, other) in enumerate(pairwise(refused)) if other != one + 1),
         len(refused) - 1,
     )
-    if run == first.count and len(parcels) > 1:
+    if run == first.count and len(batches) > 1:
         # A batch with a refused record is never appended. Sent together with the records behind it,
         # its answer shows how far the refused records reach, so that one acceptance covers them.
-        both = joined(first, parcels[1])
+        both = joined(first, batches[1])
         if both and len(both.data) < refused_bytes:
             return Repacked(2, (both,))
     return refusal.loss(first.first_offset, _offset(first, run - 1) + 1)
 
 
-def _by_trial(parcels: Sequence[OutgoingBatch], refusal: Refusal) -> Repacked | Loss:
+def _by_trial(batches: Sequence[OutgoingBatch], refusal: Refusal) -> Repacked | Loss:
     """Halves the batch until single records are left: the broker names none."""
-    first = parcels[0]
+    first = batches[0]
     if refusal.code == Code.UNSUPPORTED_COMPRESSION_TYPE and _codec(first):
         return Repacked(1, tuple(apart(first, (), codec=0)))
     by_size = refusal.code in BY_SIZE
     if first.count == 1:
-        end = _end_of_large(parcels) if by_size else first.next_offset
+        end = _end_of_large(batches) if by_size else first.next_offset
         return refusal.loss(first.first_offset, end)
     parts = apart(first, (first.count // 2,))
     if not by_size:
         return Repacked(1, tuple(parts))
     # Batches behind it of similar size are halved too: each would be refused before it is halved.
     half = len(first.data) // 2
-    for parcel in parcels[1:]:
-        parts += _halves(parcel) if len(parcel.data) > half else (parcel,)
-    return Repacked(len(parcels), tuple(parts))
+    for batch in batches[1:]:
+        parts += _halves(batch) if len(batch.data) > half else (batch,)
+    return Repacked(len(batches), tuple(parts))
 
 
-def _end_of_large(parcels: Sequence[OutgoingBatch]) -> int:
+def _end_of_large(batches: Sequence[OutgoingBatch]) -> int:
     """Returns the source offset behind the first record and later ones that are no smaller."""
-    limit = len(parcels[0].data)
-    end = parcels[0].next_offset
-    for parcel in parcels[1:]:
-        if len(parcel.data) < limit:
+    limit = len(batches[0].data)
+    end = batches[0].next_offset
+    for batch in batches[1:]:
+        if len(batch.data) < limit:
             return end  # the target may accept it as a batch, however large its records are alone
         try:
-            for index, size in enumerate(sizes_alone(parcel)):
+            for index, size in enumerate(sizes_alone(batch)):
                 if size < limit:
                     return end
-                end = _offset(parcel, index) + 1
+                end = _offset(batch, index) + 1
         except BrokenBatch:
             return end
     return end
 
 
-def _halves(parcel: OutgoingBatch) -> list[OutgoingBatch]:
-    if parcel.count == 1:
-        return [parcel]
+def _halves(batch: OutgoingBatch) -> list[OutgoingBatch]:
+    if batch.count == 1:
+        return [batch]
     try:
-        return apart(parcel, (parcel.count // 2,))
+        return apart(batch, (batch.count // 2,))
     except BrokenBatch:
-        return [parcel]
+        return [batch]
 
 
-def _codec(parcel: OutgoingBatch) -> int:
-    return header_at(parcel.data).attributes & CODEC_BITS
+def _codec(batch: OutgoingBatch) -> int:
+    return header_at(batch.data).attributes & CODEC_BITS
 
 
-def _offset(parcel: OutgoingBatch, index: int) -> int:
+def _offset(batch: OutgoingBatch, index: int) -> int:
     """Returns the source offset of a record by its index."""
-    for offset, count in parcel.spans:
+    for offset, count in batch.spans:
         if index < count:
             return offset + index
         index -= count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from replicator.mirror.carrier.pace import Pace
 from replicator.mirror.carrier.pipelines import Pipelines
@@ -11,35 +12,27 @@ from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 
 
+@dataclass(eq=False)
 class Reporting:
     """Reporter of one carrier session.
 
     Args:
-        book: holds the counts of earlier sessions as well.
+        receipts: holds the counts of earlier sessions as well.
     """
 
-    def __init__(
-        self,
-        *,
-        pace: Pace,
-        pipelines: Pipelines,
-        committer: ProgressCommitter,
-        book: ReceiptBook,
-        feed: OffsetFeed,
-    ):
-        self._pace = pace
-        self._pipelines = pipelines
-        self._committer = committer
-        self._book = book
-        self._feed = feed
+    pace: Pace
+    pipelines: Pipelines
+    committer: ProgressCommitter
+    receipts: ReceiptBook
+    feed: OffsetFeed
 
     async def report(self) -> None:
         """Reports all partitions as they are now, and the counts."""
-        pipelines = self._pipelines.values()
-        self._feed.report(self._pace.reports(pipelines, self._committer.parked, time.time()))
+        pipelines = self.pipelines.values()
+        self.feed.report(self.pace.reports(pipelines, self.committer.parked, time.time()))
         self.count()
 
     def count(self) -> None:
         """Reports the counts so far; also called when the session has ended."""
-        tally = self._book.tally
-        self._feed.count(tally.id, tally.totals(self._book.carried(self._pipelines.values())))
+        tally = self.receipts.tally
+        self.feed.count(tally.id, tally.totals(self.receipts.carried(self.pipelines.values())))

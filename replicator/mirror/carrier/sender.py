@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -19,29 +21,25 @@ from replicator.kafka.client.cluster import Answered, Cluster, Fenced, Forbidden
 from replicator.kafka.client.connection import Connection
 from replicator.kafka.protocol.error_codes import Code, Verdict, may_have_appended, named, verdict
 from replicator.kafka.protocol.produce import Outcome, Produced, ProduceRequest, outcomes
-from replicator.mirror.carrier.partition_pipeline import (
-    AcknowledgedTooLow,
-    InFlightBatch,
-    PartitionPipeline,
-)
+from replicator.mirror.carrier.in_flight_batch import InFlightBatch
+from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
-from replicator.mirror.carrier.refusals import BY_SIZE, Refusal, next_step
+from replicator.mirror.carrier.refusals import Refusal
+from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.stamped_times import stamped_times
-from replicator.mirror.ledger.inspection import inspect_target
+from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
 from replicator.mirror.ledger.loss import Loss, LossKind
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1
 SILENCE_SECONDS_MAX = 60.0
-"""Longest silence before `prove` is required again. It is far below the brokers'
+"""Longest silence before `confirm_unfenced` is required again. It is far below the brokers'
 producer.id.expiration.ms, and time in which the process is stopped counts."""
-REMEMBERED_SECONDS = 3600.0
-"""Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of
-its records is older than producer.id.expiration.ms."""
 
 Shipment = list[tuple[PartitionPipeline, InFlightBatch]]
 
 
+@dataclass(eq=False)
 class Sender:
     """Ships the pipelines that one target broker leads.
 
@@ -51,46 +49,38 @@ class Sender:
         producer_id: of the carrier.
         window: requests in flight at most; the broker remembers five batches of a producer.
         timeout_ms: of a produce request.
-        prove: commits the entries of pipelines, which only an unfenced producer can do; returns
-            False if it committed none. Awaited before the first batch on a new connection and after
-            a long silence. It stops a zombie producer even if the broker has forgotten its fence.
+        confirm_unfenced: commits the entries of pipelines, which only an unfenced producer can do;
+            returns False if it committed none. Awaited before the first batch on a new connection
+            and after a long silence. It stops a zombie producer even if the broker has forgotten
+            its fence.
+        retransmission: prepares the pipelines whose batches are to be sent again.
         uncovered: called when a pipeline waits for an entry that covers a gap.
-        park: called with a pipeline whose target refuses or no longer holds its records.
+        park: called with a pipeline whose target no longer holds its records.
         shipped: called with each acknowledged batch.
+        silence_seconds_max: longest silence before `confirm_unfenced` is required again.
     """
 
-    def __init__(
-        self,
-        node: int,
-        *,
-        target: Cluster,
-        pipelines: Pipelines,
-        producer_id: int,
-        window: int,
-        timeout_ms: int,
-        prove: Callable[[list[PartitionPipeline]], Awaitable[bool]],
-        uncovered: Callable[[], None],
-        park: Callable[[PartitionPipeline, Loss], Awaitable[None]],
-        shipped: Callable[[InFlightBatch], None],
-    ):
-        self.node = node
-        self.wake = asyncio.Event()
-        self._target = target
-        self._pipelines = pipelines
-        self._producer_id = producer_id
-        self._window = window
-        self._timeout_ms = timeout_ms
-        self._prove = prove
-        self._uncovered = uncovered
-        self._park = park
-        self._shipped = shipped
-        self._connection: Connection | None = None
-        self._requests: set[asyncio.Task[None]] = set()
-        self._was_connected = False
-        self._must_rewind = False
-        self._must_reconnect = False
-        self._turn = 0
-        self._spoke_at = -SILENCE_SECONDS_MAX
+    node: int
+    target: Cluster
+    pipelines: Pipelines
+    producer_id: int
+    window: int
+    timeout_ms: int
+    confirm_unfenced: Callable[[list[PartitionPipeline]], Awaitable[bool]]
+    retransmission: Retransmission
+    uncovered: Callable[[], None]
+    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    shipped: Callable[[InFlightBatch], None]
+    silence_seconds_max: float = SILENCE_SECONDS_MAX
+    wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when there may be batches to send."""
+    _connection: Connection | None = field(init=False, default=None)
+    _requests: set[asyncio.Task[None]] = field(init=False, default_factory=set)
+    _was_connected: bool = field(init=False, default=False)
+    _must_rewind: bool = field(init=False, default=False)
+    _must_reconnect: bool = field(init=False, default=False)
+    _turn: int = field(init=False, default=0)
+    _active_at: float = field(init=False, default=-inf)
 
     async def run(self) -> None:
         """Sends until cancelled.
@@ -116,7 +106,7 @@ class Sender:
             self._raise_failures()
             if self._must_rewind:
                 await self._recover()
-            if len(self._requests) >= self._window:
+            if len(self._requests) >= self.window:
                 return
             ready = self._ready()
             if not ready:
@@ -127,8 +117,8 @@ class Sender:
                 continue
             if self._connection is None or not self._connection.connected():
                 await self._connect()
-            elif time.monotonic() - self._spoke_at > SILENCE_SECONDS_MAX:
-                await self._prove_again(ready)
+            elif time.monotonic() - self._active_at > self.silence_seconds_max:
+                await self._confirm_after_silence(ready)
             else:
                 self._send(self._connection, ready)
 
@@ -136,23 +126,23 @@ class Sender:
 
     def _ready(self) -> list[PartitionPipeline]:
         ready = []
-        for pipeline in self._pipelines.busy():
-            leader = self._target.leader(*pipeline.partition)
+        for pipeline in self.pipelines.busy():
+            leader = self.target.leader(*pipeline.partition)
             if leader is None or leader.node != self.node:
                 continue
             if pipeline.waits_for_cover:
-                self._uncovered()
-            if not pipeline.is_ready(self._window):
+                self.uncovered()
+            if not pipeline.is_ready(self.window):
                 continue
-            if pipeline.in_flight and pipeline.sender != self.node:
+            if pipeline.queue.in_flight and pipeline.sender != self.node:
                 continue  # the sender of the former leader still awaits answers, or must rewind
             ready.append(pipeline)
         return ready
 
     def _led(self) -> list[PartitionPipeline]:
         leaders = (
-            (pipeline, self._target.leader(*pipeline.partition))
-            for pipeline in self._pipelines.values()
+            (pipeline, self.target.leader(*pipeline.partition))
+            for pipeline in self.pipelines.values()
         )
         return [pipeline for pipeline, leader in leaders if leader and leader.node == self.node]
 
@@ -163,23 +153,24 @@ class Sender:
         batches: dict[tuple[str, UUID], list[Produced]] = {}
         size = 0
         for pipeline in ready[self._turn :] + ready[: self._turn]:
-            if shipment and size + pipeline.next_bytes > REQUEST_BYTES_MAX:
+            head = pipeline.queue.head
+            if shipment and head and size + head.size_bytes > REQUEST_BYTES_MAX:
                 break
-            unit = pipeline.take()
+            batch = pipeline.take()
             pipeline.sender = self.node
-            size += len(unit.parcel.data)
-            shipment.append((pipeline, unit))
+            size += batch.size_bytes
+            shipment.append((pipeline, batch))
             topic, number = pipeline.partition
             topic_id = pipeline.entry.target_topic or UUID(int=0)
-            batches.setdefault((topic, topic_id), []).append((number, unit.parcel.data))
-        request = ProduceRequest(batches, timeout_ms=self._timeout_ms)
+            batches.setdefault((topic, topic_id), []).append((number, batch.outgoing.data))
+        request = ProduceRequest(batches, timeout_ms=self.timeout_ms)
         # Set at the send: an answer that waited while the process was stopped would hide a silence.
-        self._spoke_at = time.monotonic()
+        self._active_at = time.monotonic()
         try:
             # `send` writes at once, so the order of calls is the order on the wire.
             answer = connection.send(request)
         except (OSError, KafkaError) as error:
-            self._lost(error)
+            self._connection_lost(error)
             return
         task = asyncio.create_task(self._answered(answer, shipment))
         self._requests.add(task)
@@ -202,82 +193,84 @@ class Sender:
         try:
             response = await answer
         except (OSError, KafkaError, TimeoutError) as error:
-            for _, unit in shipment:
-                unit.is_in_doubt = True
-            self._lost(error)
+            for _, batch in shipment:
+                batch.is_in_doubt = True
+            self._connection_lost(error)
             return
         found = outcomes(response)
-        for pipeline, unit in shipment:
+        for pipeline, batch in shipment:
             topic, number = pipeline.partition
             by_id = (pipeline.entry.target_topic or UUID(int=0), number)
             outcome = found.get(by_id) or found[topic, number]
-            if self._pipelines.get(pipeline.partition) is not pipeline:
+            if self.pipelines.get(pipeline.partition) is not pipeline:
                 continue
             if outcome.code in (Code.NONE, Code.DUPLICATE_SEQUENCE_NUMBER):
-                await self._landed(pipeline, unit, outcome)
+                await self._landed(pipeline, batch, outcome)
             else:
-                await self._failed(pipeline, unit, outcome)
+                await self._failed(pipeline, batch, outcome)
 
     async def _landed(
-        self, pipeline: PartitionPipeline, unit: InFlightBatch, outcome: Outcome
+        self, pipeline: PartitionPipeline, batch: InFlightBatch, outcome: Outcome
     ) -> None:
         is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
-        changed = stamped_times(pipeline, unit, outcome.log_append_time_ms)
+        changed = stamped_times(pipeline, batch, outcome.log_append_time_ms)
         try:
-            pipeline.acknowledge(unit, -1 if is_duplicate else outcome.base_offset)
+            pipeline.acknowledge(batch, -1 if is_duplicate else outcome.base_offset)
         except AcknowledgedTooLow:
-            await self._park(
+            await self.park(
                 pipeline,
                 Loss(LossKind.TARGET_TRUNCATED, outcome.base_offset, pipeline.entry.target_offset),
             )
             return
-        self._shipped(unit)
+        self.shipped(batch)
         if changed:
-            await self._park(pipeline, changed)
+            await self.park(pipeline, changed)
 
     async def _failed(
-        self, pipeline: PartitionPipeline, unit: InFlightBatch, outcome: Outcome
+        self, pipeline: PartitionPipeline, batch: InFlightBatch, outcome: Outcome
     ) -> None:
         code = outcome.code
-        self._target.trouble = f"{self._target.name}: Produce {pipeline.partition}: {named(code)}"
+        self.target.trouble = f"{self.target.name}: Produce {pipeline.partition}: {named(code)}"
         answer = verdict(code)
-        if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not pipeline.is_head(unit):
+        if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not pipeline.queue.is_first_in_flight(
+            batch
+        ):
             self._must_rewind = True  # caused by the failure of an earlier batch
         elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            await self._out_of_order(pipeline, unit)
+            await self._out_of_order(pipeline, batch)
         elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
             self._must_rewind = self._must_reconnect = True
             pipeline.target_leader = -1
-            unit.is_in_doubt |= may_have_appended(code)
+            batch.is_in_doubt |= may_have_appended(code)
         elif answer is Verdict.POISON:
             # Handled in `_recover`, once all requests in flight are answered.
             self._must_rewind = True
-            unit.is_in_doubt |= may_have_appended(code)
-            unit.refusal = Refusal(code, outcome.refused_records, outcome.message)
+            batch.is_in_doubt |= may_have_appended(code)
+            batch.refusal = Refusal(code, outcome.refused_records, outcome.message)
         else:
             raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(answer)
             raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
-            raise raised(f"{self._target.name}: Produce {pipeline.partition}", [code])
+            raise raised(f"{self.target.name}: Produce {pipeline.partition}", [code])
 
-    async def _out_of_order(self, pipeline: PartitionPipeline, unit: InFlightBatch) -> None:
+    async def _out_of_order(self, pipeline: PartitionPipeline, batch: InFlightBatch) -> None:
         """Handles a sequence error of the first unacknowledged batch."""
-        states = await self._target.producer_states(*pipeline.partition)
-        state = states.get(self._producer_id)
+        states = await self.target.producer_states(*pipeline.partition)
+        state = states.get(self.producer_id)
         if state is None or pipeline.entry.landed_up_to(state.last_sequence):
             # The broker forgot the producer, or records landed unanswered. A restarted broker
             # remembers only the last batch, so an earlier one of the window is no duplicate to it.
             # A takeover must read the tail.
-            question = f"{self._target.name}: Produce {pipeline.partition}"
+            question = f"{self.target.name}: Produce {pipeline.partition}"
             raise ProducerStateLost(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
-        found = await inspect_target(self._target, pipeline.partition, pipeline.entry)
-        detail = f"the broker knows sequence {state.last_sequence}, we sent {unit.sequence}"
+        found = await self._inspect(pipeline)
+        detail = f"the broker knows sequence {state.last_sequence}, we sent {batch.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, pipeline.entry.target_offset, detail)
-        await self._park(pipeline, found.loss or unseen)
+        await self.park(pipeline, found.loss or unseen)
 
     # -- recovery
 
-    def _lost(self, error: BaseException) -> None:
-        self._target.trouble = f"{self._target.name}: Produce: {error or type(error).__name__}"
+    def _connection_lost(self, error: BaseException) -> None:
+        self.target.trouble = f"{self.target.name}: Produce: {error or type(error).__name__}"
         self._must_rewind = self._must_reconnect = True
         if self._connection:
             self._connection.close()
@@ -290,19 +283,11 @@ class Sender:
             await asyncio.wait(self._requests)
             await asyncio.sleep(0)
             self._raise_failures()
-        forgotten_before_ms = (time.time() - REMEMBERED_SECONDS) * 1000
-        for pipeline in list(self._pipelines.values()):
+        now = time.time()
+        for pipeline in list(self.pipelines.values()):
             if pipeline.sender == self.node:
-                if pipeline.newest_in_doubt_ms < forgotten_before_ms:
-                    # Sent again, they might be appended twice: a takeover must find what has
-                    # landed.
-                    raise ProducerStateLost(
-                        f"{self._target.name}: Produce {pipeline.partition}: not answered, and the "
-                        "records are so old that the broker may have forgotten them"
-                    )
-                pipeline.rewind()
-                await self._heed_refusal(pipeline)
-                self._pipelines.stir([pipeline])
+                await self.retransmission.prepare(pipeline, now)
+                self.pipelines.mark_busy([pipeline])
         self._must_rewind = False
         if not self._must_reconnect:
             return
@@ -311,30 +296,8 @@ class Sender:
             self._connection.close()
             self._connection = None
         await asyncio.sleep(RETRY_SECONDS)
-        await self._target.try_refresh()
+        await self.target.try_refresh()
         self.wake.set()
-
-    async def _heed_refusal(self, pipeline: PartitionPipeline) -> None:
-        """Repacks a refused batch at the front of a pipeline, or parks the pipeline before it."""
-        units = pipeline.queued()
-        refusal = units[0].refusal if units else None
-        for unit in units:
-            # A refusal behind a failed batch is dropped: that batch is sent and answered again.
-            unit.refusal = None
-        if refusal is None:
-            return
-        if any(unit.is_in_doubt for unit in units):
-            raise ProducerStateLost(
-                f"{self._target.name}: Produce {pipeline.partition}: {named(refusal.code)}, and an "
-                "earlier try, or a later batch, may have landed"
-            )
-        if refusal.code in BY_SIZE:
-            pipeline.refused_bytes = min(pipeline.refused_bytes, pipeline.next_bytes)
-        step = next_step([unit.parcel for unit in units], refusal, pipeline.refused_bytes)
-        if isinstance(step, Loss):
-            await self._park(pipeline, step)
-        else:
-            pipeline.repack(step.replaced, step.parcels)
 
     async def _connect(self) -> None:
         if self._requests:
@@ -342,9 +305,9 @@ class Sender:
             self._must_rewind = self._must_reconnect = True
             return
         try:
-            connection = await self._target.connect(self.node)
+            connection = await self.target.connect(self.node)
         except (OSError, KafkaError, TimeoutError, KeyError, Unreachable) as error:
-            self._lost(error)
+            self._connection_lost(error)
             return
         if self._was_connected:
             # A restarted broker may have lost records before its leader epoch shows it.
@@ -352,36 +315,39 @@ class Sender:
                 pipeline.target_leader = -1
         self._was_connected = True
         try:
-            if await self._prove(self._ready()):
-                self._connection, self._spoke_at = connection, time.monotonic()
+            if await self.confirm_unfenced(self._ready()):
+                self._connection, self._active_at = connection, time.monotonic()
                 return
         finally:
             if self._connection is not connection:
                 connection.close()
         await asyncio.sleep(RETRY_SECONDS)
 
-    async def _prove_again(self, ready: list[PartitionPipeline]) -> None:
+    async def _confirm_after_silence(self, ready: list[PartitionPipeline]) -> None:
         for pipeline in ready:
-            pipeline.rest()
-        if await self._prove(ready):
-            self._spoke_at = time.monotonic()
+            pipeline.note_silence()
+        if await self.confirm_unfenced(ready):
+            self._active_at = time.monotonic()
         else:
             await asyncio.sleep(RETRY_SECONDS)
 
     def _is_checked(self, pipeline: PartitionPipeline) -> bool:
-        leader = self._target.leader(*pipeline.partition)
+        leader = self.target.leader(*pipeline.partition)
         return leader is not None and leader.epoch == pipeline.target_leader
 
     async def _check(self, pipelines: list[PartitionPipeline]) -> None:
         """Checks that new leaders still hold the acknowledged records, before they get more."""
-        await self._target.try_refresh()
+        await self.target.try_refresh()
         for pipeline in pipelines:
-            if pipeline.in_flight:
+            if pipeline.queue.in_flight:
                 self._must_rewind = self._must_reconnect = True
                 continue
-            if self._target.leader(*pipeline.partition) is None:
+            if self.target.leader(*pipeline.partition) is None:
                 continue
-            found = await inspect_target(self._target, pipeline.partition, pipeline.entry)
+            found = await self._inspect(pipeline)
             if found.loss:
-                await self._park(pipeline, found.loss)
+                await self.park(pipeline, found.loss)
             pipeline.target_leader = found.leader
+
+    async def _inspect(self, pipeline: PartitionPipeline) -> TargetFindings:
+        return await inspect_target(self.target, pipeline.partition, pipeline.entry)

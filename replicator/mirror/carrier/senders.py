@@ -5,28 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.sender import Sender
 
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 
+@dataclass(eq=False)
 class Senders:
     """Starts senders as brokers become leaders, and ends all of them.
 
     Args:
-        made: builds the sender for a broker id.
+        make_sender: makes the sender for a broker id.
     """
 
-    def __init__(self, target: Cluster, pipelines: Pipelines, made: Callable[[int], Sender]):
-        self._target = target
-        self._pipelines = pipelines
-        self._made = made
-        self.running: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
-        self.took = asyncio.Event()
-        """Set when pipelines were added, so that they do not wait for the next round."""
+    target: Cluster
+    pipelines: Pipelines
+    make_sender: Callable[[int], Sender]
+    running: dict[int, tuple[Sender, asyncio.Task[None]]] = field(init=False, default_factory=dict)
+    added: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when pipelines were added, so that they do not wait for the next round."""
 
     def wake(self) -> None:
         """Wakes all senders: there are batches to send."""
@@ -36,17 +37,17 @@ class Senders:
     async def run(self) -> None:
         """Runs until cancelled; raises the error of a failed sender. `end` stops the senders."""
         while True:
-            leaders = (self._target.leader(*partition) for partition in self._pipelines)
+            leaders = (self.target.leader(*partition) for partition in self.pipelines)
             for node in {leader.node for leader in leaders if leader} - self.running.keys():
-                sender = self._made(node)
+                sender = self.make_sender(node)
                 self.running[node] = sender, asyncio.create_task(sender.run())
             for _, task in self.running.values():
                 if task.done():
                     task.result()
-            self.took.clear()
+            self.added.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self.took.wait()
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self.added.wait()
 
     async def end(self) -> None:
         """Cancels all senders at once."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from replicator.batches.batch import header_at
-from replicator.mirror.carrier.partition_pipeline import InFlightBatch, PartitionPipeline
+from replicator.mirror.carrier.in_flight_batch import InFlightBatch
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import Loss, LossKind
 
 DETAIL = (
@@ -13,19 +13,18 @@ DETAIL = (
 
 
 def stamped_times(
-    pipeline: PartitionPipeline, unit: InFlightBatch, log_append_time_ms: int
+    pipeline: PartitionPipeline, batch: InFlightBatch, log_append_time_ms: int
 ) -> Loss | None:
     """Returns the loss of timestamps that an acknowledgement reveals, if any.
 
     Args:
-        unit: in flight; not yet acknowledged by this answer.
+        batch: in flight; not yet acknowledged by this answer.
         log_append_time_ms: of the answer; negative if the topic keeps our timestamps.
     """
     if log_append_time_ms < 0:
         return None
     # For a duplicate the broker answers the largest timestamp of the batch in its log, whatever the
     # topic's timestamp type. A value equal to ours proves no replacement.
-    largest = header_at(unit.parcel.data).max_timestamp
-    if unit.is_in_doubt and log_append_time_ms == largest:
+    if batch.is_in_doubt and log_append_time_ms == batch.max_timestamp_ms:
         return None
-    return Loss(LossKind.TIMES_CHANGED, unit.parcel.first_offset, pipeline.flight_ends_at, DETAIL)
+    return Loss(LossKind.TIMES_CHANGED, batch.outgoing.first_offset, pipeline.in_flight_end, DETAIL)

@@ -48,5 +48,5 @@ class Tally:
             self._losses,
             tuple(self._latencies),
             self._latency_seconds,
-            tuple((*place, *counts) for place, counts in sorted(carried.items())),
+            tuple((*partition, *counts) for partition, counts in sorted(carried.items())),
         )

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster
@@ -17,50 +18,44 @@ log = logging.getLogger(__name__)
 ASK_SECONDS = 5.0
 
 
+@dataclass(eq=False)
 class TransactionWatch:
     """Logs a transaction that has been open for long, and its end.
 
     Args:
-        pipelines: read again at each look.
-        who: route and carrier, for log lines.
+        pipelines: read again at each check.
+        log_fields: route and carrier, the first fields of each log line.
         seconds_max: age from which an open transaction is reported.
     """
 
-    def __init__(
-        self,
-        source: Cluster,
-        pipelines: Mapping[TopicPartition, PartitionPipeline],
-        who: tuple[str, int],
-        seconds_max: float,
-    ):
-        self._source = source
-        self._pipelines = pipelines
-        self._who = who
-        self._seconds_max = seconds_max
-        self._reported: dict[TopicPartition, int] = {}
-        """Last stable offset that was reported, by partition."""
+    source: Cluster
+    pipelines: Mapping[TopicPartition, PartitionPipeline]
+    log_fields: tuple[str, int]
+    seconds_max: float
+    _reported: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    """Last stable offset that was reported, by partition."""
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Checks all pipelines once."""
         now = time.time()
-        for partition, pipeline in list(self._pipelines.items()):
-            said_at = self._reported.get(partition)
+        for partition, pipeline in list(self.pipelines.items()):
+            reported_at = self._reported.get(partition)
             stable = pipeline.source_end
-            if said_at is not None and stable is not None and stable > said_at:
+            if reported_at is not None and stable is not None and stable > reported_at:
                 del self._reported[partition]
                 log.warning(
                     "event=source-transaction-ended route=%s carrier=%d %s-%d: "
                     "the transaction at source offset %d has ended",
-                    *self._who,
+                    *self.log_fields,
                     *partition,
-                    said_at,
+                    reported_at,
                 )
             seconds = pipeline.clock.open_transaction_seconds(now) or 0.0
-            is_late = seconds > self._seconds_max
+            is_late = seconds > self.seconds_max
             if is_late and stable is not None and partition not in self._reported:
                 await self._report(partition, stable, seconds)
         # Partitions that moved away are reported by their new carriers.
-        gone = self._reported.keys() - self._pipelines.keys()
+        gone = self._reported.keys() - self.pipelines.keys()
         for partition in gone:
             del self._reported[partition]
 
@@ -72,7 +67,7 @@ class TransactionWatch:
         log.warning(
             "event=source-transaction-open route=%s carrier=%d %s-%d: records from source offset "
             "%d on have waited %.0f s for the end of a transaction of %s",
-            *self._who,
+            *self.log_fields,
             *partition,
             stable,
             seconds,
@@ -82,6 +77,6 @@ class TransactionWatch:
     async def _found(self, partition: TopicPartition) -> OpenTransaction | None:
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                return await open_transaction(self._source, *partition)
+                return await open_transaction(self.source, *partition)
         except (Answered, TimeoutError):
             return None

@@ -82,7 +82,7 @@ class Ledger:
         partitions = list(partitions)
         # 15 to 29 ms on an idle lab broker, of 240 to 450 ms for a takeover of 64 partitions.
         groups = {group_of(self.route, partition) for partition in partitions}
-        await holder.knock(sorted(groups))
+        await holder.confirm_coordinators(sorted(groups))
         return await self.read(partitions)
 
     async def commit(

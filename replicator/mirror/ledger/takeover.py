@@ -88,7 +88,7 @@ class Takeover:
         self,
         *,
         ledger: Ledger,
-        writer: FencedCommitter,
+        fenced_committer: FencedCommitter,
         source: Cluster,
         target: Cluster,
         start: str | int,
@@ -99,7 +99,7 @@ class Takeover:
         runs: RunsTail | None = None,
     ):
         self._ledger = ledger
-        self._writer = writer
+        self._fenced_committer = fenced_committer
         self._source = source
         self._target = target
         self._start = start
@@ -191,7 +191,7 @@ class Takeover:
             self._overdue[transactional_id] += 1
             return False
         except (Fenced, ProducerStateLost):
-            if transactional_id == self._writer.transactional_id:
+            if transactional_id == self._fenced_committer.transactional_id:
                 raise
             doublings = min(self._beaten[transactional_id], BACKOFF_DOUBLINGS_MAX)
             self._beaten[transactional_id] += 1
@@ -210,7 +210,7 @@ class Takeover:
     async def _take(
         self, transactional_id: str, partitions: Iterable[TopicPartition], acquired: Acquired
     ) -> None:
-        holder = self._writer
+        holder = self._fenced_committer
         if transactional_id != holder.transactional_id:
             holder = await FencedCommitter(self._target, transactional_id, self._timeout_ms).open()
         # Read again: only entries that still name the id, now that we hold it, are ours to replace.
@@ -261,7 +261,7 @@ class Takeover:
 
     def _is_own(self, entry: Entry) -> bool:
         """Returns True for an entry that this very writer committed: only the answer was lost."""
-        writer = (self._writer.producer_id, self._writer.epoch)
+        writer = (self._fenced_committer.producer_id, self._fenced_committer.epoch)
         return entry.custody is Custody.HELD and (entry.producer_id, entry.epoch) == writer
 
     def _has_changed(self, partition: TopicPartition, entry: Entry | None) -> bool:
@@ -278,7 +278,7 @@ class Takeover:
         itself.
         """
         for partition, entry in entries.items():
-            if self._is_own(entry) and self._writer.has_left(partition):
+            if self._is_own(entry) and self._fenced_committer.has_left(partition):
                 raise ProducerStateLost(
                     f"{partition.topic}-{partition.partition} was given up while the ledger could "
                     "not be told; only another writer can find how far it came"
@@ -397,10 +397,12 @@ class Takeover:
                 custody=Custody.HELD,
                 source_offset=goes_on_at(position, source_found.start, parked, source_found.loss),
                 target_offset=target_offset,
-                producer_id=self._writer.producer_id,
-                epoch=self._writer.epoch,
-                sequence=entry.sequence if is_own else self._writer.next_sequence(partition),
-                transactional_id=self._writer.transactional_id,
+                producer_id=self._fenced_committer.producer_id,
+                epoch=self._fenced_committer.epoch,
+                sequence=entry.sequence
+                if is_own
+                else self._fenced_committer.next_sequence(partition),
+                transactional_id=self._fenced_committer.transactional_id,
                 source_topic=source.id if source else entry.source_topic,
                 target_topic=target.id if target else None,
                 source_epoch=-1 if source_found.loss else entry.source_epoch,

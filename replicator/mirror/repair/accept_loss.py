@@ -17,22 +17,17 @@ from dataclasses import dataclass
 from aiokafka.errors import KafkaError
 
 from balancer.plan import TopicPartition
-from replicator.config.cluster_name import ClusterName
 from replicator.config.names import operator_id, unheld_id
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.assembly import MAKERS, Makers, ledger_side, takeover_of
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.ledger import Ledger
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.takeover import Takeover
-from replicator.mirror.offset_map.offset_feed import OffsetFeed
-from replicator.mirror.offset_map.runs_publisher import RunsPublisher
-from replicator.mirror.offset_map.runs_tail import RunsTail
 from replicator.runtime.gather import gather_or_cancel
 
 NO_ENTRY = "the ledger has no entry"
@@ -73,26 +68,23 @@ class Acceptance:
     Only the target is asked for parked partitions. The source is needed once a loss is accepted.
     """
 
-    def __init__(self, appliance: Appliance, route: Route):
-        settings = appliance.replicator
+    def __init__(self, appliance: Appliance, route: Route, makers: Makers = MAKERS):
         self.left: dict[TopicPartition, str] = {}
         """Partitions that could not be acquired, with the reason; their entries are unchanged."""
+        self._appliance = appliance
         self._route = route
-        self._timeout_ms = settings.transaction_timeout_ms
-        self._start = appliance.topics.start
-        self._source = Cluster(ClusterName.regional(route.source), appliance.source_of(route))
-        self._target = Cluster(ClusterName.aggregate(route.target), appliance.target_of(route))
-        self._asked = self._target
-        self._runs = RunsTail(self._target, route.key)
-        self._ledger = Ledger(self._target, route, self._runs)
-        target = appliance.target_of(route)
-        self._publisher = RunsPublisher(
-            target.bootstrap, route.key, target.security.aiokafka_options()
+        self._makers = makers
+        # Reports are stored by carrier number; the feed of this carrier never writes any.
+        self._side = ledger_side(
+            appliance,
+            route,
+            transactional_id=operator_id(route.key),
+            carrier=-1,
+            makers=makers,
         )
-        region = appliance.region(route.target)
-        # Reports are stored by carrier number; this feed never writes any.
-        self._feed = OffsetFeed(region.redis_url(), route.key, -1)
-        self._writer = FencedCommitter(self._target, operator_id(route.key), self._timeout_ms)
+        self._source, self._target = self._side.source, self._side.target
+        self._ledger = self._side.ledger
+        self._asked = self._target
         self._takeover: Takeover | None = None
 
     async def open(self, topics: Collection[str]) -> None:
@@ -127,15 +119,15 @@ class Acceptance:
         found: list[Parked] = []
         for name in sorted(topics):
             adopted = await self._ledger.witnessed(name)
-            places = [TopicPartition(name, number) for number in range(adopted)]
-            entries = await self._ledger.read(places)
-            for place in places:
-                entry = entries.get(place)
+            partitions = [TopicPartition(name, number) for number in range(adopted)]
+            entries = await self._ledger.read(partitions)
+            for partition in partitions:
+                entry = entries.get(partition)
                 if entry is None:
-                    found.append(Parked(place, None, NO_ENTRY))
+                    found.append(Parked(partition, None, NO_ENTRY))
                 elif entry.parked:
                     known = None if _is_unreadable(entry) else entry
-                    found.append(Parked(place, known, str(entry.parked)))
+                    found.append(Parked(partition, known, str(entry.parked)))
         return found
 
     async def accept(self, parked: Collection[Parked], restart_at: int | None) -> list[Accepted]:
@@ -155,74 +147,62 @@ class Acceptance:
         if lost and restart_at is None:
             raise ValueError(
                 f"the ledger has no entry for {', '.join(map(_shown, lost))}: "
-                "say with --restart-at at which source offset to go on"
+                "give the source offset to continue at with --restart-at"
             )
         known = {
             one.partition: one.entry.parked for one in parked if one.entry and one.entry.parked
         }
-        fixed = {place: loss for place, loss in known.items() if not takes_restart(loss)}
+        fixed = {partition: loss for partition, loss in known.items() if not takes_restart(loss)}
         if fixed and restart_at is not None:
-            each = "; ".join(f"{_shown(place)}: {loss.kind.value}" for place, loss in fixed.items())
+            each = "; ".join(
+                f"{_shown(partition)}: {loss.kind.value}" for partition, loss in fixed.items()
+            )
             raise ValueError(
-                f"--restart-at is not for {each}. Such a loss says by itself where to go on: "
-                "accept it without --restart-at, and the others by --topic and --partition"
+                f"--restart-at is not for {each}. Such a loss determines where its partition "
+                "continues: accept it without --restart-at, and the others by --topic and "
+                "--partition"
             )
         self._asked = self._source
         await self._source.open({one.partition.topic for one in parked})
         self._asked = self._target
-        for place, loss in known.items():
-            await self._check_restart(place, loss, restart_at)
-        accepted = [await self._restart(place, restart_at or 0) for place in lost]
+        for partition, loss in known.items():
+            await self._check_restart(partition, loss, restart_at)
+        accepted = [await self._restart(partition, restart_at or 0) for partition in lost]
         return accepted + (await self._accept(known, restart_at) if known else [])
 
     async def _check_restart(
-        self, place: TopicPartition, loss: Loss, restart_at: int | None
+        self, partition: TopicPartition, loss: Loss, restart_at: int | None
     ) -> None:
         """Raises ValueError if restart_at is missing where it is needed, or is invalid."""
         if restart_at is None:
             if is_endless(loss):
                 raise ValueError(
-                    f"{_shown(place)}: {loss}: say with --restart-at at which source offset to go "
-                    "on"
+                    f"{_shown(partition)}: {loss}: give the source offset to continue at with "
+                    "--restart-at"
                 )
             return
-        end = await self._source.log_end(*place) if is_endless(loss) else 0
+        end = await self._source.log_end(*partition) if is_endless(loss) else 0
         if not can_restart_at(loss, restart_at, end):
             log = f"; its log ends at {end}" if end else ""
             raise ValueError(
-                f"{_shown(place)}: {loss}: --restart-at {restart_at} is not behind the offset that "
-                f"cannot be read, or not within the range{log}"
+                f"{_shown(partition)}: {loss}: --restart-at {restart_at} is not behind the offset "
+                f"that cannot be read, or not within the range{log}"
             )
 
     async def _accept(
         self, losses: Mapping[TopicPartition, Loss], restart_at: int | None
     ) -> list[Accepted]:
-        pipelines: dict[TopicPartition, PartitionPipeline] = {}
-        committer = ProgressCommitter(
-            ledger=self._ledger,
-            writer=self._writer,
-            target=self._target,
-            pipelines=pipelines,
-            publisher=self._publisher,
-            feed=self._feed,
-        )
-        takeover = self._takeover = Takeover(
-            ledger=self._ledger,
-            writer=self._writer,
-            source=self._source,
-            target=self._target,
-            start=self._start,
-            tell=committer.tell_found,
-            timeout_ms=self._timeout_ms,
-            accept=losses,
-            restart_at=restart_at,
-            runs=self._runs,
+        side = self._side
+        takeover = self._takeover = takeover_of(
+            self._appliance, side, self._makers, accept=losses, restart_at=restart_at
         )
         try:
-            await gather_or_cancel(self._publisher.start(), self._feed.start(), self._writer.open())
-            taken = await self._take_all(takeover, set(losses), pipelines, committer)
+            await gather_or_cancel(
+                side.publisher.start(), side.feed.start(), side.fenced_committer.open()
+            )
+            taken = await self._take_all(takeover, set(losses))
         finally:
-            for stop in (self._publisher.stop, self._feed.stop):
+            for stop in (side.publisher.stop, side.feed.stop):
                 # An unreachable cluster must not hold up the end.
                 with suppress(TimeoutError, KafkaError, OSError):
                     async with asyncio.timeout(STOP_SECONDS):
@@ -233,62 +213,59 @@ class Acceptance:
         ]
 
     async def _take_all(
-        self,
-        takeover: Takeover,
-        places: set[TopicPartition],
-        pipelines: dict[TopicPartition, PartitionPipeline],
-        committer: ProgressCommitter,
+        self, takeover: Takeover, partitions: set[TopicPartition]
     ) -> dict[TopicPartition, Taken]:
         """Acquires and releases partitions; repeats while attempts get further in a long tail."""
         taken: dict[TopicPartition, Taken] = {}
         parked: dict[TopicPartition, str] = {}
         while True:
             read = takeover.bytes_read
-            acquired = await takeover.acquire(places)
+            acquired = await takeover.acquire(partitions)
             taken |= acquired.taken
             parked |= acquired.parked
-            pipelines.update(
+            self._side.pipelines.update(
                 {p: PartitionPipeline(p, one.entry) for p, one in acquired.taken.items()}
             )
             # A running carrier may have acquired them meanwhile, and has then fenced us.
             with suppress(Answered):
-                await committer.release(f"{self._writer.transactional_id}.free")
-            pipelines.clear()
-            places = set(acquired.waiting)
+                own_id = self._side.fenced_committer.transactional_id
+                await self._side.committer.release(f"{own_id}.free")
+            self._side.pipelines.clear()
+            partitions = set(acquired.waiting)
             self.left = acquired.waiting | parked
-            if not places or takeover.bytes_read == read:
+            if not partitions or takeover.bytes_read == read:
                 return taken
 
-    async def _restart(self, place: TopicPartition, source_offset: int) -> Accepted:
+    async def _restart(self, partition: TopicPartition, source_offset: int) -> Accepted:
         """Writes a new entry where the ledger has none."""
-        holder = await FencedCommitter(
-            self._target, unheld_id(self._route.key), self._timeout_ms
-        ).open()
-        there = (await self._ledger.read_as_holder(holder, [place])).get(place)
+        timeout_ms = self._appliance.replicator.transaction_timeout_ms
+        unheld = unheld_id(self._route.key)
+        holder = await FencedCommitter(self._target, unheld, timeout_ms).open()
+        there = (await self._ledger.read_as_holder(holder, [partition])).get(partition)
         if there and not _is_unreadable(there):
-            raise ValueError(f"{_shown(place)} has an entry by now; look again")
-        source, target = (c.topic(place.topic) for c in (self._source, self._target))
+            raise ValueError(f"{_shown(partition)} has an entry by now; run the command again")
+        source, target = (c.topic(partition.topic) for c in (self._source, self._target))
         entry = Entry(
             custody=Custody.RELEASED,
             source_offset=source_offset,
-            target_offset=await self._target.log_end(*place),
+            target_offset=await self._target.log_end(*partition),
             producer_id=-1,
             epoch=-1,
             sequence=0,
-            transactional_id=unheld_id(self._route.key),
+            transactional_id=unheld,
             source_topic=source.id if source else None,
             target_topic=target.id if target else None,
             # The number of earlier accepted losses is gone with the entry. Runs published from now
             # on must overrule all earlier ones.
             losses=int(time.time()),
         )
-        await self._ledger.replace(holder, {place: there} if there else {}, {place: entry})
-        return Accepted(place, (NO_ENTRY,), source_offset)
+        await self._ledger.replace(holder, {partition: there} if there else {}, {partition: entry})
+        return Accepted(partition, (NO_ENTRY,), source_offset)
 
 
 def _is_unreadable(entry: Entry) -> bool:
     return bool(entry.parked and entry.parked.kind is LossKind.ENTRY_UNREADABLE)
 
 
-def _shown(place: TopicPartition) -> str:
-    return f"{place.topic}-{place.partition}"
+def _shown(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"

@@ -11,10 +11,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from balancer.plan import TopicPartition
-from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
-from replicator.kafka.client.cluster import Cluster, Fenced
+from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.assembly import clusters_of
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger
 
@@ -49,9 +49,8 @@ class Rewind:
 
     def __init__(self, appliance: Appliance, route: Route):
         self._timeout_ms = appliance.replicator.transaction_timeout_ms
-        self._source = Cluster(ClusterName.regional(route.source), appliance.source_of(route))
-        self._target = Cluster(ClusterName.aggregate(route.target), appliance.target_of(route))
-        self._ledger = Ledger(self._target, route)
+        self.source, self.target = clusters_of(appliance, route)
+        self._ledger = Ledger(self.target, route)
 
     async def open(self, topic: str) -> None:
         """Connects to both clusters.
@@ -59,15 +58,15 @@ class Rewind:
         Raises:
             Unreachable: no broker of a cluster answers.
         """
-        await asyncio.gather(self._source.open([topic]), self._target.open([topic]))
+        await asyncio.gather(self.source.open([topic]), self.target.open([topic]))
 
     async def close(self) -> None:
-        await asyncio.gather(self._source.close(), self._target.close())
+        await asyncio.gather(self.source.close(), self.target.close())
 
     @property
     def trouble(self) -> str:
         """Problems of the clusters that do not answer at present."""
-        found = filter(None, (self._source.trouble, self._target.trouble))
+        found = filter(None, (self.source.trouble, self.target.trouble))
         return "; ".join(found) or "no answer yet"
 
     async def partitions(self, topic: str, numbers: Collection[int]) -> list[TopicPartition]:
@@ -118,7 +117,7 @@ class Rewind:
         earlier = replace(
             entry,
             source_offset=rewound.goes_on_at,
-            target_offset=await self._target.log_end(*partition),
+            target_offset=await self.target.log_end(*partition),
             source_epoch=-1,
             gaps=(),
             # The later runs, of the rewound records, must overrule the earlier ones in the offset
@@ -137,7 +136,7 @@ class Rewind:
         entry = self._checked(partition, (await self._ledger.read([partition])).get(partition))
         while True:
             name = entry.transactional_id
-            holder = await FencedCommitter(self._target, name, self._timeout_ms).open()
+            holder = await FencedCommitter(self.target, name, self._timeout_ms).open()
             found = await self._ledger.read_as_holder(holder, [partition])
             entry = self._checked(partition, found.get(partition))
             if entry.transactional_id == name:
@@ -145,11 +144,11 @@ class Rewind:
 
     async def _rewound(self, partition: TopicPartition, entry: Entry | None, to: Start) -> Rewound:
         entry = self._checked(partition, entry)
-        start = await self._source.log_start(*partition)
+        start = await self.source.log_start(*partition)
         if to == EARLIEST:
             offset = start
         elif isinstance(to, str):
-            offset = await self._source.offset_at(*partition, int(to.removeprefix("@")))
+            offset = await self.source.offset_at(*partition, int(to.removeprefix("@")))
         else:
             offset = to
         if offset < start:
@@ -159,8 +158,9 @@ class Rewind:
             )
         if offset > entry.source_offset:
             raise CannotRewind(
-                f"{_shown(partition)}: it is at source offset {entry.source_offset}, and {offset} "
-                "lies behind that: what is between would never be mirrored; nothing was changed"
+                f"{_shown(partition)}: its entry is at source offset {entry.source_offset}, and "
+                f"{offset} is behind that: the records between would never be mirrored; nothing "
+                "was changed"
             )
         return Rewound(partition, entry.source_offset, offset)
 
@@ -175,10 +175,10 @@ class Rewind:
         if entry.parked:
             raise CannotRewind(f"{_shown(partition)}: it is parked ({entry.parked}); accept-loss")
         if entry.custody is Custody.VIRGIN:
-            raise CannotRewind(f"{_shown(partition)}: nothing of it was mirrored yet")
+            raise CannotRewind(f"{_shown(partition)}: no record of it was mirrored yet")
         if entry.custody is Custody.HELD:
             raise CannotRewind(
-                f"{_shown(partition)}: a carrier has it; pause it first (sluice stream "
+                f"{_shown(partition)}: a carrier holds it; pause it first (sluice stream "
                 "pause-topic), and resume it afterwards; nothing was changed"
             )
         return entry

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from balancer.plan import TopicPartition
-from replicator.kafka.client import fenced_committer as writing
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
@@ -18,9 +17,8 @@ OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
 OTHER = ("t", 1, 7, "other")
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "SHOWN_SECONDS", 0.01)
+def impatient(coordinator: Coordinator) -> FencedCommitter:
+    return FencedCommitter(coordinator, "id", shown_seconds=0.01)
 
 
 def is_old(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
@@ -29,30 +27,30 @@ def is_old(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
 
 async def committed(coordinator: Coordinator, groups: GroupRows) -> list[GroupRows]:
     """Returns the offsets of each transaction that was committed and not aborted."""
-    await FencedCommitter(coordinator, "id").commit(groups, is_old)
+    await impatient(coordinator).commit(groups, is_old)
     return [offsets for is_commit, offsets in coordinator.ended if is_commit]
 
 
-async def test_what_is_shown_is_committed_once():
+async def test_offsets_that_are_shown_are_committed_once():
     coordinator = Coordinator({"g": [OLD]}, [])
     assert await committed(coordinator, {"g": [NEW]}) == [{"g": [NEW]}]
     assert len(coordinator.ended) == 1
 
 
 @pytest.mark.parametrize("before", [[OLD], []], ids=["an entry", "nothing"])
-async def test_what_stays_hidden_is_committed_until_it_is_shown(before):
+async def test_hidden_offsets_are_committed_until_they_are_shown(before):
     coordinator = Coordinator({"g": before}, [{"g"}, {"g"}])
     assert await committed(coordinator, {"g": [NEW]}) == 3 * [{"g": [NEW]}]
     assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(2, "new")
 
 
-async def test_only_what_stayed_hidden_is_committed_again():
+async def test_only_hidden_offsets_are_committed_again():
     coordinator = Coordinator({"g": [OLD], "h": [OTHER]}, [{"g"}])
     groups: GroupRows = {"g": [NEW], "h": [OTHER]}
     assert await committed(coordinator, groups) == [groups, {"g": [NEW]}]
 
 
-async def test_who_came_next_is_not_written_over():
+async def test_offsets_of_the_next_committer_are_not_overwritten():
     coordinator = Coordinator({"g": [OLD], "h": []}, [{"h"}], {"g": [NEXT]})
     assert await committed(coordinator, {"g": [NEW], "h": [OTHER]}) == [
         {"g": [NEW], "h": [OTHER]},
@@ -90,28 +88,30 @@ class WithoutTopic(Coordinator):
         return await super().ask_coordinator(kind, key, request, *_, **more)
 
 
-async def test_with_a_topic_that_is_not_there_nothing_is_committed_and_the_next_one_is_whole():
+async def test_a_missing_topic_commits_nothing_and_the_next_commit_is_complete():
     coordinator = WithoutTopic(0, [])
-    writer = FencedCommitter(coordinator, "id")
+    committer = impatient(coordinator)
     with pytest.raises(NotCommitted):
-        await writer.commit({"h": [OTHER], "g": [NEW]}, is_old)
-    await writer.commit({"h": [OTHER]}, is_old)
+        await committer.commit({"h": [OTHER], "g": [NEW]}, is_old)
+    await committer.commit({"h": [OTHER]}, is_old)
     assert [is_commit for is_commit, _ in coordinator.ended] == [False, True]
     assert coordinator.ended[1][1] == {"h": [OTHER]}
 
 
-async def test_a_topic_that_goes_after_a_part_was_committed_is_another_matter():
+async def test_a_topic_deleted_after_a_part_was_committed_raises_another_error():
     coordinator = WithoutTopic(1, [{"g"}])
     with pytest.raises(Answered) as found:
-        await FencedCommitter(coordinator, "id").commit({"h": [OTHER], "g": [NEW]}, is_old)
+        await impatient(coordinator).commit({"h": [OTHER], "g": [NEW]}, is_old)
     assert not isinstance(found.value, NotCommitted)
     assert coordinator.shown["h", "t", 1] == OffsetAndMetadata(7, "other")
 
 
-async def test_a_later_commit_of_the_same_writer_is_not_taken_for_what_was_there():
+async def test_a_later_commit_of_the_same_committer_is_not_taken_for_the_earlier_offsets():
     """The later commit waits until the one before it is shown."""
     coordinator = Coordinator({"g": [OLD]}, [{"g"}])
-    writer = FencedCommitter(coordinator, "id")
+    committer = impatient(coordinator)
     later = ("t", 0, 5, "old")
-    await asyncio.gather(writer.commit({"g": [NEW]}, is_old), writer.commit({"g": [later]}, is_old))
+    await asyncio.gather(
+        committer.commit({"g": [NEW]}, is_old), committer.commit({"g": [later]}, is_old)
+    )
     assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(5, "old")

@@ -10,8 +10,8 @@ from replicator.mirror.carrier import epoch_regress
 from replicator.mirror.carrier.epoch_regress import (
     LASTING_SECONDS,
     EpochRegress,
-    EpochVerdict,
-    told_together,
+    EpochReport,
+    combined,
 )
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import LossKind
@@ -29,7 +29,7 @@ class Source:
     name = "west"
 
     def __init__(self) -> None:
-        self.told = self.known = Leader(1, NEWEST)
+        self.reported = self.known = Leader(1, NEWEST)
         self.each: list[Leader | None] = [self.known]
         self.topic_id = TOPIC_ID
 
@@ -40,7 +40,7 @@ class Source:
         return self.known
 
     def reported_leader(self, *_):
-        return self.told
+        return self.reported
 
     async def leader_by_each(self, *_):
         return self.each
@@ -66,7 +66,7 @@ def pipeline(source_epoch: int = NEWEST) -> PartitionPipeline:
 
 def restored() -> Source:
     source = Source()
-    source.told = Leader(1, OLDER)
+    source.reported = Leader(1, OLDER)
     source.each = [Leader(1, OLDER), Leader(1, OLDER - 1)]
     return source
 
@@ -74,68 +74,68 @@ def restored() -> Source:
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ([], EpochVerdict.UNKNOWN),
-        ([None], EpochVerdict.UNKNOWN),
-        ([Leader(1, OLDER), None], EpochVerdict.UNKNOWN),
-        ([Leader(1, NEWEST)], EpochVerdict.NEWER),
-        ([Leader(1, OLDER), Leader(2, NEWEST), None], EpochVerdict.NEWER),
-        ([Leader(1, OLDER), Leader(2, OLDER + 1)], EpochVerdict.OLDER),
+        ([], EpochReport.UNKNOWN),
+        ([None], EpochReport.UNKNOWN),
+        ([Leader(1, OLDER), None], EpochReport.UNKNOWN),
+        ([Leader(1, NEWEST)], EpochReport.NEWER),
+        ([Leader(1, OLDER), Leader(2, NEWEST), None], EpochReport.NEWER),
+        ([Leader(1, OLDER), Leader(2, OLDER + 1)], EpochReport.OLDER),
     ],
 )
-def test_brokers_agree_only_if_each_of_them_tells_an_older_epoch(answers, expected):
-    assert told_together(answers, NEWEST) is expected
+def test_brokers_agree_only_if_each_of_them_reports_an_older_epoch(answers, expected):
+    assert combined(answers, NEWEST) is expected
 
 
-async def test_an_epoch_that_is_known_holds_nothing_up():
-    assert not await EpochRegress(Source()).holds_up(pipeline())
+async def test_reading_does_not_wait_for_a_known_epoch():
+    assert not await EpochRegress(Source()).must_wait(pipeline())
 
 
-async def test_a_broker_that_tells_the_epoch_that_was_read_holds_nothing_up():
+async def test_reading_does_not_wait_once_a_broker_reports_the_epoch_that_was_read():
     source, one = restored(), pipeline()
     source.each = [Leader(1, OLDER), Leader(2, NEWEST)]
-    assert not await EpochRegress(source).holds_up(one)
+    assert not await EpochRegress(source).must_wait(one)
 
 
-async def test_a_lane_stops_once_all_brokers_have_agreed_for_long_enough(clock):
+async def test_a_pipeline_stops_once_all_brokers_have_agreed_for_long_enough(clock):
     source, one = restored(), pipeline()
     regress = EpochRegress(source)
-    assert await regress.holds_up(one)
+    assert await regress.must_wait(one)
     assert one.stopping is None
     clock[0] += LASTING_SECONDS
-    assert await regress.holds_up(one)
+    assert await regress.must_wait(one)
     loss = one.stopping
     assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_WENT_BACK, END, POSITION)
     assert source.known == Leader(1, OLDER)
 
 
-async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_said_once(clock, caplog):
+async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_logged_once(clock, caplog):
     source, one = restored(), pipeline()
     regress = EpochRegress(source)
     agreeing, silent = source.each, [Leader(1, OLDER), None]
     for _ in range(3):
         source.each = agreeing
-        assert await regress.holds_up(one)
+        assert await regress.must_wait(one)
         clock[0] += LASTING_SECONDS
         source.each = silent
-        assert await regress.holds_up(one)
+        assert await regress.must_wait(one)
     assert one.stopping is None
     assert source.known == Leader(1, NEWEST)
     assert [each.getMessage().split()[0] for each in caplog.records] == ["event=source-went-back"]
 
 
-async def test_a_lane_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
+async def test_a_pipeline_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
     source, one = restored(), pipeline(source_epoch=OLDER)
     regress = EpochRegress(source)
-    assert await regress.holds_up(one)
+    assert await regress.must_wait(one)
     clock[0] += LASTING_SECONDS
-    assert await regress.holds_up(one)
+    assert await regress.must_wait(one)
     assert one.stopping is None
-    assert not await regress.holds_up(one)
+    assert not await regress.must_wait(one)
 
 
-async def test_a_topic_that_was_made_anew_has_not_gone_back(clock):
+async def test_a_topic_that_was_recreated_has_not_gone_back(clock):
     """The epochs of a recreated topic begin again; the check of its log reports that."""
     source, one = restored(), pipeline()
     source.topic_id = NEW_TOPIC_ID
-    assert not await EpochRegress(source).holds_up(one)
+    assert not await EpochRegress(source).must_wait(one)
     assert one.stopping is None

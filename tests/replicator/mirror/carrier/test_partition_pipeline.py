@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
+from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import (
     AcknowledgedTooLow,
-    InFlightBatch,
     PartitionPipeline,
     Statement,
 )
@@ -31,10 +31,12 @@ from tests.replicator.mirror.ledger.held import held
 
 PLACE = TopicPartition("topic", 0)
 BATCH = encoded([one_record(0)])
+WRITTEN_MS = 1_700_000_000_000
+"""Timestamp of the records in BATCH."""
 WINDOW = 5
 
 
-def parcel(*spans: tuple[int, int]) -> OutgoingBatch:
+def outgoing(*spans: tuple[int, int]) -> OutgoingBatch:
     return OutgoingBatch(bytearray(BATCH), sum(count for _, count in spans), spans, False)
 
 
@@ -76,8 +78,8 @@ class Carried(RuleBasedStateMachine):
             self.records += range(begin, begin + count)
             self.source_end = begin + count
         self.source_end += tail
-        parcels = [parcel(*parts)] if parts and len(parts) % 2 else [parcel(p) for p in parts]
-        self.pipeline.add(parcels, self.source_end, 1)
+        batches = [outgoing(*parts)] if parts and len(parts) % 2 else [outgoing(p) for p in parts]
+        self.pipeline.add(batches, self.source_end, 1)
 
     # -- the sender and the broker
 
@@ -89,42 +91,44 @@ class Carried(RuleBasedStateMachine):
     @rule()
     def deliver(self) -> None:
         if self.undelivered:
-            unit = self.undelivered.popleft()
-            offsets = [o + i for o, count in unit.parcel.spans for i in range(count)]
+            batch = self.undelivered.popleft()
+            offsets = [o + i for o, count in batch.outgoing.spans for i in range(count)]
             if offsets[0] not in self.base_of:
                 assert self.landed == self.records[: len(self.landed)]
                 assert offsets == self.records[len(self.landed) :][: len(offsets)]
                 self.base_of[offsets[0]] = self.target_end
                 self.landed += offsets
                 self.target_end += len(offsets)
-            self.unanswered.append(unit)
+            self.unanswered.append(batch)
 
     @rule(knows_where=st.booleans())
     def answer(self, knows_where: bool) -> None:
         if self.unanswered:
-            unit = self.unanswered.popleft()
-            base = self.base_of[unit.parcel.first_offset]
-            self.pipeline.acknowledge(unit, base if knows_where else -1)
+            batch = self.unanswered.popleft()
+            base = self.base_of[batch.outgoing.first_offset]
+            self.pipeline.acknowledge(batch, base if knows_where else -1)
 
     @rule()
-    def lose_the_line(self) -> None:
+    def lose_the_connection(self) -> None:
         """Loses all requests and answers under way; every batch is sent again."""
         self.undelivered.clear()
         self.unanswered.clear()
         self.pipeline.rewind()
 
     @rule(at=st.integers(1, 4), joins=st.booleans())
-    def pack_anew(self, at: int, joins: bool) -> None:
+    def repack(self, at: int, joins: bool) -> None:
         """A batch at the front was refused: it is split, or joined with the one behind it."""
-        units = self.pipeline.queued()
-        if not units or any(unit.parcel.first_offset in self.base_of for unit in units):
+        queued = self.pipeline.queue.queued()
+        if not queued or any(batch.outgoing.first_offset in self.base_of for batch in queued):
             return
-        replaced = 2 if joins and len(units) > 1 else 1
-        old = [unit.parcel for unit in units[:replaced]]
+        replaced = 2 if joins and len(queued) > 1 else 1
+        old = [batch.outgoing for batch in queued[:replaced]]
         offsets = [o + i for one in old for o, count in one.spans for i in range(count)]
         parts = [offsets] if replaced == 2 else [offsets[:at], offsets[at:]]
-        self.pipeline.repack(replaced, [parcel(*((o, 1) for o in part)) for part in parts if part])
-        assert self.pipeline.queued()[0].sequence == units[0].sequence
+        self.pipeline.repack(
+            replaced, [outgoing(*((o, 1) for o in part)) for part in parts if part]
+        )
+        assert self.pipeline.queue.queued()[0].sequence == queued[0].sequence
 
     @rule(count=st.integers(1, 5))
     def others_append(self, count: int) -> None:
@@ -200,15 +204,15 @@ def cover(pipeline: PartitionPipeline) -> Statement:
 
 def test_a_batch_behind_a_gap_waits_for_an_entry_that_covers_it():
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((3, 2))], 5, 0)
+    pipeline.add([outgoing((3, 2))], 5, 0)
     assert pipeline.waits_for_cover and not pipeline.is_ready(WINDOW)
     cover(pipeline)
     assert pipeline.is_ready(WINDOW)
 
 
-def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
+def test_the_first_batch_is_sent_alone_and_again_after_a_rewind_or_a_silence():
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    pipeline.add([outgoing((n, 1)) for n in range(4)], 4, 0)
     first = pipeline.take()
     assert not pipeline.is_ready(WINDOW)
     pipeline.acknowledge(first, 0)
@@ -219,24 +223,24 @@ def test_the_first_batch_travels_alone_and_again_after_a_rewind_or_a_rest():
     second = pipeline.take()
     assert not pipeline.is_ready(WINDOW)
     pipeline.acknowledge(second, 1)
-    pipeline.rest()
+    pipeline.note_silence()
     pipeline.take()
     assert not pipeline.is_ready(WINDOW)
 
 
-def test_what_may_have_landed_is_sent_again_byte_for_byte():
+def test_a_batch_that_may_have_landed_is_sent_again_byte_for_byte():
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((0, 2)), parcel((2, 1))], 3, 0)
+    pipeline.add([outgoing((0, 2)), outgoing((2, 1))], 3, 0)
     sent = pipeline.take()
-    data = bytes(sent.parcel.data)
+    data = bytes(sent.outgoing.data)
     pipeline.rewind()
-    assert pipeline.take() is sent and bytes(sent.parcel.data) == data
+    assert pipeline.take() is sent and bytes(sent.outgoing.data) == data
 
 
-def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_loss():
+def test_a_batch_acknowledged_behind_an_unacknowledged_one_is_sent_again_and_is_no_loss():
     """With slow followers, the first request times out and the next ones are answered."""
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((n, 1)) for n in range(4)], 4, 0)
+    pipeline.add([outgoing((n, 1)) for n in range(4)], 4, 0)
     pipeline.acknowledge(pipeline.take(), 10)
     unanswered, answered = pipeline.take(), pipeline.take()
     pipeline.acknowledge(answered, 12)
@@ -249,16 +253,16 @@ def test_what_was_acknowledged_behind_a_batch_that_was_not_goes_again_and_is_no_
     assert (pipeline.entry.source_offset, pipeline.entry.target_offset) == (3, 13)
 
 
-def test_an_answer_below_what_was_acknowledged_is_a_loss():
+def test_an_offset_below_acknowledged_records_is_a_loss():
     pipeline = PartitionPipeline(PLACE, held(target_offset=50))
-    pipeline.add([parcel((0, 1))], 1, 0)
+    pipeline.add([outgoing((0, 1))], 1, 0)
     with pytest.raises(AcknowledgedTooLow):
         pipeline.acknowledge(pipeline.take(), 49)
 
 
-def test_an_entry_does_not_move_up_over_what_was_sent_and_not_answered():
+def test_an_entry_does_not_move_up_over_an_unanswered_batch():
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((0, 1))], 1, 0)
+    pipeline.add([outgoing((0, 1))], 1, 0)
     pipeline.take()
     pipeline.rewind()
     pipeline.moved_up(100)
@@ -270,7 +274,9 @@ def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
         PLACE, held(sequence=SEQUENCE_MASK // 2, source_offset=10**15, target_offset=10**15)
     )
     spans = [(10**15 + n * 10_000, 1) for n in range(2000)]
-    pipeline.add([parcel(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9)
+    pipeline.add(
+        [outgoing(*spans[at : at + 150]) for at in range(0, 2000, 150)], spans[-1][0] + 1, 9
+    )
     statement = cover(pipeline)
     seen = [Sighting(10**12 + n * 10**9, 10**12 + n * 10**9, 10**15, 2**62) for n in range(64)]
     worst = replace(
@@ -286,39 +292,39 @@ def test_however_many_gaps_an_entry_fits_also_when_it_is_parked():
 
 def test_only_records_in_doubt_count_as_old():
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((0, 1))], 1, 0)
-    unit = pipeline.take()
-    assert pipeline.newest_in_doubt_ms == float("inf")
-    unit.is_in_doubt = True
-    assert pipeline.newest_in_doubt_ms == 1_700_000_000_000
+    pipeline.add([outgoing((0, 1))], 1, 0)
+    batch = pipeline.take()
+    assert pipeline.queue.newest_in_doubt_ms == float("inf")
+    batch.is_in_doubt = True
+    assert pipeline.queue.newest_in_doubt_ms == WRITTEN_MS
 
 
-def test_what_was_acknowledged_behind_a_batch_that_was_not_is_in_doubt_when_it_goes_again():
+def test_a_batch_acknowledged_behind_an_unacknowledged_one_is_in_doubt_when_it_is_sent_again():
     pipeline = PartitionPipeline(PLACE, held())
-    pipeline.add([parcel((n, 1)) for n in range(2)], 2, 0)
+    pipeline.add([outgoing((n, 1)) for n in range(2)], 2, 0)
     pipeline.take()
     pipeline.acknowledge(pipeline.take(), 1)
-    assert pipeline.newest_in_doubt_ms == 1_700_000_000_000
+    assert pipeline.queue.newest_in_doubt_ms == WRITTEN_MS
 
 
-def test_batches_packed_anew_keep_their_sequences_and_are_counted_anew():
+def test_repacked_batches_keep_their_sequences_and_are_counted_anew():
     pipeline = PartitionPipeline(PLACE, held(sequence=7))
-    pipeline.add([parcel((0, 3)), parcel((3, 2))], 5, 0)
-    before = pipeline.queued_bytes
-    pipeline.repack(1, [parcel((0, 1)), parcel((1, 2))])
-    assert [unit.sequence for unit in pipeline.queued()] == [7, 8, 10]
-    assert pipeline.queued_bytes == before + len(BATCH)
-    pipeline.repack(2, [parcel((0, 3))])
-    assert [unit.sequence for unit in pipeline.queued()] == [7, 10]
-    assert pipeline.queued_bytes == before
+    pipeline.add([outgoing((0, 3)), outgoing((3, 2))], 5, 0)
+    before = pipeline.queue.size_bytes
+    pipeline.repack(1, [outgoing((0, 1)), outgoing((1, 2))])
+    assert [batch.sequence for batch in pipeline.queue.queued()] == [7, 8, 10]
+    assert pipeline.queue.size_bytes == before + len(BATCH)
+    pipeline.repack(2, [outgoing((0, 3))])
+    assert [batch.sequence for batch in pipeline.queue.queued()] == [7, 10]
+    assert pipeline.queue.size_bytes == before
 
 
-def test_what_stops_a_lane_is_forgotten_with_what_was_queued_before_it():
+def test_a_loss_that_stops_a_pipeline_is_forgotten_with_the_batches_queued_before_it():
     """An entry parked there would name a loss behind records that were never carried."""
     loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
     for sent, stopping in ((1, None), (2, loss)):
         pipeline = PartitionPipeline(PLACE, held())
-        pipeline.add([parcel((0, 1)), parcel((1, 1))], 2, 0)
+        pipeline.add([outgoing((0, 1)), outgoing((1, 1))], 2, 0)
         for _ in range(sent):
             pipeline.take()
         pipeline.stopping = loss

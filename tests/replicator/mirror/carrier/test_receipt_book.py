@@ -16,12 +16,12 @@ from tests.replicator.mirror.ledger.held import held
 ONE, TWO = TopicPartition("topic", 0), TopicPartition("topic", 1)
 
 
-def book() -> ReceiptBook:
+def receipt_book() -> ReceiptBook:
     route = Route("west", "east")
     return ReceiptBook(Assignment(route, 3, (ONE, TWO), Term(1, 0), 7, 0.0))
 
 
-def lane_that_carried(source_offset: int, target_offset: int, count: int) -> PartitionPipeline:
+def pipeline_that_carried(source_offset: int, target_offset: int, count: int) -> PartitionPipeline:
     entry = held(
         source_offset=source_offset,
         target_offset=target_offset,
@@ -37,7 +37,7 @@ def lane_that_carried(source_offset: int, target_offset: int, count: int) -> Par
 
 
 def test_a_partition_never_held_has_an_unreleased_receipt_with_nothing_in_it():
-    one, two = book().receipts(5.0)
+    one, two = receipt_book().receipts(5.0)
     assert (one.partition, two.partition) == (0, 1)
     assert (one.records, one.target_begin, one.state) == (0, None, "unreleased")
     assert (one.source_begin, one.source_end) == (None, None)
@@ -46,48 +46,48 @@ def test_a_partition_never_held_has_an_unreleased_receipt_with_nothing_in_it():
 
 
 def test_sessions_of_an_epoch_add_up():
-    kept = book()
-    kept.note([lane_that_carried(10, 100, 5)], {}, {})
-    kept.note([lane_that_carried(15, 105, 7)], {}, {})
-    kept.released([ONE])
-    receipt = kept.receipts(0.0)[0]
+    receipts = receipt_book()
+    receipts.note([pipeline_that_carried(10, 100, 5)], {}, {})
+    receipts.note([pipeline_that_carried(15, 105, 7)], {}, {})
+    receipts.released([ONE])
+    receipt = receipts.receipts(0.0)[0]
     assert (receipt.source_begin, receipt.source_end) == (10, 22)
     assert (receipt.target_begin, receipt.target_end) == (100, 112)
     assert (receipt.records, receipt.batches_unopened, receipt.state) == (12, 2, "released")
 
 
-def test_a_lane_noted_twice_is_counted_once():
-    kept, pipeline = book(), lane_that_carried(10, 100, 5)
-    kept.note([pipeline], {}, {})
-    kept.note([pipeline], {}, {})
-    assert kept.receipts(0.0)[0].records == 5
+def test_a_pipeline_noted_twice_is_counted_once():
+    receipts, pipeline = receipt_book(), pipeline_that_carried(10, 100, 5)
+    receipts.note([pipeline], {}, {})
+    receipts.note([pipeline], {}, {})
+    assert receipts.receipts(0.0)[0].records == 5
 
 
-def test_what_is_parked_says_why():
-    kept = book()
+def test_the_receipt_of_a_parked_partition_has_the_reason():
+    receipts = receipt_book()
     loss = Loss(LossKind.TARGET_REFUSES, 3, 4)
-    kept.note([], {ONE: loss}, {TWO: "no leader in the target"})
-    one, two = kept.receipts(0.0)
+    receipts.note([], {ONE: loss}, {TWO: "no leader in the target"})
+    one, two = receipts.receipts(0.0)
     assert (one.state, one.reason) == ("parked", str(loss))
     assert (two.state, two.reason) == ("unreleased", "no leader in the target")
-    kept.resumed(ONE)
-    assert kept.receipts(0.0)[0].state != "parked"
+    receipts.resumed(ONE)
+    assert receipts.receipts(0.0)[0].state != "parked"
 
 
-def test_what_was_left_while_it_was_parked_is_said_to_be_parked_by_its_next_carrier_only():
-    kept = book()
-    kept.parked(ONE, "why")
-    kept.released([TWO])
-    kept.left([ONE, TWO])
-    one, two = kept.receipts(0.0)
+def test_a_partition_left_while_parked_is_reported_as_parked_by_its_next_carrier_only():
+    receipts = receipt_book()
+    receipts.parked(ONE, "why")
+    receipts.released([TWO])
+    receipts.left([ONE, TWO])
+    one, two = receipts.receipts(0.0)
     assert (one.state, one.reason) == ("unreleased", "why")
     assert two.state == "released"
 
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_receipts_ranges_are_those_of_its_records(count):
-    kept = book()
-    kept.note([lane_that_carried(0, 9, count)], {}, {})
-    receipt = kept.receipts(0.0)[0]
+    receipts = receipt_book()
+    receipts.note([pipeline_that_carried(0, 9, count)], {}, {})
+    receipt = receipts.receipts(0.0)[0]
     assert receipt.source_end - receipt.source_begin == count
     assert receipt.target_end - receipt.target_begin == count

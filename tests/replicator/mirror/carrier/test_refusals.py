@@ -17,7 +17,7 @@ from tests.replicator.batches.source_batches import Record, decoded, encoded, wi
 STEPS_MAX = 2000
 
 
-def parcel(numbers, *, codec=0, large=(), gap=0):
+def outgoing(numbers, *, codec=0, large=(), gap=0):
     """Returns a batch of numbered records.
 
     Args:
@@ -65,30 +65,30 @@ def carried(target, source):
     Args:
         source: returns the batches from a source offset on.
     """
-    losses, parcels = [], source(0)
+    losses, batches = [], source(0)
     for _ in range(STEPS_MAX):
-        if not parcels:
+        if not batches:
             return losses
-        refusal = target.send(parcels[0])
+        refusal = target.send(batches[0])
         if refusal is None:
-            parcels = parcels[1:]
+            batches = batches[1:]
             continue
-        before = [number for one in parcels for number in numbers_of(one)]
-        step = next_step(parcels, refusal, target.refused_bytes)
+        before = [number for one in batches for number in numbers_of(one)]
+        step = next_step(batches, refusal, target.refused_bytes)
         if isinstance(step, Repacked):
-            parcels = [*step.parcels, *parcels[step.replaced :]]
-            assert [number for one in parcels for number in numbers_of(one)] == before
+            batches = [*step.batches, *batches[step.replaced :]]
+            assert [number for one in batches for number in numbers_of(one)] == before
         else:
             losses.append(step)
-            assert step.begin == parcels[0].first_offset
-            parcels = source(step.end)
+            assert step.begin == batches[0].first_offset
+            batches = source(step.end)
     raise AssertionError("it does not end")
 
 
 def source_of(count, batch_records, **more):
     def source(begin):
         return [
-            parcel(list(range(max(first, begin), min(first + batch_records, count))), **more)
+            outgoing(list(range(max(first, begin), min(first + batch_records, count))), **more)
             for first in range(0, count, batch_records)
             if min(first + batch_records, count) > begin
         ]
@@ -166,29 +166,29 @@ def test_records_too_large_of_one_size_are_one_loss():
 
 def test_a_batch_that_fits_is_no_part_of_a_loss_however_large_its_records_are_alone():
     """Compressed together, records may take less than each of them alone."""
-    refused, fits = parcel([0], large=(0,)), parcel([1, 2], codec=4, large=(1, 2))
+    refused, fits = outgoing([0], large=(0,)), outgoing([1, 2], codec=4, large=(1, 2))
     assert len(fits.data) < len(refused.data)
     step = next_step([refused, fits], Refusal(Code.MESSAGE_TOO_LARGE), len(refused.data))
     assert (step.begin, step.end) == (0, 1)
 
 
 def test_a_codec_that_the_target_does_not_take_is_unfolded():
-    one = parcel([0, 1], codec=4)
+    one = outgoing([0, 1], codec=4)
     step = next_step([one], Refusal(Code.UNSUPPORTED_COMPRESSION_TYPE), inf)
     assert isinstance(step, Repacked)
-    assert header_at(step.parcels[0].data).attributes & CODEC_BITS == 0
-    assert numbers_of(step.parcels[0]) == [0, 1]
+    assert header_at(step.batches[0].data).attributes & CODEC_BITS == 0
+    assert numbers_of(step.batches[0]) == [0, 1]
 
 
 @pytest.mark.parametrize("refusal", [Refusal(Code.CORRUPT_MESSAGE), Refusal(87, (1,))])
 def test_a_batch_that_cannot_be_opened_is_named_as_a_whole(refusal):
-    one = parcel([3, 4, 5])
+    one = outgoing([3, 4, 5])
     one.data[61] ^= 0x55
     with_crc(one.data)
     assert next_step([one], refusal, inf) == refusal.loss(3, 6)
 
 
 def test_offsets_of_a_thinned_source_are_named_as_they_are():
-    one = parcel([0, 1, 2, 3], gap=9)
+    one = outgoing([0, 1, 2, 3], gap=9)
     step = next_step([one], Refusal(87, (0, 1), "keyless"), inf)
     assert step == Loss(LossKind.RECORDS_REFUSED, 0, 11, "INVALID_RECORD: keyless")

@@ -133,7 +133,7 @@ def a_taker(
     own = more.pop("own", None) or pen(target, "sluice.west.east.99", 0, 8, 0)
     return Takeover(
         ledger=book,  # type: ignore[arg-type]
-        writer=own,
+        fenced_committer=own,
         source=source,
         target=target,
         start="earliest",

@@ -60,7 +60,7 @@ def gone_on(entry: Entry, tail: Loss, *accept: TopicPartition) -> Any:
     cluster = Pretend()
     taker = Takeover(
         ledger=Ledger(cluster, ROUTE),
-        writer=FencedCommitter(cluster, "sluice.west.east.operator", 1000),
+        fenced_committer=FencedCommitter(cluster, "sluice.west.east.operator", 1000),
         source=cluster,
         target=cluster,
         start="earliest",
@@ -438,7 +438,7 @@ async def test_an_entry_that_only_a_coordinator_of_yesterday_has_is_not_believed
     target = Split(stale, true)
     taker = Takeover(
         ledger=Ledger(target, ROUTE),
-        writer=FencedCommitter(target, "sluice.west.east.99"),
+        fenced_committer=FencedCommitter(target, "sluice.west.east.99"),
         source=End(SOURCE, 0, 9000),  # type: ignore[arg-type]
         target=target,
         start="earliest",

@@ -1,0 +1,344 @@
+"""Assembly of a carrier session: makes its parts and connects them.
+
+`ledger_side` makes the parts that an operator's decision needs as well, without a carrier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from replicator.batches.packer import PackingRule
+from replicator.config.topology import Appliance, Route
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.mirror.carrier.acquisition import Acquisition
+from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.carrier_session import CarrierSession
+from replicator.mirror.carrier.command_follower import CommandFollower
+from replicator.mirror.carrier.commit_schedule import CommitSchedule
+from replicator.mirror.carrier.epoch_regress import EpochRegress
+from replicator.mirror.carrier.fetch_intake import FetchIntake
+from replicator.mirror.carrier.pace import Pace
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.reader import Reader
+from replicator.mirror.carrier.reassignment import Reassignment
+from replicator.mirror.carrier.receipt_book import ReceiptBook
+from replicator.mirror.carrier.releases import Releases
+from replicator.mirror.carrier.reporting import Reporting
+from replicator.mirror.carrier.retransmission import Retransmission
+from replicator.mirror.carrier.sender import Sender
+from replicator.mirror.carrier.senders import Senders
+from replicator.mirror.carrier.source_checks import SourceChecks
+from replicator.mirror.carrier.target_watch import TargetWatch
+from replicator.mirror.carrier.transaction_watch import TransactionWatch
+from replicator.mirror.ledger.ledger import Ledger
+from replicator.mirror.ledger.takeover import Takeover
+from replicator.mirror.offset_map.offset_feed import OffsetFeed
+from replicator.mirror.offset_map.runs_publisher import RunsPublisher
+from replicator.mirror.offset_map.runs_tail import RunsTail
+
+MAX_MESSAGE_BYTES = 1_048_588
+"""Kafka's default of max.message.bytes."""
+REQUEST_TIMEOUT_MS = 15_000
+PROMISE_SPARE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Makers:
+    """Makers of replaceable parts. A test that takes a rule out replaces the part that keeps it."""
+
+    fenced_committer: Callable[..., FencedCommitter] = FencedCommitter
+    takeover: Callable[..., Takeover] = Takeover
+    pipelines: Callable[[], Pipelines] = Pipelines
+    progress_committer: Callable[..., ProgressCommitter] = ProgressCommitter
+    commit_schedule: Callable[..., CommitSchedule] = CommitSchedule
+    command_follower: Callable[..., CommandFollower] = CommandFollower
+    source_checks: Callable[..., SourceChecks] = SourceChecks
+    sender: Callable[..., Sender] = Sender
+    retransmission: Callable[..., Retransmission] = Retransmission
+    target_watch: Callable[..., TargetWatch] = TargetWatch
+
+
+MAKERS = Makers()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSide:
+    """Parts that read and commit the ledger of one route and publish its runs."""
+
+    source: Cluster
+    target: Cluster
+    fenced_committer: FencedCommitter
+    runs: RunsTail
+    ledger: Ledger
+    publisher: RunsPublisher
+    feed: OffsetFeed
+    pipelines: Pipelines
+    committer: ProgressCommitter
+
+
+def clusters_of(appliance: Appliance, route: Route, **options: Any) -> tuple[Cluster, Cluster]:
+    """Returns clients of the source and the target; `options` are those of Cluster."""
+    return (
+        Cluster(f"{route.source} regional", appliance.source_of(route), **options),
+        Cluster(f"{route.target} aggregate", appliance.target_of(route), **options),
+    )
+
+
+def ledger_side(
+    appliance: Appliance,
+    route: Route,
+    *,
+    transactional_id: str,
+    carrier: int,
+    makers: Makers = MAKERS,
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS,
+    **options: Any,
+) -> LedgerSide:
+    """Returns the ledger side of a route.
+
+    Args:
+        transactional_id: of the fenced committer.
+        carrier: number under which reports are stored.
+        options: further options of both clusters.
+    """
+    source, target = clusters_of(appliance, route, request_timeout_ms=request_timeout_ms, **options)
+    fenced_committer = makers.fenced_committer(
+        target, transactional_id, appliance.replicator.transaction_timeout_ms
+    )
+    runs = RunsTail(target, route.key)
+    ledger = Ledger(target, route, runs)
+    settings = appliance.target_of(route)
+    publisher = RunsPublisher(
+        settings.bootstrap,
+        route.key,
+        settings.security.aiokafka_options(),
+        request_timeout_ms=request_timeout_ms,
+    )
+    feed = OffsetFeed(appliance.region(route.target).redis_url(), route.key, carrier)
+    pipelines = makers.pipelines()
+    return LedgerSide(
+        source=source,
+        target=target,
+        fenced_committer=fenced_committer,
+        runs=runs,
+        ledger=ledger,
+        publisher=publisher,
+        feed=feed,
+        pipelines=pipelines,
+        committer=makers.progress_committer(
+            ledger=ledger,
+            fenced_committer=fenced_committer,
+            target=target,
+            pipelines=pipelines,
+            publisher=publisher,
+            feed=feed,
+        ),
+    )
+
+
+def takeover_of(
+    appliance: Appliance, side: LedgerSide, makers: Makers = MAKERS, **accepted: Any
+) -> Takeover:
+    """Returns the takeover of a ledger side; `accepted` are its options for accepted losses."""
+    return makers.takeover(
+        ledger=side.ledger,
+        fenced_committer=side.fenced_committer,
+        source=side.source,
+        target=side.target,
+        start=appliance.topics.start,
+        tell=side.committer.publish_found,
+        timeout_ms=appliance.replicator.transaction_timeout_ms,
+        runs=side.runs,
+        **accepted,
+    )
+
+
+def assemble(
+    appliance: Appliance, assignment: Assignment, receipts: ReceiptBook, makers: Makers = MAKERS
+) -> CarrierSession:
+    """Returns a carrier session that is ready to run."""
+    return _Assembly(appliance, assignment, receipts, makers).session()
+
+
+class _Assembly:
+    """Makes each part of one session at its first use: some of them refer to each other."""
+
+    def __init__(
+        self,
+        appliance: Appliance,
+        assignment: Assignment,
+        receipts: ReceiptBook,
+        makers: Makers,
+    ):
+        settings = self._settings = appliance.replicator
+        self._appliance = appliance
+        self._assignment = assignment
+        self._receipts = receipts
+        self._makers = makers
+        self._limits = dict(assignment.max_message_bytes)
+        self._ending = asyncio.Event()
+        self._pace = Pace(assignment.route.name, assignment.number, receipts.tally)
+        self._side = ledger_side(
+            appliance,
+            assignment.route,
+            transactional_id=assignment.transactional_id,
+            carrier=assignment.number,
+            makers=makers,
+            request_timeout_ms=settings.request_timeout_ms,
+            client_id=assignment.transactional_id,
+            idle_seconds=settings.connections_idle_seconds,
+        )
+        self._ends = self._side.source, self._side.target
+
+    def session(self) -> CarrierSession:
+        side = self._side
+        return CarrierSession(
+            assignment=self._assignment,
+            settings=self._settings,
+            receipts=self._receipts,
+            source=side.source,
+            target=side.target,
+            fenced_committer=side.fenced_committer,
+            publisher=side.publisher,
+            feed=side.feed,
+            pipelines=side.pipelines,
+            reader=self._reader,
+            senders=self._senders,
+            committer=side.committer,
+            commit_schedule=self._commit_schedule,
+            acquisition=self._acquisition,
+            reassignment=self._reassignment,
+            command_follower=self._makers.command_follower(
+                self._assignment,
+                target=side.target,
+                pipelines=side.pipelines,
+                reassignment=self._reassignment,
+                acquisition=self._acquisition,
+                receipts=self._receipts,
+                ending=self._ending,
+            ),
+            reporting=Reporting(
+                pace=self._pace,
+                pipelines=side.pipelines,
+                committer=side.committer,
+                receipts=self._receipts,
+                feed=side.feed,
+            ),
+            target_watch=self._makers.target_watch(
+                side.target, side.pipelines, self._reassignment.park
+            ),
+            transaction_watch=TransactionWatch(
+                side.source,
+                side.pipelines,
+                self._receipts.log_fields,
+                self._settings.open_transaction_seconds,
+            ),
+            ending=self._ending,
+        )
+
+    # -- reading
+
+    @cached_property
+    def _reader(self) -> Reader:
+        source, pipelines = self._side.source, self._side.pipelines
+        return Reader(
+            source=source,
+            pipelines=pipelines,
+            checks=self._makers.source_checks(source, pipelines, EpochRegress(source)),
+            intake=FetchIntake(
+                source=source, pipelines=pipelines, rule_of=self._rule_of, filled=self._filled
+            ),
+            fetch_bytes=self._settings.fetch_mib << 20,
+        )
+
+    def _rule_of(self, topic: str) -> PackingRule:
+        return PackingRule(
+            max_bytes=self._limits.get(topic, MAX_MESSAGE_BYTES),
+            merge_below_records=self._settings.merge_below_records,
+        )
+
+    def _filled(self, pipelines: list[PartitionPipeline]) -> None:
+        self._side.pipelines.mark_busy(pipelines)
+        self._senders.wake()
+
+    # -- sending
+
+    @cached_property
+    def _senders(self) -> Senders:
+        return Senders(self._side.target, self._side.pipelines, self._sender)
+
+    def _sender(self, node: int) -> Sender:
+        park = self._reassignment.park
+        return self._makers.sender(
+            node,
+            target=self._side.target,
+            pipelines=self._side.pipelines,
+            producer_id=self._side.fenced_committer.producer_id,
+            window=self._settings.window,
+            timeout_ms=self._settings.request_timeout_ms // 2,
+            confirm_unfenced=self._confirm_unfenced,
+            retransmission=self._makers.retransmission(self._side.target.name, park),
+            uncovered=self._commit_schedule.uncovered.set,
+            park=park,
+            shipped=lambda batch: self._pace.shipped(batch, time.time()),
+        )
+
+    async def _confirm_unfenced(self, pipelines: list[PartitionPipeline]) -> bool:
+        return await self._side.committer.commit(pipelines, even_unchanged=True)
+
+    # -- custody
+
+    @cached_property
+    def _commit_schedule(self) -> CommitSchedule:
+        return self._makers.commit_schedule(
+            self._settings,
+            target=self._side.target,
+            runs=self._side.runs,
+            pipelines=self._side.pipelines,
+            committer=self._side.committer,
+            pace=self._pace,
+            park=self._reassignment.park,
+            committed=self._senders.wake,
+        )
+
+    @cached_property
+    def _acquisition(self) -> Acquisition:
+        fenced_committer = self._side.fenced_committer
+        return Acquisition(
+            takeover_of(self._appliance, self._side, self._makers),
+            releases=Releases(
+                own_id=lambda: fenced_committer.transactional_id,
+                promise_seconds=self._settings.request_timeout_ms / 1000 + PROMISE_SPARE_SECONDS,
+            ),
+            ends=self._ends,
+            pipelines=self._side.pipelines,
+            committer=self._side.committer,
+            receipts=self._receipts,
+            taken=self._acquired,
+        )
+
+    def _acquired(self) -> None:
+        self._reader.changed.set()
+        self._senders.added.set()
+
+    @cached_property
+    def _reassignment(self) -> Reassignment:
+        return Reassignment(
+            self._assignment,
+            fenced_committer=self._side.fenced_committer,
+            ends=self._ends,
+            pipelines=self._side.pipelines,
+            acquisition=self._acquisition,
+            committer=self._side.committer,
+            receipts=self._receipts,
+            limits=self._limits,
+            nothing_left=self._ending.set,
+        )

@@ -1,0 +1,99 @@
+"""Commit schedule: when a carrier session commits the ledger entries of its pipelines."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from replicator.config.settings import ReplicatorSettings
+from replicator.kafka.client.cluster import Cluster
+from replicator.mirror.carrier.pace import Pace
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.pipelines import Pipelines
+from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.ledger.loss import Loss
+from replicator.mirror.offset_map.runs_tail import RunsTail
+
+TICK_SECONDS = 0.05
+RENEW_SECONDS = 60.0
+"""Interval at which unchanged entries are committed again, so that the target does not expire
+them."""
+LOG_ENDS_SECONDS = 5.0
+
+
+@dataclass(eq=False)
+class CommitSchedule:
+    """Commits entries: at once where a gap must be covered, else by time and bytes shipped.
+
+    Args:
+        runs: tails the runs topic; its ends go into the entries.
+        pace: counts the bytes shipped since the last commit.
+        park: called with a pipeline that was stopped by a loss, once its queue is acknowledged.
+        committed: called after a commit that may let batches be sent.
+        renew_seconds: interval at which unchanged entries are committed again.
+    """
+
+    settings: ReplicatorSettings
+    target: Cluster
+    runs: RunsTail
+    pipelines: Pipelines
+    committer: ProgressCommitter
+    pace: Pace
+    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    committed: Callable[[], None]
+    renew_seconds: float = RENEW_SECONDS
+    uncovered: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    """Set when a pipeline waits for an entry that covers a gap."""
+
+    async def run(self) -> None:
+        """Commits until cancelled."""
+        bytes_max = self.settings.ledger_mib << 20
+        last = renewed = time.monotonic()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self.uncovered.wait()
+            self.uncovered.clear()
+            now = time.monotonic()
+            pipelines = list(self.pipelines.values())
+            for pipeline in pipelines:
+                if pipeline.stopping and pipeline.is_empty:
+                    await self.park(pipeline, pipeline.stopping)
+            waiting = [pipeline for pipeline in self.pipelines.busy() if pipeline.waits_for_cover]
+            is_due = now - last > self.settings.ledger_seconds
+            if is_due or self.pace.bytes_since_commit > bytes_max:
+                renew = now - renewed > self.renew_seconds
+                if renew:
+                    await self._move_up(pipelines)
+                    renewed = now
+                self.pace.bytes_since_commit = 0
+                last = now
+                await self.committer.commit(pipelines, even_unchanged=renew)
+                self.committed()
+            elif waiting:
+                await self.committer.commit(waiting)
+                self.committed()
+
+    async def _move_up(self, pipelines: list[PartitionPipeline]) -> None:
+        """Raises the target offsets of idle pipelines to the ends of the target's logs.
+
+        A takeover then need not read what other producers appended.
+        """
+        for pipeline in pipelines:
+            pipeline.note_silence()
+        idle = [
+            pipeline
+            for pipeline in pipelines
+            if pipeline.is_empty and self.target.leader(*pipeline.partition)
+        ]
+        # A partition that is just losing its leader must not hold up the entries of all others.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOG_ENDS_SECONDS):
+                asked = (self.target.log_end(*pipeline.partition) for pipeline in idle)
+                ends = await asyncio.gather(*asked)
+                await self.runs.look()
+            for pipeline, end in zip(idle, ends, strict=True):
+                pipeline.moved_up(end)

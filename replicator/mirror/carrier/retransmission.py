@@ -1,0 +1,74 @@
+"""Retransmission: batches in flight are queued again, and a refused batch is repacked.
+
+Sent again, a batch has the same bytes. The broker detects it as a duplicate as long as it remembers
+the producer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from replicator.kafka.client.cluster import ProducerStateLost
+from replicator.kafka.protocol.error_codes import named
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.refusals import BY_SIZE, next_step
+from replicator.mirror.ledger.loss import Loss
+
+REMEMBERED_SECONDS = 3600.0
+"""Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of
+its records is older than producer.id.expiration.ms."""
+
+
+@dataclass(eq=False)
+class Retransmission:
+    """Prepares pipelines of one target for another attempt.
+
+    Args:
+        target_name: name of the cluster, for error texts.
+        park: called with a pipeline whose next records the target refuses.
+        remembered_seconds: age up to which batches in doubt are sent again.
+    """
+
+    target_name: str
+    park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
+    remembered_seconds: float = REMEMBERED_SECONDS
+
+    async def prepare(self, pipeline: PartitionPipeline, now: float) -> None:
+        """Queues the batches in flight again; repacks a refused batch, or parks the pipeline.
+
+        Args:
+            pipeline: with no unanswered request.
+            now: unix seconds.
+        Raises:
+            ProducerStateLost: sent again, a batch might be appended twice. A takeover must find
+                what has landed.
+        """
+        if pipeline.queue.newest_in_doubt_ms < (now - self.remembered_seconds) * 1000:
+            raise ProducerStateLost(
+                f"{self.target_name}: Produce {pipeline.partition}: not answered, and the "
+                "records are so old that the broker may have forgotten them"
+            )
+        pipeline.rewind()
+        await self._repack_refused(pipeline)
+
+    async def _repack_refused(self, pipeline: PartitionPipeline) -> None:
+        batches = pipeline.queue.queued()
+        refusal = batches[0].refusal if batches else None
+        for batch in batches:
+            # A refusal behind a failed batch is dropped: that batch is sent and answered again.
+            batch.refusal = None
+        if refusal is None:
+            return
+        if any(batch.is_in_doubt for batch in batches):
+            raise ProducerStateLost(
+                f"{self.target_name}: Produce {pipeline.partition}: {named(refusal.code)}, and an "
+                "earlier try, or a later batch, may have landed"
+            )
+        if refusal.code in BY_SIZE:
+            pipeline.refused_bytes = min(pipeline.refused_bytes, batches[0].size_bytes)
+        step = next_step([batch.outgoing for batch in batches], refusal, pipeline.refused_bytes)
+        if isinstance(step, Loss):
+            await self.park(pipeline, step)
+        else:
+            pipeline.repack(step.replaced, step.batches)
