@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from balancer.plan import TopicPartition
 from replicator.groups.failover.attempt import Attempt
+from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.failover.outcome import (
     Commits,
     GroupOutcome,
@@ -27,19 +27,13 @@ from replicator.groups.membership.groups import GroupActive, Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, decided, joined
 from replicator.groups.membership.primary_store import PrimaryStore
-from replicator.groups.planning.knowledge import LogRange, Request
+from replicator.groups.planning.knowledge import LogRange
 from replicator.groups.planning.plan import GroupPlan, Plan
 from replicator.groups.planning.recheck import PlanStale, Refused, recheck, request_of
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.tail.compacted_topic import WriteUnknown
 from replicator.runtime.store_errors import StoreUnreachable
-
-
-class Planner(Protocol):
-    """Source of fresh plans: fresh_plans.FreshPlans."""
-
-    def plan(self, request: Request, *, plan_id: str, now_ms: int) -> tuple[Plan, Logs]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +56,7 @@ class Application:
         self._records: dict[str, PrimaryRegion] = {}
         self._attempt = Attempt()
 
-    def steps(self, planner: Planner, *, who: str, now_ms: int) -> Generator[str, None, Outcome]:
+    def steps(self, planner: FreshPlans, *, who: str, now_ms: int) -> Generator[str, None, Outcome]:
         """Applies the plan; yields a line after each step, and returns the outcome.
 
         1. Reads from the target's log and Redis which groups this plan has begun to move. These are
@@ -128,7 +122,7 @@ class Application:
         return RegionDecisions(self._target.store, self._target.log).all()
 
     def _against(
-        self, planner: Planner, names: set[str], now_ms: int
+        self, planner: FreshPlans, names: set[str], now_ms: int
     ) -> PlanStale | Refused | None:
         """Returns the error that forbids moving these groups now; None: there is none."""
         plan = self._plan

@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.names import OWN_PREFIX
@@ -17,7 +16,6 @@ from replicator.config.topology import Appliance
 from replicator.groups.membership.activity import ActivityStore
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.out_of_place import OutOfPlace, out_of_place
-from replicator.groups.membership.primary_region import PrimaryRegion
 from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.offset_sync.passes import PassFailed
 from replicator.kafka.admin.admin_error import AdminError
@@ -29,35 +27,15 @@ logger = logging.getLogger(__name__)
 ASK_SECONDS_MAX = 5.0
 
 
-class MemberSource(Protocol):
-    """Members of a cluster's groups: membership.groups.Groups."""
-
-    def members(self) -> Mapping[str, bool]: ...
-
-
-class MemberStore(Protocol):
-    """Groups with members in one Redis: membership.activity.ActivityStore."""
-
-    def publish(self, region: str, groups: frozenset[str], now_ms: int) -> None: ...
-
-    def active(self, now_ms: int) -> Mapping[str, frozenset[str]]: ...
-
-
-class PrimaryRegions(Protocol):
-    """Primary region records in one Redis: membership.primary_store.PrimaryStore."""
-
-    def all(self) -> Mapping[str, PrimaryRegion]: ...
-
-
 class ActivityPass:
     """Pass of one region. Blocking; a Redis that is away holds up no other."""
 
     def __init__(
         self,
         region: str,
-        groups: MemberSource,
-        primaries: PrimaryRegions,
-        stores: Mapping[str, MemberStore],
+        groups: Groups,
+        primaries: PrimaryStore,
+        stores: Mapping[str, ActivityStore],
         now_ms: Callable[[], int],
     ) -> None:
         """Takes the clients of the pass.
@@ -105,7 +83,7 @@ class ActivityPass:
             raise PassFailed("; ".join(dict.fromkeys(map(str, troubles))))
 
     def _publish(self, groups: frozenset[str]) -> list[Exception]:
-        def publish(store: MemberStore) -> Exception | None:
+        def publish(store: ActivityStore) -> Exception | None:
             try:
                 store.publish(self._region, groups, self._now_ms())
             except StoreUnreachable as trouble:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from balancer.plan import TopicPartition
+from replicator.groups.membership.groups import Groups
 from replicator.groups.planning.knowledge import GroupProgress, progress_of
 from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 
 logger = logging.getLogger(__name__)
 
@@ -22,14 +21,6 @@ and each question costs the pass time.
 """
 
 
-class CommittedOffsets(Protocol):
-    """Commits of a cluster's groups: groups.Groups."""
-
-    def commits(
-        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
-    ) -> Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]]: ...
-
-
 class RegionCommits:
     """Commits in another region's aggregate. Blocking, as long as its client waits for an answer.
 
@@ -39,7 +30,7 @@ class RegionCommits:
     """
 
     def __init__(
-        self, region: str, groups: CommittedOffsets, clock: Callable[[], float] = time.monotonic
+        self, region: str, groups: Groups, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._region = region
         self._groups = groups

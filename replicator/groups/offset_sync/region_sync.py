@@ -8,14 +8,14 @@ members.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.groups.copies.commit_store import CommitStore
 from replicator.groups.copies.runs_copies import RunsCopies
+from replicator.groups.failover.survey import Survey
 from replicator.groups.membership.groups import GroupActive, Groups
 from replicator.groups.membership.primary_store import PrimaryCopies
 from replicator.groups.offset_sync.contradictions import contradicted
@@ -29,6 +29,7 @@ from replicator.groups.offset_sync.due import (
 )
 from replicator.groups.offset_sync.passive_position import LastWritten, is_settled, to_write
 from replicator.groups.offset_sync.refusals import Refusals
+from replicator.groups.offset_sync.region_commits import RegionCommits
 from replicator.groups.offset_sync.vector_limit import VectorLimit
 from replicator.groups.planning.knowledge import GroupProgress, Knowledge, Request
 from replicator.groups.planning.plan import Case, GroupPlan
@@ -43,32 +44,20 @@ REST_SHARE = 3.0
 """After work the pass pauses for this many times its duration, however busy the groups are."""
 
 
-class Surveyed(Protocol):
-    """Survey of a move from the other region to here: failover.survey.Survey."""
-
-    def knowledge(self, request: Request, now_ms: int) -> Knowledge: ...
-
-
-class OwnCommits(Protocol):
-    """Commits by the other region's own brokers: region_commits.RegionCommits."""
-
-    def commits(
-        self, groups: Iterable[str], partitions: Iterable[TopicPartition]
-    ) -> GroupProgress | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class OtherRegion:
     """Another region, whose groups are kept in step here.
 
     Args:
         routes: the routes into its aggregate.
+        survey: of moves from there to here.
+        own_commits: its groups' commits, by its own brokers.
     """
 
     name: str
     routes: tuple[Route, ...]
-    survey: Surveyed
-    own_commits: OwnCommits
+    survey: Survey
+    own_commits: RegionCommits
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -26,16 +26,6 @@ KEYS_SECONDS = 1.0
 """Interval between scans for partitions with a first run. A scan reads the names of all keys."""
 IDS_SECONDS = 10.0
 """Interval after which the ids of the topics that are asked about are read again."""
-
-
-class Logs(Protocol):
-    """Questions of a reader to the aggregate cluster."""
-
-    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Returns topic ids as in runs keys; topics that do not exist are left out."""
-
-    def starts(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Returns the first offset of each partition's log."""
 
 
 @dataclass(slots=True)
@@ -61,7 +51,7 @@ class Answer(NamedTuple):
 class RunsReader:
     """Reader of a region's runs. Blocking; for one thread at a time."""
 
-    def __init__(self, region: Region, routes: Iterable[Route], logs: Logs) -> None:
+    def __init__(self, region: Region, routes: Iterable[Route], logs: AggregateLogs) -> None:
         url = region.redis_url()
         self._stores = {route.source: OffsetStore(url, route.key) for route in routes}
         self._logs = logs
@@ -136,6 +126,7 @@ class AggregateLogs(AdminConnection):
         super().__init__(ClusterName.aggregate(region.name), region.aggregate)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Returns topic ids as in runs keys; topics that do not exist are left out."""
         names = sorted(topics)
         client = self.client()
         answers = client.describe_topics(
@@ -151,6 +142,7 @@ class AggregateLogs(AdminConnection):
         return ids
 
     def starts(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Returns the first offset of each partition's log."""
         answers = self.list_offsets(
             {KafkaTopicPartition(*partition): OffsetSpec.earliest() for partition in partitions},
             IsolationLevel.READ_UNCOMMITTED,
