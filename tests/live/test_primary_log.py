@@ -292,7 +292,7 @@ def test_a_copier_makes_the_topic_where_none_is_and_says_nothing(without_topic, 
 def test_a_topic_that_was_deleted_is_read_anew_and_what_was_decided_stays_known(
     without_topic, redis, monkeypatch
 ):
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
     before, after = first(), first()
     with copying(without_topic, "west", redis.url), PrimaryStore(redis.url) as store:
         log_of(without_topic).write([before])
