@@ -43,13 +43,16 @@ class AdminOfCompacted:
 
 
 def write(codes: Sequence[int]) -> None:
+    def opened(_):
+        return ScriptedProducer(codes)
+
     cluster = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
     topic = CompactedTopic(
         "east",
         cluster,
         "kept",
         admin=AdminOfCompacted(),
-        open_producer=lambda _: ScriptedProducer(codes),
+        open_producer=opened,
     )
     topic.write(RECORDS, look_with="sluice show")
 

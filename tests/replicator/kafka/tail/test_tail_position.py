@@ -148,7 +148,7 @@ def test_an_era_ends_when_the_log_shows_something_before_what_was_read(position,
         assert reading.take() == Portion(anew, anew)
 
 
-def test_after_a_cut_no_record_of_the_old_era_follows():
+def test_after_a_cut_nothing_more_is_told_of_the_old_era():
     reading = Reading(Position("topic", 3, 50))
     reading.read(50, 0, "a")
     reading.read(7, 0, "b")
