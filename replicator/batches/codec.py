@@ -29,14 +29,14 @@ class BrokenPayload(Exception):
 
 
 class DecompressesTooFar(BrokenPayload):
-    """Payloads that decompress to more than UNFOLDED_BYTES_MAX."""
+    """Payloads that decompress to more than DECOMPRESSED_BYTES_MAX."""
 
 
-UNFOLDED_BYTES_MAX = 100 << 20
+DECOMPRESSED_BYTES_MAX = 100 << 20
 """Limit of decompressed bytes. Brokers accept no larger request (socket.request.max.bytes), so a
 producer without compression cannot send a larger batch. One megabyte of zstd can decompress to
 thirty gigabytes."""
-UNFOLDED_BYTES_LIKELY = 64 << 10
+DECOMPRESSED_BYTES_LIKELY = 64 << 10
 """Smallest buffer of the first decompression attempt."""
 RATIO_LIKELY = 8
 """Expected decompression ratio, which sizes the buffer of the first attempt. Payloads that need
@@ -83,22 +83,22 @@ def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
 
     Raises:
         BrokenPayload: a payload cannot be decompressed, or the codec is unknown.
-        DecompressesTooFar: the payloads exceed UNFOLDED_BYTES_MAX; raised before more is in memory.
+        DecompressesTooFar: beyond DECOMPRESSED_BYTES_MAX; raised before more is in memory.
     """
     try:
         match codec:
             case Codec.NONE:
                 return b"".join(payloads)
             case Codec.GZIP:
-                return _unfolded(cramjam.gzip.decompress_into, payloads)
+                return _decompressed(cramjam.gzip.decompress_into, payloads)
             case Codec.SNAPPY:
-                if sum(map(_snappy_bytes, payloads)) > UNFOLDED_BYTES_MAX:
+                if sum(map(_snappy_size, payloads)) > DECOMPRESSED_BYTES_MAX:
                     raise DecompressesTooFar(_TOO_FAR)
                 return b"".join(map(snappy_decode, payloads))
             case Codec.LZ4:
-                return _unfolded(cramjam.lz4.decompress_into, payloads)
+                return _decompressed(cramjam.lz4.decompress_into, payloads)
             case Codec.ZSTD:
-                return _unfolded(cramjam.zstd.decompress_into, payloads)
+                return _decompressed(cramjam.zstd.decompress_into, payloads)
     except DecompressesTooFar:
         raise
     except Exception as error:
@@ -106,14 +106,14 @@ def decompressed(codec: int, payloads: Sequence[memoryview]) -> bytes:
     raise _unknown(codec)
 
 
-_TOO_FAR = f"they unfold to more than {UNFOLDED_BYTES_MAX >> 20} MiB"
+_TOO_FAR = f"they decompress to more than {DECOMPRESSED_BYTES_MAX >> 20} MiB"
 _NO_ROOM = "failed to write whole buffer"
 
 
-def _unfolded(into: Callable[[bytes, Any], int], payloads: Sequence[memoryview]) -> bytes:
+def _decompressed(into: Callable[[bytes, Any], int], payloads: Sequence[memoryview]) -> bytes:
     packed = b"".join(payloads)
-    likely = max(UNFOLDED_BYTES_LIKELY, RATIO_LIKELY * len(packed))
-    for room in (min(likely, UNFOLDED_BYTES_MAX), UNFOLDED_BYTES_MAX):
+    likely = max(DECOMPRESSED_BYTES_LIKELY, RATIO_LIKELY * len(packed))
+    for room in (min(likely, DECOMPRESSED_BYTES_MAX), DECOMPRESSED_BYTES_MAX):
         # Pages that are never written take no physical memory.
         memory = np.empty(room, dtype=np.uint8)
         try:
@@ -128,7 +128,7 @@ _XERIAL = b"\x82SNAPPY\0"
 _XERIAL_BYTES = 16
 
 
-def _snappy_bytes(payload: memoryview) -> int:
+def _snappy_size(payload: memoryview) -> int:
     """Returns the decompressed size that a snappy payload states."""
     if len(payload) <= _XERIAL_BYTES or payload[: len(_XERIAL)] != _XERIAL:
         return int(cramjam.snappy.decompress_raw_len(payload))

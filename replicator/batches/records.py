@@ -174,7 +174,7 @@ def _sections(
 
 def _records(sections: _Sections, headers: npt.NDArray[np.void]) -> Records:
     if len(sections.data) > ARROW_BYTES_MAX:
-        raise BrokenPayload(f"they unfold to {len(sections.data)} bytes")
+        raise BrokenPayload(f"they decompress to {len(sections.data)} bytes")
     octets = np.frombuffer(sections.data, dtype=np.uint8)
     begin = _record_begins(sections)
     length, body = varints.read_signed(octets, begin)

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 # Texts by pydantic's type of error.
-WORDS = {
+TEXTS = {
     "dict_type": "should be a table",
     "finite_number": "should be a number",
     "float_type": "should be a number",
@@ -51,7 +51,7 @@ class ConfigMistakes(Exception):
         return (ConfigMistakes, (self.file, self.mistakes))
 
 
-class Relations(ValueError):
+class Contradictions(ValueError):
     """Settings contradict each other; raised inside a pydantic validator.
 
     Holds (key below the table, text) pairs, so that one validator can name several keys.
@@ -63,10 +63,10 @@ class Relations(ValueError):
 
 
 def raise_if_any(found: Iterable[tuple[str, str]]) -> None:
-    """Raises Relations with these (key, text) pairs, if there are any."""
+    """Raises Contradictions with these (key, text) pairs, if there are any."""
     pairs = tuple(found)
     if pairs:
-        raise Relations(pairs)
+        raise Contradictions(pairs)
 
 
 def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
@@ -75,7 +75,7 @@ def translate(error: ValidationError, model: type[BaseModel]) -> list[Mistake]:
     for item in error.errors(include_url=False):
         location = item["loc"]
         cause = item.get("ctx", {}).get("error")
-        if isinstance(cause, Relations):
+        if isinstance(cause, Contradictions):
             mistakes += (
                 Mistake(dotted((*location, key) if key else location), text)
                 for key, text in cause.found
@@ -125,9 +125,9 @@ def dotted(location: Iterable[str | int]) -> str:
 
 def worded(item: Any) -> str:
     """Returns the error of one value, in TOML's terms where pydantic has Python's."""
-    words = WORDS.get(item["type"])
-    if words is not None:
-        return words.format(**item.get("ctx", {}))
+    template = TEXTS.get(item["type"])
+    if template is not None:
+        return template.format(**item.get("ctx", {}))
     text: str = item["msg"]
     return text.removeprefix("Value error, ")
 

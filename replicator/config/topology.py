@@ -184,7 +184,7 @@ class Appliance(Table):
             for key, region in self.regions.items()
             for role in ROLES
         }
-        found = list(crossings(self.regions, self.routes, addresses))
+        found = list(contradictions_between(self.regions, self.routes, addresses))
         found += [
             (f"regions.{key}", f"the region's name is {region.name!r}")
             for key, region in self.regions.items()
@@ -216,15 +216,15 @@ def load(path: str | Path) -> Appliance:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigMistakes(str(path), [Mistake("", f"not TOML: {error}")]) from None
-    mistakes = list(names_within(raw))
+    mistakes = list(names_in_regions(raw))
     try:
         appliance = Appliance.model_validate(raw, context={"directory": path.parent.absolute()})
     except ValidationError as error:
         mistakes += translate(error, Appliance)
-        mistakes += across(raw)
-        mistakes += within("topics", TopicSettings, raw)
-        mistakes += within("replicator", ReplicatorSettings, raw)
-        mistakes += within("balance", BalanceSettings, raw)
+        mistakes += contradictions_across(raw)
+        mistakes += contradictions_within("topics", TopicSettings, raw)
+        mistakes += contradictions_within("replicator", ReplicatorSettings, raw)
+        mistakes += contradictions_within("balance", BalanceSettings, raw)
     else:
         if not mistakes:
             return appliance
@@ -246,14 +246,14 @@ def completed(data: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def names_within(raw: Mapping[str, Any]) -> Iterator[Mistake]:
+def names_in_regions(raw: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yields a mistake for a key "name" in a region: the region is named by its table alone."""
     for name, table in tables(raw.get("regions")):
         if "name" in table:
             yield Mistake(dotted(("regions", name, "name")), "unknown key; the table's name counts")
 
 
-def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
+def contradictions_across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yields the contradictions between a file's tables, however broken single values are."""
     regions = dict(tables(raw.get("regions")))
     addresses: dict[ClusterName, tuple[str, ...]] = {}
@@ -274,11 +274,13 @@ def across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
                     Mistake(dotted((*where, key)), text) for key, text in contradictions(security)
                 )
     routes = written_routes(raw, tuple(regions))
-    for key, text in (*crossings(regions, routes, addresses), *shared_ports(raw)):
+    for key, text in (*contradictions_between(regions, routes, addresses), *shared_ports(raw)):
         yield Mistake(key, text)
 
 
-def within(name: str, model: type[Table], raw: Mapping[str, Any]) -> Iterator[Mistake]:
+def contradictions_within(
+    name: str, model: type[Table], raw: Mapping[str, Any]
+) -> Iterator[Mistake]:
     """Yields the contradictions among the sound values of a table that also has unsound ones."""
     table = raw.get(name)
     if not isinstance(table, Mapping):
@@ -316,7 +318,7 @@ def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from ((name, table) for name, table in value.items() if isinstance(table, Mapping))
 
 
-def crossings(
+def contradictions_between(
     regions: Mapping[str, Any],
     routes: tuple[Route | None, ...],
     addresses: Mapping[ClusterName, tuple[str, ...]],

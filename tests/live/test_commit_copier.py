@@ -92,7 +92,7 @@ def test_the_ledgers_own_entries_arrive_with_their_metadata(aggregate, redis, ma
 def test_a_transactions_commits_arrive_once_it_is_committed_and_only_then(
     aggregate, redis, make_topic, group, ending, monkeypatch, caplog
 ):
-    monkeypatch.setattr(stall, "STILL_SECONDS", 1.0)
+    monkeypatch.setattr(stall, "STALL_SECONDS", 1.0)
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 1)
     producer = Producer({**aggregate.librdkafka_options(), "transactional.id": group})
@@ -268,7 +268,7 @@ def test_a_log_made_anew_is_read_from_its_beginning(
     """Changes only the topic id that the tailer gets: the broker's topic cannot be recreated."""
     topic = make_topic(aggregate)
     commit(aggregate, group, topic, 5)
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
     with copying(aggregate, redis.url) as store:
         until_copied(store, group, topic, 5)
         until_fresh(store)

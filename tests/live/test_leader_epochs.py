@@ -68,7 +68,7 @@ def told(ends: LogEnds) -> Mapping[int, int]:
     answers: list[Mapping[int, int]] = []
 
     def is_told() -> bool:
-        if news := ends.news():
+        if news := ends.poll():
             answers.append(news.ends)
         return bool(answers)
 

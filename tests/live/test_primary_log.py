@@ -292,7 +292,7 @@ def test_a_copier_makes_a_missing_topic_and_logs_nothing(without_topic, redis, c
 def test_a_deleted_topic_is_read_anew_and_its_decisions_stay_known(
     without_topic, redis, monkeypatch
 ):
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
     before, after = first(), first()
     with copying(without_topic, "west", redis.url), PrimaryStore(redis.url) as store:
         log_of(without_topic).write([before])

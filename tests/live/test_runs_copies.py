@@ -146,7 +146,7 @@ async def test_a_destination_that_is_away_catches_up(aggregate, make_redis, rout
 async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
     aggregate, redis, route_key, monkeypatch, caplog
 ):
-    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)
     await tell(aggregate, route_key, {KEY: stretches(0, 10)})
     with caplog.at_level(logging.INFO), copied(aggregate, redis.url, route_key) as store:
         until_fresh(store)

@@ -29,9 +29,14 @@ class Changes:
 
 
 class FetchSession:
-    """A session with one broker. After a lost answer or an error it is begun anew."""
+    """A session with one broker. After a lost answer or an error it is begun anew.
 
-    def __init__(self) -> None:
+    Args:
+        epoch_max: epoch after which the epochs begin again at 1.
+    """
+
+    def __init__(self, epoch_max: int = EPOCH_MAX) -> None:
+        self._epoch_max = epoch_max
         self._id = 0
         self._epoch = 0
         self._known: dict[TopicIdPartition, FetchPosition] = {}
@@ -65,7 +70,7 @@ class FetchSession:
         if session_id == 0:
             self._epoch = 0
         else:
-            self._epoch = self._epoch + 1 if self._epoch < EPOCH_MAX else 1
+            self._epoch = self._epoch + 1 if self._epoch < self._epoch_max else 1
 
     def forget(self) -> None:
         """Begins a new session with the next request."""

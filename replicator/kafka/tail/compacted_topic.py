@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
@@ -34,12 +35,21 @@ class CompactedTopic:
         cluster: KafkaCluster,
         topic: str,
         timeout_seconds: float = TIMEOUT_SECONDS,
+        *,
+        admin: Admin | None = None,
+        open_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
-        """Takes the cluster's name for people, such as "west aggregate"."""
+        """Takes the cluster's name for people, such as "west aggregate".
+
+        Args:
+            admin: client of the cluster; by default one is made.
+            open_producer: makes a producer of confluent_kafka's options.
+        """
         self.topic = topic
         self.timeout_seconds = timeout_seconds
         self._cluster = cluster
-        self._admin = Admin(cluster_name, cluster, timeout_seconds)
+        self._admin = admin or Admin(cluster_name, cluster, timeout_seconds)
+        self._open_producer = open_producer
 
     @property
     def exists(self) -> bool:
@@ -73,7 +83,7 @@ class CompactedTopic:
         self.make()
         failures: list[KafkaError] = []
         wanted = list(records)
-        producer = Producer(
+        producer = self._open_producer(
             {
                 **producer_options(self._cluster, self.timeout_seconds),
                 "client.id": self.topic,
@@ -96,8 +106,8 @@ class CompactedTopic:
             why = failures[0].str() if failures else "no answer at all"
             raise WriteUnknown(
                 name,
-                f"{doing}: {why}; what was decided may be recorded or not: look with "
-                f"`{look_with}`, or ask for the same again",
+                f"{doing}: {why}; the decision may be recorded or not: check with "
+                f"`{look_with}`, or run the same command again",
             )
 
     def _keep_for_ever(self) -> None:
@@ -110,8 +120,8 @@ class CompactedTopic:
         if error:
             # Decisions are recorded all the same: they cannot wait until a right is granted.
             logger.warning(
-                "event=decisions-expire %s: %s is not compacted, so its records are deleted some "
-                "day; set %s=%s: %s",
+                "event=decisions-expire %s: %s is not compacted, so its records will expire; "
+                "set %s=%s: %s",
                 self._admin.name,
                 self.topic,
                 *KEPT_FOR_EVER,

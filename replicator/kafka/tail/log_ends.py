@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from replicator.kafka.admin.admin_error import OUTDATED, kafka_error
 
-ASK_SECONDS = 0.25
+INTERVAL_SECONDS = 0.25
 ANSWER_SECONDS_MAX = 5.0
 NEW_CLIENT_SECONDS = 1.0
 """Wait before the next question when the client was made anew, and with it its connections."""
@@ -43,38 +43,38 @@ class LogEnds:
         """Takes confluent_kafka's options."""
         self._options = dict(options)
         self._client = AdminClient(self._options)
-        self._places = [TopicPartition(topic, number) for number in partitions]
+        self._partitions = [TopicPartition(topic, number) for number in partitions]
         self._asked_at_ms = 0
-        self._ask_again_at = 0.0
+        self._next_at = 0.0
         self._answers: Mapping[TopicPartition, Future[Any]] | None = None
 
-    def news(self) -> Ends | None:
+    def poll(self) -> Ends | None:
         """Returns the answers to a question, once; asks the next one when due. Never waits."""
         if self._answers is None:
-            if time.monotonic() >= self._ask_again_at:
+            if time.monotonic() >= self._next_at:
                 self._ask()
             return None
         if not all(answer.done() for answer in self._answers.values()):
             return None
         ends: dict[int, int] = {}
         refusals: dict[int, KafkaError] = {}
-        for place, answer in self._answers.items():
+        for partition, answer in self._answers.items():
             try:
-                ends[place.partition] = int(answer.result().offset)
+                ends[partition.partition] = int(answer.result().offset)
             except KafkaException as failure:
-                refusals[place.partition] = kafka_error(failure)
+                refusals[partition.partition] = kafka_error(failure)
         self._answers = None
         if any(error.code() in OUTDATED for error in refusals.values()):
             self._client = AdminClient(self._options)
-            self._ask_again_at = time.monotonic() + NEW_CLIENT_SECONDS
+            self._next_at = time.monotonic() + NEW_CLIENT_SECONDS
         return Ends(self._asked_at_ms, ends, refusals)
 
     def _ask(self) -> None:
-        self._ask_again_at = time.monotonic() + ASK_SECONDS
+        self._next_at = time.monotonic() + INTERVAL_SECONDS
         # Taken before asking: the answer covers at least everything written until then.
         self._asked_at_ms = time.time_ns() // 1_000_000
         self._answers = self._client.list_offsets(
-            {place: OffsetSpec.latest() for place in self._places},
+            {partition: OffsetSpec.latest() for partition in self._partitions},
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=ANSWER_SECONDS_MAX,
         )

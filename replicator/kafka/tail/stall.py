@@ -1,4 +1,4 @@
-"""Partitions of a tailed log that have brought nothing for too long; each is reported once.
+"""Stalls of a tailed log: partitions that have brought nothing for too long, each reported once.
 
 A partition that is read brings news several times a second, if only that its end is reached.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-STILL_SECONDS = 30.0
+STALL_SECONDS = 30.0
 PAUSE_SECONDS = 5.0
 """Longest gap between two calls. After a longer one, earlier silence says nothing of the log."""
 
@@ -16,24 +16,27 @@ class StallWatch:
     """Stalls of one log's partitions. `now` is of a monotonic clock, in seconds."""
 
     def __init__(self) -> None:
-        self._heard_at: dict[int, float] = {}
-        self._still: set[int] = set()
-        self._looked_at = float("-inf")
+        self._silent_since: dict[int, float] = {}
+        self._stalled: set[int] = set()
+        self._checked_at = float("-inf")
 
-    def hear(self, partitions: Iterable[int]) -> list[int]:
-        """Notes that partitions brought news; returns those that had been reported."""
-        moved = self._still.intersection(partitions)
-        self._still -= moved
+    def recovered(self, partitions: Iterable[int]) -> list[int]:
+        """Notes that partitions brought news; returns those that had been reported as stalled."""
+        recovered = self._stalled.intersection(partitions)
+        self._stalled -= recovered
         for number in partitions:
-            self._heard_at.pop(number, None)
-        return sorted(moved)
+            self._silent_since.pop(number, None)
+        return sorted(recovered)
 
-    def to_tell(self, partitions: Iterable[int], now: float) -> list[int]:
-        """Returns the partitions that have to be reported now; called repeatedly, after `hear`."""
-        if now - self._looked_at > PAUSE_SECONDS:
-            self._heard_at.clear()
-        self._looked_at = now
-        new = {it for it in partitions if now - self._heard_at.setdefault(it, now) >= STILL_SECONDS}
-        new -= self._still
-        self._still |= new
-        return sorted(new)
+    def newly_stalled(self, partitions: Iterable[int], now: float) -> list[int]:
+        """Returns the partitions to report now; called repeatedly, after `recovered`."""
+        if now - self._checked_at > PAUSE_SECONDS:
+            self._silent_since.clear()
+        self._checked_at = now
+        silent_seconds = {
+            number: now - self._silent_since.setdefault(number, now) for number in partitions
+        }
+        stalled = {number for number, seconds in silent_seconds.items() if seconds >= STALL_SECONDS}
+        stalled -= self._stalled
+        self._stalled |= stalled
+        return sorted(stalled)

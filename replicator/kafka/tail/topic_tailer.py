@@ -19,7 +19,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.admin_error import PASSING
 from replicator.kafka.tail.log_ends import LogEnds
-from replicator.kafka.tail.stall import STILL_SECONDS, StallWatch
+from replicator.kafka.tail.stall import STALL_SECONDS, StallWatch
 from replicator.kafka.tail.tail_position import Portion, Reading, Record, TailPosition, beginnings
 
 logger = logging.getLogger(__name__)
@@ -28,10 +28,12 @@ logger = logging.getLogger(__name__)
 MESSAGES_PER_POLL = 5000
 POLL_SECONDS = 0.1
 # How often the tailer checks that the topic is still the same one.
-LOOK_SECONDS = 10.0
+CHECK_SECONDS = 10.0
 TIMEOUT_SECONDS = 5.0
 
-HELD_UP = "its end is not reached; kafka-transactions.sh find-hanging tells of open transactions"
+END_NOT_REACHED = (
+    "its end is not reached; kafka-transactions.sh find-hanging lists open transactions"
+)
 
 Read = Callable[[Message], Record | None]
 """Returns the record of a message; None where the message carries nothing relevant."""
@@ -67,7 +69,7 @@ class TopicTailer(Generic[Record]):
         self._read_message = read
         self._admin = Admin(name, cluster, timeout_seconds=TIMEOUT_SECONDS)
         self._cluster = cluster
-        self._standstill = StallWatch()
+        self._stalls = StallWatch()
         self._trouble: Trouble | None = None
 
     def follow(
@@ -84,14 +86,14 @@ class TopicTailer(Generic[Record]):
         begun = beginnings(positions, topic_id, partitions)
         if any(positions.get(number, it).topic_id != topic_id for number, it in begun.items()):
             logger.warning(
-                "event=log-read-anew %s is not the topic it was; it is read from the beginning",
+                "event=log-read-anew %s is another topic than before; reading starts anew",
                 self.name,
             )
         yield {number: Portion(position, position) for number, position in begun.items()}
         readings: dict[int, Reading[Record]] = {
             number: Reading(position) for number, position in begun.items()
         }
-        look_at = time.monotonic() + LOOK_SECONDS
+        check_at = time.monotonic() + CHECK_SECONDS
         refusals: Mapping[int, KafkaError] = {}
         options = self._options()
         try:
@@ -103,17 +105,17 @@ class TopicTailer(Generic[Record]):
                 while not any(reading.is_cut for reading in readings.values()):
                     self._poll(consumer, readings)
                     now = time.monotonic()
-                    if news := ends.news():
-                        for number, end in news.ends.items():
-                            readings[number].expect(end, news.asked_at_ms)
-                        refusals = news.refusals
-                        look_at = 0.0 if refusals else look_at
-                    if now >= look_at:
+                    if answers := ends.poll():
+                        for number, end in answers.ends.items():
+                            readings[number].expect(end, answers.asked_at_ms)
+                        refusals = answers.refusals
+                        check_at = 0.0 if refusals else check_at
+                    if now >= check_at:
                         if self._topic() != (topic_id, partitions):
                             return
-                        look_at = now + LOOK_SECONDS
+                        check_at = now + CHECK_SECONDS
                     taken = self._taken(readings)
-                    self._tell(partitions, taken, refusals, now)
+                    self._log_stalls(partitions, taken, refusals, now)
                     yield taken
         except KafkaException as error:
             raise LogUnreadable(f"{self.name}: {error}") from error
@@ -201,33 +203,33 @@ class TopicTailer(Generic[Record]):
             else:
                 raise KafkaException(error)
 
-    def _tell(
+    def _log_stalls(
         self,
         partitions: Iterable[int],
-        heard: Mapping[int, object],
+        news: Mapping[int, object],
         refusals: Mapping[int, KafkaError],
         now: float,
     ) -> None:
-        if moving := self._standstill.hear(heard):
-            logger.warning("event=log-moves-again %s partitions=%s", self.name, _listed(moving))
+        if recovered := self._stalls.recovered(news):
+            logger.warning("event=log-moves-again %s partitions=%s", self.name, _listed(recovered))
         by_reason = defaultdict(list)
-        for number in self._standstill.to_tell(partitions, now):
+        for number in self._stalls.newly_stalled(partitions, now):
             refusal = refusals.get(number)
-            by_reason[refusal.str() if refusal else self._held_up(now)].append(number)
+            by_reason[refusal.str() if refusal else self._stall_reason(now)].append(number)
         for why, numbers in by_reason.items():
             logger.warning(
                 "event=log-stands-still %s partitions=%s: nothing for %g s: %s",
                 self.name,
                 _listed(numbers),
-                STILL_SECONDS,
+                STALL_SECONDS,
                 why,
             )
 
-    def _held_up(self, now: float) -> str:
+    def _stall_reason(self, now: float) -> str:
         trouble = self._trouble
-        if trouble is None or now - trouble.at >= STILL_SECONDS:
-            return HELD_UP
-        return f"{HELD_UP}; the last trouble with a broker was: {trouble.error.str()}"
+        if trouble is None or now - trouble.at >= STALL_SECONDS:
+            return END_NOT_REACHED
+        return f"{END_NOT_REACHED}; the last error of a broker was: {trouble.error.str()}"
 
     def _taken(self, readings: Mapping[int, Reading[Record]]) -> dict[int, Portion[Record]]:
         for number, reading in readings.items():

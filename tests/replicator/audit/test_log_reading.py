@@ -1,10 +1,10 @@
-"""Fetches whose batches unfold to more together than is ever opened at once."""
+"""Fetches whose batches decompress to more together than is ever opened at once."""
 
 import pytest
 
 from replicator.audit.log_reading import LogReading
 from replicator.batches.batch import BrokenBatch
-from replicator.batches.codec import UNFOLDED_BYTES_MAX, Codec
+from replicator.batches.codec import DECOMPRESSED_BYTES_MAX, Codec
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Fetched
 from replicator.mirror.offset_map.spans import Span
@@ -38,13 +38,13 @@ async def read(*batches: bytes):
     return await reading.read("flights", 0, span, committed=False, with_prints=True)
 
 
-async def test_batches_that_unfold_too_far_together_are_read_one_by_one():
-    sizes = [1, UNFOLDED_BYTES_MAX * 2 // 3, UNFOLDED_BYTES_MAX * 2 // 3, 1]
+async def test_batches_that_decompress_too_far_together_are_read_one_by_one():
+    sizes = [1, DECOMPRESSED_BYTES_MAX * 2 // 3, DECOMPRESSED_BYTES_MAX * 2 // 3, 1]
     found = await read(*(folded(offset, size) for offset, size in enumerate(sizes)))
     assert found.prints.offset.tolist() == [0, 1, 2, 3]
     assert all(found.prints.bytes >= sizes)
 
 
-async def test_one_batch_that_unfolds_too_far_is_named():
+async def test_one_batch_that_decompresses_too_far_is_named():
     with pytest.raises(BrokenBatch, match=r"offsets 1\.\.1.*more than 100 MiB"):
-        await read(folded(0, 1), folded(1, UNFOLDED_BYTES_MAX), folded(2, 1))
+        await read(folded(0, 1), folded(1, DECOMPRESSED_BYTES_MAX), folded(2, 1))

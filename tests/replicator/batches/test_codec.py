@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.batches.codec import (
-    UNFOLDED_BYTES_LIKELY,
-    UNFOLDED_BYTES_MAX,
+    DECOMPRESSED_BYTES_LIKELY,
+    DECOMPRESSED_BYTES_MAX,
     BrokenPayload,
     Codec,
     DecompressesTooFar,
@@ -70,7 +70,7 @@ def test_garbage_is_an_error_that_names_the_codec(codec):
         decompressed(codec, [memoryview(b"\x99garbage that is not compressed")])
 
 
-def test_a_codec_nobody_knows_is_named():
+def test_an_unknown_codec_is_named():
     with pytest.raises(BrokenPayload, match="codec 7 is none of none, gzip"):
         decompressed(7, [memoryview(b"")])
 
@@ -79,16 +79,16 @@ SQUEEZING = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
 
 
 @pytest.mark.parametrize("codec", SQUEEZING)
-def test_payloads_unfold_up_to_the_limit_and_no_further(codec):
-    half = memoryview(compressed(codec, bytes(UNFOLDED_BYTES_MAX // 2)))
-    assert len(decompressed(codec, [half, half])) == UNFOLDED_BYTES_MAX
+def test_payloads_decompress_up_to_the_limit_and_no_further(codec):
+    half = memoryview(compressed(codec, bytes(DECOMPRESSED_BYTES_MAX // 2)))
+    assert len(decompressed(codec, [half, half])) == DECOMPRESSED_BYTES_MAX
     more = memoryview(compressed(codec, b"."))
     with pytest.raises(DecompressesTooFar, match="more than 100 MiB"):
         decompressed(codec, [half, more, half])
 
 
 @pytest.mark.parametrize("codec", SQUEEZING)
-@pytest.mark.parametrize("more", [-1, 0, 1, UNFOLDED_BYTES_LIKELY])
-def test_payloads_that_unfold_to_more_than_is_likely_are_read_whole(codec, more):
-    plain = b"." * (UNFOLDED_BYTES_LIKELY + more)
+@pytest.mark.parametrize("more", [-1, 0, 1, DECOMPRESSED_BYTES_LIKELY])
+def test_payloads_that_decompress_to_more_than_is_likely_are_read_whole(codec, more):
+    plain = b"." * (DECOMPRESSED_BYTES_LIKELY + more)
     assert decompressed(codec, [memoryview(compressed(codec, plain))]) == plain

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch
-from replicator.batches.codec import UNFOLDED_BYTES_MAX, Codec
+from replicator.batches.codec import DECOMPRESSED_BYTES_MAX, Codec
 from replicator.batches.outgoing_batch import Reason, RecordTooLarge
 from replicator.batches.packer import PackingRule, pack
 from tests.replicator.batches.source_batches import (
@@ -71,7 +71,7 @@ def test_the_same_records_land_whether_batches_are_judged_singly_or_at_once(size
     assert packed.opened.total() + unopened == len(sizes)
 
 
-def test_ordinary_batches_ride_unopened():
+def test_ordinary_batches_are_forwarded_unopened():
     data = [encoded([one_record(first + index) for index in range(50)]) for first in (0, 50)]
     packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
     assert [outgoing.opened for outgoing in packed.batches] == [False, False]
@@ -178,11 +178,11 @@ def test_an_empty_fetch_is_no_trouble():
 def bomb(offset: int, attributes: int = 0) -> bytes:
     """Returns a batch of a few kilobytes that decompresses to more than is ever opened."""
     return encoded(
-        [one_record(offset, bytes(UNFOLDED_BYTES_MAX))], codec=Codec.ZSTD, attributes=attributes
+        [one_record(offset, bytes(DECOMPRESSED_BYTES_MAX))], codec=Codec.ZSTD, attributes=attributes
     )
 
 
-def test_a_small_batch_that_unfolds_too_far_rides_unopened_beside_merged_ones():
+def test_a_small_batch_that_decompresses_too_far_is_forwarded_unopened_beside_merged_ones():
     data = [*tiny(0, 8), bomb(8), *tiny(9, 8)]
     assert len(data[8]) < RULE.merge_below_bytes * 2
     rule = replace(RULE, merge_below_bytes=len(data[8]) + 1)
@@ -192,7 +192,7 @@ def test_a_small_batch_that_unfolds_too_far_rides_unopened_beside_merged_ones():
     assert sum(one.count for one in packed.batches) == 17
 
 
-def test_a_batch_that_unfolds_too_far_and_must_be_opened_stops_the_fetch_right_before_it():
+def test_a_batch_that_decompresses_too_far_and_must_be_opened_stops_the_fetch_right_before_it():
     data = [encoded([one_record(0)]), bomb(1, batch.LOG_APPEND_TIME), encoded([one_record(2)])]
     packed = pack(b"".join(data), position=0, aborted=None, rule=RULE)
     assert packed.next_offset == 1

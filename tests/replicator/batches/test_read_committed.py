@@ -46,7 +46,7 @@ def test_an_abort_that_begins_inside_a_batch_counts_for_it():
     assert carried(first + control(2, 1, ABORT), [(1, 1)]) == []
 
 
-def test_batches_outside_transactions_are_carried_whoever_aborts():
+def test_batches_outside_transactions_are_carried_whatever_is_aborted():
     plain = encoded([one_record(0)], producer_id=1)
     assert carried(plain + control(1, 1, ABORT), [(1, 0)]) == [0]
 

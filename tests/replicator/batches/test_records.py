@@ -112,7 +112,7 @@ def test_compression_that_does_not_help_is_left_away():
     assert not header_at(batches[0].data).attributes & batch.CODEC_BITS
 
 
-def test_of_log_append_time_every_record_gets_the_batchs_time():
+def test_with_log_append_time_every_record_gets_the_time_of_its_batch():
     records = [one_record(0), one_record(1)]
     data = encoded(records, attributes=batch.LOG_APPEND_TIME, max_timestamp=1_750_000_000_000)
     batches, _ = through([data])
@@ -137,7 +137,7 @@ def test_header_names_that_are_no_text_survive():
 
 
 @given(st.binary(max_size=80), st.integers(min_value=1, max_value=30))
-def test_nonsense_for_records_is_an_error_with_its_range(payload, count):
+def test_unreadable_records_are_an_error_with_their_range(payload, count):
     header = batch.Header(50, 49 + len(payload), 0, 2, 0, 0, count - 1, 0, 0, -1, -1, -1, count)
     data = bytearray(batch.HEADER.pack(*header)) + payload
     broken = None

@@ -24,7 +24,7 @@ def test_parts_hold_the_records_between_their_bounds(made, data):
 
 
 @given(batches(), st.data())
-def test_what_was_taken_apart_is_joined_again(made, data):
+def test_split_batches_can_be_joined_again(made, data):
     for one in through(made[0])[0]:
         if one.count > 1:
             first, second = apart(one, [data.draw(st.integers(1, one.count - 1))])

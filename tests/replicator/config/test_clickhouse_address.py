@@ -15,7 +15,7 @@ from replicator.config.clickhouse_address import ClickHouseAddress
         ("clickhouse://[::1]:9100/mine", "clickhouse://default@[::1]:9100/mine"),
     ],
 )
-def test_what_is_left_out_goes_without_saying(text: str, whole: str) -> None:
+def test_omitted_parts_have_defaults(text: str, whole: str) -> None:
     address = ClickHouseAddress.parse(text)
     assert str(address) == whole
     assert ClickHouseAddress.parse(whole) == address
@@ -30,7 +30,7 @@ def test_what_is_left_out_goes_without_saying(text: str, whole: str) -> None:
         "clickhouse://h/mine?password=sesame",
     ],
 )
-def test_a_password_in_it_is_refused_and_not_repeated(text: str) -> None:
+def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(ValueError, match="history_clickhouse_password_file") as refused:
         ClickHouseAddress.parse(text)
     assert "sesame" not in str(refused.value)
@@ -40,12 +40,12 @@ def test_a_password_in_it_is_refused_and_not_repeated(text: str) -> None:
     "text",
     ["", "h:9000", "http://h:8123", "clickhouse://", "clickhouse://h:http", "clickhouse://h/a/b"],
 )
-def test_what_is_none_is_told_how_one_is_written(text: str) -> None:
+def test_an_invalid_address_is_answered_with_the_form_of_a_valid_one(text: str) -> None:
     with pytest.raises(ValueError, match="clickhouse://user@host:9000/database"):
         ClickHouseAddress.parse(text)
 
 
 @pytest.mark.parametrize("port", ["0", "65536"])
-def test_a_port_that_is_none_is_refused(port: str) -> None:
+def test_an_invalid_port_is_refused(port: str) -> None:
     with pytest.raises(ValueError, match="1 to 65535"):
         ClickHouseAddress.parse(f"clickhouse://h:{port}")

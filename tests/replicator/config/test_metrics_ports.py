@@ -20,11 +20,11 @@ def ports(*numbers: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("numbers", [(0, 0, 0), (9464, 0, 0), (1, 2, 3), (0, 1, 2)])
-def test_ports_that_differ_and_none_at_all_are_well(numbers):
+def test_different_ports_and_no_port_are_accepted(numbers):
     assert list(shared_ports(ports(*numbers))) == []
 
 
-def test_each_that_is_anothers_is_named():
+def test_each_shared_port_is_named():
     assert dict(shared_ports(ports(9464, 9464, 9464))) == {
         "offsets.metrics_port": SHARED,
         "balance.metrics_port": SHARED,
@@ -32,13 +32,13 @@ def test_each_that_is_anothers_is_named():
     assert [key for key, _ in shared_ports(ports(1, 7, 7))] == ["balance.metrics_port"]
 
 
-def test_what_is_no_port_is_left_to_those_who_say_so():
+def test_a_value_that_is_no_port_is_not_compared():
     assert list(shared_ports(ports("9464", None, "9464"))) == []
     assert list(shared_ports({"metrics": 5, "balance": []})) == []
 
 
 @pytest.mark.parametrize("other", ["", "[replicator]\nwindow = 99\n"])
-def test_a_file_is_refused_for_it_whatever_else_is_wrong(tmp_path: Path, other: str):
+def test_a_file_with_a_shared_port_is_refused_whatever_else_is_wrong(tmp_path: Path, other: str):
     path = tmp_path / "appliance.toml"
     path.write_text(f"{SOUND}[metrics]\nport = 9464\n[offsets]\nmetrics_port = 9464\n{other}")
     with pytest.raises(ConfigMistakes) as caught:

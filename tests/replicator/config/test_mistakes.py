@@ -52,7 +52,7 @@ def test_the_error_survives_a_trip_between_processes() -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_relations_of_a_table_become_one_mistake_each() -> None:
+def test_contradictions_of_a_table_become_one_mistake_each() -> None:
     with pytest.raises(ValidationError) as caught:
         TopicSettings(allow=(), replication_factor=0)
     paths = [mistake.path for mistake in translate(caught.value, TopicSettings)]

@@ -103,7 +103,7 @@ def test_the_password_is_not_shown_when_the_settings_are(files: Path) -> None:
         ({"protocol": "tls", "ca_file": "c"}, set()),
     ],
 )
-def test_each_missing_or_idle_key_is_named(table: dict[str, str], keys: set[str]) -> None:
+def test_each_missing_or_meaningless_key_is_named(table: dict[str, str], keys: set[str]) -> None:
     assert {key for key, _ in contradictions(table)} == keys
 
 

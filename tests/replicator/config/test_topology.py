@@ -52,7 +52,7 @@ def region(name: str, regional: str, aggregate: str) -> Region:
     )
 
 
-def test_every_ordered_pair_is_a_route_unless_told_otherwise(tmp_path: Path) -> None:
+def test_every_ordered_pair_is_a_route_by_default(tmp_path: Path) -> None:
     names = {route.name for route in loaded(tmp_path, SOUND).routes}
     assert names == {"west>west", "west>east", "east>west", "east>east"}
     only = loaded(tmp_path, 'routes = ["west>east"]' + SOUND)
@@ -147,7 +147,9 @@ def test_a_configuration_without_regions_is_a_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "West"])
-def test_a_region_whose_name_no_topic_can_bear_is_a_mistake(tmp_path: Path, name: str) -> None:
+def test_a_region_name_that_no_topic_name_can_contain_is_a_mistake(
+    tmp_path: Path, name: str
+) -> None:
     found = mistakes(tmp_path, SOUND.replace("[regions.west]", f'[regions."{name}"]'))
     assert found[f"regions.{name}"] == "a region's name is lower-case letters, digits and -"
 
@@ -242,7 +244,7 @@ def test_the_topic_named_after_two_regions_stays_within_kafkas_249_characters(
     assert found[f"regions.{longest}w"] == "a region's name has at most 100 characters"
 
 
-def test_values_of_another_kind_are_named_in_the_words_of_the_file(tmp_path: Path) -> None:
+def test_values_of_another_type_are_described_in_terms_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"\xff\xfe")
     found = mistakes(
         tmp_path,

@@ -52,7 +52,7 @@ def test_each_refusal_names_cluster_action_and_mend(
     assert text in str(error)
 
 
-def test_what_librdkafka_complained_of_explains_the_silence() -> None:
+def test_the_last_error_of_librdkafka_explains_a_timeout() -> None:
     complaint = KafkaError(KafkaError._RESOLVE, "h: name does not resolve")
     assert "name does not resolve" in str(error_of(KafkaError._TIMED_OUT, complaint))
 

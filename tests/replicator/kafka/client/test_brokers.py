@@ -89,7 +89,7 @@ async def test_each_broker_is_asked_for_the_leader_and_one_that_does_not_answer_
     assert cluster.leader("t", 0) == Leader(2, 6), "asking changes nothing"
 
 
-async def test_a_connection_on_which_an_answer_never_came_is_not_asked_again():
+async def test_a_connection_is_closed_after_a_timeout():
     made = []
 
     def swallow(request):
@@ -106,7 +106,7 @@ async def test_a_connection_on_which_an_answer_never_came_is_not_asked_again():
     assert len(made) == 2
 
 
-async def test_while_no_broker_is_named_a_coordinator_is_asked_for_again_and_again():
+async def test_a_coordinator_is_looked_up_repeatedly_while_the_metadata_names_no_broker():
     """A cluster whose brokers are all considered dead answers with metadata that names none."""
     asked = []
 
@@ -126,7 +126,7 @@ async def test_while_no_broker_is_named_a_coordinator_is_asked_for_again_and_aga
     assert asked == [*["MetadataRequest"] * 3, "FindCoordinatorRequest", "object"]
 
 
-async def test_a_connection_that_a_quota_mutes_is_sent_nothing_until_it_is_read_again():
+async def test_a_throttled_connection_is_sent_nothing_until_the_broker_reads_it_again():
     sent: dict[str, list[float]] = {"control": [], "read": []}
     purposes = iter(["read", "control"])
 

@@ -29,7 +29,7 @@ def test_the_clusters_of_routes_are_named_once_each():
     assert ends(routes) == (WEST, EAST, EAST_REGIONAL)
 
 
-def test_a_clash_says_what_would_come_of_it():
+def test_a_clash_names_its_consequence():
     routes = [Route("west", "east")]
     assert harm(WEST, EAST, routes) == "route west>east would lead onto itself"
     assert "more than once" in harm(WEST, EAST_REGIONAL, routes)

@@ -40,7 +40,7 @@ def test_frames_come_out_as_they_went_in_however_they_were_cut(sent, cut):
     assert received == sent
 
 
-def test_every_frame_has_a_place_of_its_own():
+def test_every_frame_has_memory_of_its_own():
     received: list[memoryview] = []
     frames = Frames(received.append, lambda error: None)
     fed(frames, 2 * (struct.pack(">i", 3) + b"abc"), 100)
@@ -51,7 +51,7 @@ def test_every_frame_has_a_place_of_its_own():
 @pytest.mark.parametrize(
     "first_bytes", [b"HTTP", b"\x15\x03\x03\x00", struct.pack(">i", 0), struct.pack(">i", -1)]
 )
-def test_what_is_no_kafka_takes_no_memory_and_is_named(first_bytes):
+def test_a_length_that_is_not_kafkas_allocates_nothing_and_is_named(first_bytes):
     lost: list[Exception | None] = []
     frames = Frames(lambda frame: None, lost.append)
     fed(frames, first_bytes, 4)
@@ -96,14 +96,14 @@ def asked(connection: Connection) -> Awaitable[object]:
     return connection.send(ApiVersionRequest())
 
 
-async def test_an_answer_to_another_question_ends_the_connection():
+async def test_a_wrong_correlation_id_ends_the_connection():
     async with connected(lambda number: b"\0\0\0\x63" + VERSIONS) as connection:
         with pytest.raises(KafkaConnectionError, match="the answer is to 99"):
             await asked(connection)
         assert not connection.connected()
 
 
-async def test_all_that_waits_fails_when_the_broker_hangs_up():
+async def test_all_waiting_requests_fail_when_the_broker_disconnects():
     async with connected(right) as connection:
         answers = [asked(connection) for _ in range(3)]
         found = await asyncio.gather(*answers, return_exceptions=True)
@@ -113,7 +113,7 @@ async def test_all_that_waits_fails_when_the_broker_hangs_up():
             await asked(connection)
 
 
-async def test_an_answer_given_up_does_not_become_the_next_ones():
+async def test_the_answer_to_a_cancelled_request_is_not_taken_for_the_next_one():
     async with connected(right, right) as connection:
         given_up = asyncio.ensure_future(asked(connection))
         await asyncio.sleep(0)
@@ -122,7 +122,7 @@ async def test_an_answer_given_up_does_not_become_the_next_ones():
         assert answer.api_versions == [(18, 0, 0)]
 
 
-async def test_an_answer_that_nobody_waits_for_any_more_fails_without_a_line_in_the_log():
+async def test_a_failed_request_that_nobody_awaits_logs_nothing():
     complaints: list[dict] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     async with connected() as connection:

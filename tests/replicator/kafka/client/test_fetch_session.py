@@ -29,12 +29,12 @@ def begun(*positions: FetchPosition) -> FetchSession:
     return session
 
 
-def test_the_first_request_names_everything_and_asks_for_a_session():
+def test_the_first_request_has_all_positions_and_asks_for_a_session():
     changes = FetchSession().next(wanted(position(0), position(1)))
     assert changes == Changes(0, 0, (position(0), position(1)), ())
 
 
-def test_what_did_not_change_is_not_named_again():
+def test_unchanged_positions_are_not_sent_again():
     session = begun(position(0), position(1))
     assert session.next(wanted(position(0), position(1))) == Changes(SESSION, 1, (), ())
     session.answered(SESSION)
@@ -48,7 +48,7 @@ def test_another_leader_epoch_or_size_is_a_change():
     assert session.next(wanted(led, small)).positions == (led, small)
 
 
-def test_what_is_wanted_no_more_is_forgotten_also_when_as_much_is_new():
+def test_partitions_that_are_no_longer_fetched_are_forgotten_also_when_as_many_are_new():
     session = begun(position(0), position(1))
     changes = session.next(wanted(position(1), position(2)))
     assert changes == Changes(SESSION, 1, (position(2),), ((TOPIC, 0),))
@@ -56,7 +56,7 @@ def test_what_is_wanted_no_more_is_forgotten_also_when_as_much_is_new():
     assert session.next({}).forgotten == ((TOPIC, 1), (TOPIC, 2))
 
 
-def test_after_an_error_or_a_lost_answer_everything_is_named_anew():
+def test_after_an_error_or_a_lost_answer_all_positions_are_sent_again():
     session = begun(position(0), position(1))
     session.next(wanted(position(0, offset=5), position(1)))
     session.forget()
@@ -64,7 +64,7 @@ def test_after_an_error_or_a_lost_answer_everything_is_named_anew():
     assert session.next(everything) == Changes(0, 0, tuple(everything.values()), ())
 
 
-def test_a_broker_that_keeps_no_session_is_told_everything_each_time():
+def test_a_broker_that_keeps_no_session_is_sent_all_positions_each_time():
     session = FetchSession()
     for _ in range(3):
         assert session.next(wanted(position(0))) == Changes(0, 0, (position(0),), ())
@@ -78,9 +78,8 @@ def test_a_session_that_the_broker_gives_up_begins_anew():
     assert session.next(wanted(position(0))) == Changes(0, 0, (position(0),), ())
 
 
-def test_the_epoch_goes_round_to_1_because_0_would_begin_a_session(monkeypatch):
-    monkeypatch.setattr("replicator.kafka.client.fetch_session.EPOCH_MAX", 3)
-    session, epochs = FetchSession(), []
+def test_the_epoch_wraps_to_1_because_0_would_begin_a_session():
+    session, epochs = FetchSession(epoch_max=3), []
     for _ in range(6):
         epochs.append(session.next(wanted(position(0))).epoch)
         session.answered(SESSION)
@@ -88,7 +87,7 @@ def test_the_epoch_goes_round_to_1_because_0_would_begin_a_session(monkeypatch):
     assert EPOCH_MAX == 2**31 - 1
 
 
-def test_it_knows_what_the_last_request_asked_for_also_where_that_was_not_named_again():
+def test_the_last_requested_position_is_known_also_where_it_was_not_sent_again():
     session = begun(position(0, offset=5))
     session.next(wanted(position(0, offset=5), position(1, offset=9)))
     assert session.asked((TOPIC, 0)) == position(0, offset=5)
@@ -126,7 +125,7 @@ ANSWERS = st.sampled_from(["taken", "taken", "lost on the way", "lost on the way
 
 
 @given(st.lists(st.tuples(WISHES, ANSWERS)))
-def test_whatever_is_wanted_and_lost_the_broker_knows_exactly_what_is_wanted(rounds):
+def test_the_broker_knows_exactly_the_wanted_positions_whatever_is_lost(rounds):
     session, broker = FetchSession(), Broker()
     for wishes, answer in rounds:
         changes = session.next(wishes)

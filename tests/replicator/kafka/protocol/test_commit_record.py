@@ -44,7 +44,7 @@ def value_of(version: int, commit: Commit) -> bytes:
 
 
 @given(st.sampled_from([0, 1]), TEXT, TEXT, st.integers(0, 2**31 - 1))
-def test_a_key_says_whose_commit_it_is(version, group, topic, partition):
+def test_a_key_holds_group_topic_and_partition(version, group, topic, partition):
     key = struct.pack(">h", version) + text(group) + text(topic) + struct.pack(">i", partition)
     assert key_of(key) == Committed(group, topic, partition)
 
@@ -54,18 +54,18 @@ def test_a_key_about_a_group_is_no_commit():
 
 
 @given(st.integers(0, 4), OFFSETS, TEXT, OFFSETS, st.integers(-1, 2**31 - 1))
-def test_a_value_of_every_version_says_what_was_committed(version, offset, metadata, at_ms, epoch):
+def test_a_value_of_every_version_is_decoded(version, offset, metadata, at_ms, epoch):
     commit = Commit(offset, metadata, at_ms, epoch if version >= 3 else -1)
     assert commit_of(value_of(version, commit)) == commit
 
 
-def test_a_version_yet_unknown_is_named():
+def test_an_unknown_version_is_named():
     with pytest.raises(UnknownCommit, match="format 5"):
         commit_of(struct.pack(">hq", 5, 0))
 
 
 @given(st.integers(0, 4), st.data())
-def test_a_value_cut_short_is_named_and_not_guessed(version, data):
+def test_a_value_cut_short_is_refused(version, data):
     whole = value_of(version, Commit(7, "metadata", 1, 2))
     needed = len(whole) - {1: 8, 4: 1}.get(version, 0)
     cut = data.draw(st.integers(0, needed - 1))
@@ -73,13 +73,13 @@ def test_a_value_cut_short_is_named_and_not_guessed(version, data):
         commit_of(whole[:cut])
 
 
-def test_a_text_that_is_none_is_named():
+def test_a_text_that_is_not_utf_8_is_refused():
     with pytest.raises(UnknownCommit, match="not UTF-8"):
         key_of(struct.pack(">hh", 1, 2) + b"\xff\xff" + text("topic") + struct.pack(">i", 0))
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_a_text_that_is_null_is_named(version):
+def test_a_text_that_is_null_is_refused(version):
     metadata = b"\xff\xff" if version == 3 else b"\0"
     value = struct.pack(">hqi", version, 7, 2) + metadata + struct.pack(">q", 1)
     with pytest.raises(UnknownCommit, match="null"):

@@ -29,12 +29,12 @@ ROOT = Path(__file__).parents[3] / "replicator"
         (Verdict.POISON, (2, 10, 12, 32, 87)),
     ],
 )
-def test_codes_are_answered_as_the_design_says(answer, codes):
+def test_codes_have_the_verdicts_of_the_design(answer, codes):
     assert {verdict(code) for code in codes} == {answer}
 
 
 @pytest.mark.parametrize("code", [-1, 1, 28, 46, 77, 999])
-def test_what_nobody_knows_to_help_stops(code):
+def test_an_unknown_code_stops(code):
     assert verdict(code) is Verdict.REFUSED
 
 
@@ -43,7 +43,7 @@ def test_a_code_has_its_protocol_name():
     assert named(999) == "error 999"
 
 
-def test_a_code_is_written_by_its_name_and_answered_by_its_number():
+def test_a_code_is_named_in_texts_and_compared_by_number():
     assert verdict(Code.NOT_LEADER_OR_FOLLOWER) is verdict(6) is Verdict.AGAIN
     assert named(Code.UNKNOWN_TOPIC_ID) == named(100) == "UNKNOWN_TOPIC_ID"
 
@@ -53,7 +53,7 @@ def test_no_other_module_compares_a_code_with_a_bare_number():
     assert [path.name for path in ROOT.rglob("*.py") if bare.search(path.read_text())] == []
 
 
-def test_an_error_without_a_code_says_only_its_own_words():
+def test_an_error_without_a_code_shows_its_text_alone():
     assert str(ProducerStateLost("records are too old")) == "records are too old"
     assert str(ProducerStateLost("Produce", [45])) == "Produce: OUT_OF_ORDER_SEQUENCE_NUMBER"
 

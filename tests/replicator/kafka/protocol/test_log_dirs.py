@@ -57,7 +57,7 @@ def test_the_bytes_are_those_of_the_protocol():
     assert asked(4, A7).encode() == b"\x02\x02a\x02\0\0\0\x07\0\0"
 
 
-def test_the_newest_version_that_both_know_is_spoken():
+def test_the_newest_common_version_is_sent():
     for newest, spoken in ((1, 1), (2, 2), (4, 4), (5, 4)):
         assert type(LogDirsRequest([A0]).prepare({35: (0, newest)})) is STRUCTS[spoken]
 
@@ -69,7 +69,7 @@ def test_sizes_are_those_of_all_disks(version):
 
 
 @pytest.mark.parametrize("version", STRUCTS)
-def test_a_log_on_its_way_to_another_disk_counts_as_it_is(version):
+def test_a_log_that_moves_to_another_disk_counts_with_its_present_size(version):
     dirs = [(0, {"a": [(0, 40, 60, True)]}), (0, {"a": [(0, 100, 0, False)]})]
     assert log_sizes(answer(version, dirs)) == {A0: 100}
 

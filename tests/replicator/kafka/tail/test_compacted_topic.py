@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 import pytest
 from confluent_kafka import KafkaError
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
-from replicator.kafka.tail import compacted_topic
+from replicator.kafka.admin.topic import Configs, Topic
 from replicator.kafka.tail.compacted_topic import CompactedTopic, WriteUnknown
 
 REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
@@ -31,27 +32,42 @@ class ScriptedProducer:
         return 0
 
 
-def write(monkeypatch: pytest.MonkeyPatch, codes: Sequence[int]) -> None:
+class AdminOfCompacted:
+    """Admin client of a cluster on which every topic exists and is compacted."""
+
+    name = "east"
+
+    def topics(self, names):
+        compacted = Configs({"cleanup.policy": "compact"})
+        return [Topic(name, UUID(int=1), 1, compacted) for name in names]
+
+
+def write(codes: Sequence[int]) -> None:
+    def opened(_):
+        return ScriptedProducer(codes)
+
     cluster = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
-    topic = CompactedTopic("east", cluster, "kept")
-    monkeypatch.setattr(topic, "make", lambda: None)
-    monkeypatch.setattr(compacted_topic, "Producer", lambda _: ScriptedProducer(codes))
+    topic = CompactedTopic(
+        "east",
+        cluster,
+        "kept",
+        admin=AdminOfCompacted(),
+        open_producer=opened,
+    )
     topic.write(RECORDS, look_with="sluice show")
 
 
-def test_all_that_was_refused_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_records_changed_nothing() -> None:
     with pytest.raises(AdminError) as raised:
-        write(monkeypatch, [REFUSED, REFUSED])
+        write([REFUSED, REFUSED])
     assert not isinstance(raised.value, WriteUnknown)
 
 
 @pytest.mark.parametrize("codes", [[0, REFUSED], [REFUSED, 0], [LOST, REFUSED], [LOST, 0]])
-def test_what_may_be_written_in_part_is_unknown(
-    monkeypatch: pytest.MonkeyPatch, codes: list[int]
-) -> None:
+def test_a_write_of_which_a_part_may_have_landed_is_unknown(codes: list[int]) -> None:
     with pytest.raises(WriteUnknown):
-        write(monkeypatch, codes)
+        write(codes)
 
 
-def test_all_delivered_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    write(monkeypatch, [0, 0])
+def test_delivered_records_are_written() -> None:
+    write([0, 0])

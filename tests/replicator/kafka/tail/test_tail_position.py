@@ -52,11 +52,11 @@ def test_portions_follow_each_other_and_together_hold_all_that_was_read(log, cut
         assert portions[-1].end == TailPosition("topic", 0, log[-1][0] + 1, 7)
 
 
-def test_nothing_new_is_no_portion():
+def test_there_is_no_portion_without_anything_new():
     assert Reading(BEGIN).take() is None
 
 
-def test_where_reading_begins_is_no_news():
+def test_the_begin_of_reading_is_no_news():
     assert not Portion(BEGIN, BEGIN).is_news
     assert Portion(BEGIN, BEGIN, caught_up_ms=1).is_news
     assert Portion(BEGIN, TailPosition("topic", 0, 1)).is_news
@@ -107,7 +107,7 @@ def test_behind_an_open_transaction_nothing_is_caught_up_with():
     assert reading.take().caught_up_ms == 1000
 
 
-def test_a_log_that_is_never_quiet_is_caught_up_with_all_the_same():
+def test_a_log_that_is_never_idle_is_caught_up_with_all_the_same():
     reading = Reading(BEGIN)
     heard = []
     for offset in range(100):
