@@ -21,7 +21,7 @@ NAMED_MAX = 5
 
 
 class AlertName(StrEnum):
-    """Kind of an alert."""
+    """Kind of an alert; its name in lower case is the label of the metric sluice_balance_alerts."""
 
     HOT_PARTITION = "hot partition"
     RESIZE = "more carriers needed"
@@ -31,7 +31,6 @@ class AlertName(StrEnum):
     LAGGING = "lagging"
     DOUBTED = "rates not believed"
     PIN_IMPOSSIBLE = "pin impossible"
-    # The name is the label of the metric sluice_balance_alerts, which operators know.
     HOMELESS = "no room"
 
 
@@ -56,7 +55,7 @@ def alerts_of(
     state: RoundState,
     limits: Limits,
     rules: Rules,
-    frozen_for: str | None,
+    freeze_reason: str | None,
 ) -> tuple[Alert, ...]:
     """Returns the alerts of a route after a round.
 
@@ -66,7 +65,7 @@ def alerts_of(
         state: state that the round leaves.
         limits: limits of the route.
         rules: rules of the route.
-        frozen_for: reason why the route is frozen; None when it is not.
+        freeze_reason: reason why the route is frozen; None when it is not.
     """
     shares, first = inputs.route.shares, view.first_carrier
     counts = Counter({first + at: n for at, n in Counter(state.where.values()).items()})
@@ -74,7 +73,7 @@ def alerts_of(
     excluded = {first + at: why for at, why in view.orders.excluded.items()}
     given = [
         *degraded(view.degraded),
-        *frozen(frozen_for, state.freeze.seconds(view.now_ms)),
+        *frozen(freeze_reason, state.freeze.seconds(view.now_ms)),
         *executors_fewer(view.slots, len(counts), view.carriers_elsewhere),
         *lagging(state.lag.lagging(rules, view.now_ms), view.lag_seconds),
         *doubted(view.doubts, shares),

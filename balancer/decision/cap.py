@@ -84,7 +84,7 @@ class _Choice:
                 share = route.shares[move.partition]
                 step = _Step(share, move.partition, move.source, move.target)
                 self._leaving.setdefault(move.source, []).append(step)
-                self._do(step, -1)
+                self._make(step, -1)
         for steps in self._leaving.values():
             steps.sort(key=lambda step: (-step.share, step.partition))
         for_hot = [move for move in moves if move.reason in _FOR_HOT]
@@ -126,16 +126,16 @@ class _Choice:
         """Makes a move together with the moves that it needs, or none of them."""
         group = [first]
         was = {at: (self._loads[at], self._counts[at]) for at in (first.source, first.target)}
-        self._do(first)
+        self._make(first)
         while (burdened := self._burdened(was)) is not None:
             step = self._relief(burdened, was) if len(group) < most else None
             if step is None:
                 for each in group:
-                    self._do(each, -1)
+                    self._make(each, -1)
                     self._made.discard(each.partition)
                 return
             was.setdefault(step.target, (self._loads[step.target], self._counts[step.target]))
-            self._do(step)
+            self._make(step)
             group.append(step)
 
     def _burdened(self, was: dict[int, tuple[float, int]]) -> int | None:
@@ -156,7 +156,7 @@ class _Choice:
         enough = [step for step in steps if step.share >= over]
         return enough[-1] if enough else steps[0] if steps else None
 
-    def _do(self, step: _Step, times: int = 1) -> None:
+    def _make(self, step: _Step, times: int = 1) -> None:
         """Makes a move; with -1 for `times`, takes it back."""
         self._loads[step.source] -= times * step.share
         self._loads[step.target] += times * step.share

@@ -47,7 +47,7 @@ class Presence:
         return self.has_vanished() and self.vanished_seconds < FROZEN_SECONDS_MAX
 
     @property
-    def frozen_for(self) -> str | None:
+    def freeze_reason(self) -> str | None:
         """Reason why the route is frozen; None when it is not.
 
         A frozen route makes mandatory moves only, and loses no carrier.
@@ -82,7 +82,7 @@ class Freeze:
         since_ms = now_ms if self.since_ms is None else self.since_ms
         vanished_ms = now_ms if self.vanished_since_ms is None else self.vanished_since_ms
         return Freeze(
-            since_ms if presence.frozen_for else None,
+            since_ms if presence.freeze_reason else None,
             vanished_ms if presence.keeps_vanished() else None,
             self.was_measured or (presence.partitions > 0 and presence.is_measured()),
         )

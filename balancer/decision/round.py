@@ -49,9 +49,9 @@ def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
     before = view.before
     # 1. What holds voluntary moves back.
     presence = view.presence
-    frozen_for = presence.frozen_for
-    held = _held(view, frozen_for, rules)
-    is_held, is_frozen = held is not None, frozen_for is not None
+    freeze_reason = presence.freeze_reason
+    held = _held(view, freeze_reason, rules)
+    is_held, is_frozen = held is not None, freeze_reason is not None
     # 2. How many carriers there are, and what they may carry.
     kept = view.vanished if presence.keeps_vanished() else ()
     inputs = round_inputs(view, limits, kept=kept, is_frozen=is_frozen, is_held=is_held)
@@ -75,11 +75,11 @@ def decide(view: RoundView, limits: Limits, rules: Rules) -> Decision:
     if published:
         state = _moved(state, published, carriers, view.now_ms)
     # 6. What operators have to know.
-    alerts = alerts_of(view, inputs, state, limits, rules, frozen_for)
+    alerts = alerts_of(view, inputs, state, limits, rules, freeze_reason)
     return Decision(state, published, plan.triggers, alerts, held)
 
 
-def _held(view: RoundView, frozen_for: str | None, rules: Rules) -> str | None:
+def _held(view: RoundView, freeze_reason: str | None, rules: Rules) -> str | None:
     """Returns why only mandatory moves are made; None when all moves are allowed.
 
     If loads are known, a manual plan overrides a pause, a freeze and a cool-down.
@@ -90,8 +90,8 @@ def _held(view: RoundView, frozen_for: str | None, rules: Rules) -> str | None:
         return None
     if view.orders.paused:
         return "moves are paused"
-    if frozen_for is not None:
-        return f"frozen: {frozen_for}"
+    if freeze_reason is not None:
+        return f"frozen: {freeze_reason}"
     moved_at_ms = view.before.moved_at_ms
     if moved_at_ms is None:
         return None

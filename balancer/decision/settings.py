@@ -1,7 +1,7 @@
 """Settings of a route's rounds: limits, rules, and off-peak window.
 
-Their defaults are those of the [balance] table. Two of them stand for none, because a route's own
-follow from its size: `carriers_max` and `moves_max`.
+The defaults are those of the [balance] table, except for `carriers_max` and `moves_max`: their 0 in
+the table means a number that follows from the task slots and from the partitions.
 """
 
 from __future__ import annotations

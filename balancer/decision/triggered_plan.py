@@ -92,21 +92,38 @@ def triggered_plan(
     if is_held:
         answer = planner.mandatory(relieves=True) if changed else None
         return TriggeredPlan(in_order(found), answer, drifting, off_peak_day)
-    full = None
+    return _answer(planner, found, sticky, drifting)
+
+
+def _answer(
+    planner: _Planner, found: list[Trigger], sticky: Placement | None, drifting: int
+) -> TriggeredPlan:
+    """Returns the plan that answers the triggers when all moves are allowed.
+
+    Args:
+        planner: plans of this round.
+        found: triggers that were found so far.
+        sticky: sticky plan; None when the route is balanced.
+        drifting: number of rounds in a row in which a sticky plan would relieve a carrier.
+    """
+    route, limits = planner.route, planner.limits
+    last_day = planner.view.before.off_peak_day
     day = None if widest(found) is Scope.FULL else planner.off_peak_day()
+    full = None
     if day is not None or widest(found) is Scope.FULL:
         full = planner.full()
-        if day is not None and is_worth_it(full, inputs.route):
-            found.append(Trigger.OFF_PEAK)
+        if day is not None and is_worth_it(full, route):
+            found = [*found, Trigger.OFF_PEAK]
     if Trigger.DRIFT in found:
         sticky = planner.relieved(sticky)
-    answer = (sticky or mandatory_moves(inputs.route, limits)) if found else None
+    answer = (sticky or mandatory_moves(route, limits)) if found else None
     if full and widest(found) is Scope.FULL:
-        answer = capped(full, inputs.route, limits, planner.moves_max)
-    if answer and not fits(answer, inputs.route, limits):
-        least = mandatory_moves(inputs.route, limits)
-        return TriggeredPlan(in_order(found), least, drifting, off_peak_day, is_put_off=True)
-    return TriggeredPlan(in_order(found), answer, drifting, off_peak_day if day is None else day)
+        answer = capped(full, route, limits, planner.moves_max)
+    triggers = in_order(found)
+    if answer and not fits(answer, route, limits):
+        least = mandatory_moves(route, limits)
+        return TriggeredPlan(triggers, least, drifting, last_day, is_put_off=True)
+    return TriggeredPlan(triggers, answer, drifting, last_day if day is None else day)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ FEW_ITEMS = 2_000
 FEW_PER_CARRIER = 8
 """Maximum number of items, in total and per carrier, for which a thorough search is worthwhile."""
 ROUNDS = 30
-APART = 0.1
-"""Probability with which each of the ROUNDS takes a carrier apart and packs its items anew."""
+REPACK_PROBABILITY = 0.1
+"""Probability with which each of the ROUNDS packs the items of a carrier anew."""
 
 
 class Count(NamedTuple):
@@ -92,7 +92,7 @@ class _Search:
         for _ in range(ROUNDS if is_hard else 0):
             if effort.is_spent:
                 break
-            packing = _shaken(best, self._capacity, random)
+            packing = _perturbed(best, self._capacity, random)
             if relieve(packing, self._capacity, effort):
                 return packing
             if self._excess(packing) <= self._excess(best):
@@ -119,19 +119,19 @@ class _Search:
         return float(np.maximum(0.0, packing.loads - self._capacity).sum())
 
 
-def _shaken(packing: Packing, capacity: float, random: np.random.Generator) -> Packing:
+def _perturbed(packing: Packing, capacity: float, random: np.random.Generator) -> Packing:
     """Returns the packing with some carriers, and all above the capacity, packed anew.
 
     Their items go one by one, in random order, to the lightest of these carriers with room.
     """
-    apart = random.random(len(packing.loads)) < APART
-    apart[packing.above(capacity)] = True
-    carriers = np.flatnonzero(apart)
-    items = random.permutation(np.flatnonzero(apart[packing.where]))
+    is_repacked = random.random(len(packing.loads)) < REPACK_PROBABILITY
+    is_repacked[packing.above(capacity)] = True
+    carriers = np.flatnonzero(is_repacked)
+    items = random.permutation(np.flatnonzero(is_repacked[packing.where]))
     where = packing.where.copy()
     where[items] = UNPLACED
-    shaken = Packing(packing.shares, where, np.zeros(len(packing.loads)), packing.room)
+    perturbed = Packing(packing.shares, where, np.zeros(len(packing.loads)), packing.room)
     for item in items:
-        roomy = carriers[shaken.counts[carriers] < shaken.room[carriers]]
-        shaken.give(item.reshape(1), int(roomy[shaken.loads[roomy].argmin()]))
-    return shaken
+        roomy = carriers[perturbed.counts[carriers] < perturbed.room[carriers]]
+        perturbed.give(item.reshape(1), int(roomy[perturbed.loads[roomy].argmin()]))
+    return perturbed

@@ -24,7 +24,7 @@ PAIRS_MAX = 1 << 13
 """Maximum number of item pairs examined for one exchange. Of very many items on a carrier a sample
 of all sizes is examined; of the other carriers the lightest come first."""
 GIVEN_MAX = 128
-FIRSTS = ((), (50,), (50, 10))
+CANDIDATES = ((), (50,), (50, 10))
 """Numbers of candidates that chains are built on, by length of the chain. A chain of two continues
 each of the 50 best first exchanges. A chain of three continues each of the 10 best second exchanges
 behind each of the 50 best first ones."""
@@ -69,7 +69,7 @@ class _Burdened(NamedTuple):
 
     held: Items
     load: float
-    apart: frozenset[int]
+    excluded: frozenset[int]
 
 
 def relieve(packing: Packing, limit: float, effort: Effort) -> bool:
@@ -81,17 +81,17 @@ def relieve(packing: Packing, limit: float, effort: Effort) -> bool:
         effort: budget, reduced by the looks that are spent.
     """
     while above := packing.above(limit):
-        exchanges = _shortest(packing, above[0], limit, effort)
+        exchanges = _shortest_chain(packing, above[0], limit, effort)
         if not exchanges:
             return False
         carrier = above[0]
         for exchange in exchanges:
-            _do(packing, carrier, exchange)
+            _make(packing, carrier, exchange)
             carrier = exchange.other
     return True
 
 
-def _do(packing: Packing, carrier: int, exchange: Exchange) -> None:
+def _make(packing: Packing, carrier: int, exchange: Exchange) -> None:
     given, taken = np.array([exchange.given]), np.array([exchange.taken])
     packing.take(given, carrier)
     if exchange.taken != NOTHING:
@@ -100,54 +100,54 @@ def _do(packing: Packing, carrier: int, exchange: Exchange) -> None:
     packing.give(given, exchange.other)
 
 
-def _shortest(packing: Packing, carrier: int, limit: float, effort: Effort) -> list[Exchange]:
+def _shortest_chain(packing: Packing, carrier: int, limit: float, effort: Effort) -> list[Exchange]:
     """Returns the shortest chain found that starts at a carrier and reduces the excess, or none."""
     begun = _Burdened(packing.held(carrier), float(packing.loads[carrier]), frozenset([carrier]))
-    for firsts in FIRSTS:
-        found = _row(packing, begun, limit, -ROUNDING * limit, firsts, effort)
+    for candidates in CANDIDATES:
+        found = _chain(packing, begun, limit, -ROUNDING * limit, candidates, effort)
         if found:
             return found
     return []
 
 
-def _row(
+def _chain(
     packing: Packing,
     burdened: _Burdened,
     limit: float,
     most: float,
-    firsts: tuple[int, ...],
+    candidates: tuple[int, ...],
     effort: Effort,
 ) -> list[Exchange]:
     """Returns a chain whose total change of the excess is below `most`, or an empty list.
 
     Args:
-        firsts: number of candidates for each exchange before the last one; empty for a chain of
+        candidates: number of candidates for each exchange before the last one; empty for a chain of
             one exchange.
     """
     if effort.is_spent:
         return []
     effort.looks -= 1
     choice = _Choice(packing, burdened, limit)
-    if not firsts:
+    if not candidates:
         last = choice.last()
         return [last] if last and last.change < most else []
-    for first in choice.cheapest(firsts[0]):
+    for first in choice.cheapest(candidates[0]):
         # The rest of the chain also has to remove the excess that the first exchange adds.
-        theirs = _after(packing, first, burdened.apart)
-        rest = _row(packing, theirs, limit, most - first.change, firsts[1:], effort)
+        theirs = _after(packing, first, burdened.excluded)
+        rest = _chain(packing, theirs, limit, most - first.change, candidates[1:], effort)
         if rest:
             return [first, *rest]
     return []
 
 
-def _after(packing: Packing, exchange: Exchange, apart: frozenset[int]) -> _Burdened:
+def _after(packing: Packing, exchange: Exchange, excluded: frozenset[int]) -> _Burdened:
     """Returns the other carrier of an exchange as the exchange leaves it."""
     _, given, other, taken = exchange
     kept = packing.held(other)
     load = packing.loads[other] + packing.shares[given]
     if taken != NOTHING:
         load -= packing.shares[taken]
-    return _Burdened(np.append(kept[kept != taken], given), float(load), apart | {other})
+    return _Burdened(np.append(kept[kept != taken], given), float(load), excluded | {other})
 
 
 class _Choice:
@@ -157,7 +157,7 @@ class _Choice:
         load, heaviest = burdened.load, packing.heaviest
         self._given = _spread(packing, burdened.held, GIVEN_MAX)
         count = PAIRS_MAX // max(1, len(self._given))
-        self._taken, self._others = _offered(packing, count, burdened.apart)
+        self._taken, self._others = _offered(packing, count, burdened.excluded)
         is_something = self._taken != NOTHING
         back = np.where(is_something, packing.shares[self._taken * is_something], 0.0)
         passed = packing.shares[self._given][:, None] - back[None, :]
@@ -208,7 +208,7 @@ def _spread(packing: Packing, items: Items, count: int) -> Items:
     return ascending[np.linspace(0, len(items) - 1, count).astype(np.int64)]
 
 
-def _offered(packing: Packing, count: int, apart: frozenset[int]) -> tuple[Items, Items]:
+def _offered(packing: Packing, count: int, excluded: frozenset[int]) -> tuple[Items, Items]:
     """Returns what the lightest carriers can give back, and the carrier of each entry.
 
     The entries are items, and one NOTHING for each carrier that has room for another item.
@@ -217,7 +217,7 @@ def _offered(packing: Packing, count: int, apart: frozenset[int]) -> tuple[Items
         count: maximum number of items; NOTHING entries come on top.
     """
     order = np.argsort(packing.loads, kind="stable")
-    order = order[~np.isin(order, list(apart))]
+    order = order[~np.isin(order, list(excluded))]
     enough = int(np.searchsorted(np.cumsum(packing.counts[order] + 1), count)) + 1
     chosen = order[:enough]
     roomy = chosen[packing.counts[chosen] < packing.room[chosen]]

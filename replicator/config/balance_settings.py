@@ -129,8 +129,8 @@ class BalanceSettings(Table):
         for name, own in {"": nothing_else, **self.routes}.items():
             least = own.carriers_min or self.carriers_min
             most = self.carriers_max if own.carriers_max is None else own.carriers_max
-            is_told_above = bool(name) and own.carriers_min is own.carriers_max is None
-            if is_told_above or not 0 < most < least:
+            is_general = bool(name) and own.carriers_min is own.carriers_max is None
+            if is_general or not 0 < most < least:
                 continue
             if name and own.carriers_max is None:
                 yield (

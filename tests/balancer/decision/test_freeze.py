@@ -21,12 +21,12 @@ from balancer.decision.freeze import Freeze, Presence
     ],
 )
 def test_the_reason_counts_missing_partitions_and_carriers(presence, reason):
-    assert Presence(**presence).frozen_for == reason
+    assert Presence(**presence).freeze_reason == reason
 
 
 def test_all_reasons_are_given():
     presence = Presence(placed=10, vanished=10, reporting=2, silent=2)
-    assert presence.frozen_for == (
+    assert presence.freeze_reason == (
         "10 of 10 partitions are gone at once; 2 of 2 carriers are silent"
     )
 
