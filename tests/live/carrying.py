@@ -131,11 +131,11 @@ class Carrying(DriverLeadership):
 
     def say_newer_plan(self) -> None:
         """Commits the driver command of a newer plan, upon which carriers end their epoch."""
-        self._await(self._driver.say(self.plan_version + 1))
+        self._await(self._driver.publish(self.plan_version + 1))
 
     def say_stop(self) -> None:
         """Commits the driver's stop; does not wait for the carriers."""
-        self._await(self._driver.say(self.plan_version, stop=True))
+        self._await(self._driver.publish(self.plan_version, stop=True))
 
     def swap_carriers(self, carriers: int) -> None:
         """Moves every partition of the epoch to the next of `carriers` carriers."""
@@ -171,7 +171,7 @@ class Carrying(DriverLeadership):
         Returns the receipts of the old plan's carriers.
         """
         old, self._running = self._running, []
-        self._await(self._driver.say(self.plan_version + 1))
+        self._await(self._driver.publish(self.plan_version + 1))
         receipts = self._collect(old)
         self.begin(carriers=carriers)
         return receipts
@@ -204,7 +204,7 @@ class Carrying(DriverLeadership):
 
     def stop(self) -> list[Receipt]:
         """Commits the driver's stop and returns the receipts of all carriers."""
-        self._await(self._driver.say(self.plan_version, stop=True))
+        self._await(self._driver.publish(self.plan_version, stop=True))
         old, self._running = self._running, []
         return self._collect(old)
 

@@ -22,7 +22,7 @@ from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
-from replicator.spark.driver_command import read_word
+from replicator.spark.driver_command import read_command
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")
@@ -275,6 +275,6 @@ def names_topic(request: Any, topic: str) -> bool:
 def _speak(carrying: Carrying) -> None:
     """Commits the driver command unless this driver already has; carriers need one."""
     cluster, home = carrying._cluster, carrying._home
-    word = carrying._await(read_word(cluster, home))
+    word = carrying._await(read_command(cluster, home))
     if word is None or word.term != carrying._driver.term:
-        carrying._await(carrying._driver.say(carrying.plan_version))
+        carrying._await(carrying._driver.publish(carrying.plan_version))

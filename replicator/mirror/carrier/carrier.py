@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 
 from aiokafka.errors import KafkaError
@@ -20,6 +19,7 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
+from replicator.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
         TermSuperseded: another driver is active for the region; the last session held no partition.
     """
     book = ReceiptBook(assignment)
-    pause = PAUSE_SECONDS[0]
+    backoff = Backoff(*PAUSE_SECONDS)
     while time.time() < assignment.deadline:
         session = CarrierSession(appliance, assignment, book)
         began = time.monotonic()
@@ -49,8 +49,10 @@ async def carry(appliance: Appliance, assignment: Assignment) -> list[Receipt]:
             log.error("event=carrier-waits route=%s carrier=%d: %s", *book.who, error)
         # An error that ends every session within moments, such as a missing ACL, must not be
         # retried at once: each session fences the one before it.
-        has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
-        pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
+        if time.monotonic() - began > PAUSE_SECONDS[1]:
+            backoff.reset()
+        else:
+            backoff.grow()
         book.tally.restarted()
-        await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+        await asyncio.sleep(backoff.jittered(0.5, 1.5))
     return book.receipts(time.time())

@@ -44,7 +44,7 @@ from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_tail import RunsTail
 from replicator.runtime.gather import gather_or_cancel
-from replicator.spark.driver_command import TermSuperseded, read_word
+from replicator.spark.driver_command import TermSuperseded, read_command
 
 log = logging.getLogger(__name__)
 
@@ -357,7 +357,7 @@ class CarrierSession:
             TermSuperseded: another driver is active, and no partition is held.
         """
         asked_at = time.monotonic()
-        word = await read_word(self._target, self._assignment.route.target)
+        word = await read_command(self._target, self._assignment.route.target)
         term = self._assignment.term
         if word is None or word.term.is_before(term):
             # Our driver published a command before it started this carrier. A coordinator that has
@@ -368,7 +368,7 @@ class CarrierSession:
                 raise TermSuperseded(f"the driver in office is {word.term}")
             log.warning("event=other-term route=%s carrier=%d: draining", *self._book.who)
             self._over.set()
-        elif word.stop or word.course.since > self._assignment.plan_version:
+        elif word.stop or word.delta.since > self._assignment.plan_version:
             self._over.set()
         else:
             self._following.heed(word)

@@ -20,6 +20,7 @@ from replicator.kafka.client.brokers import Leader
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import went_back
+from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class EpochRegress:
         self._source = source
         self._seen_since: dict[TopicPartition, float] = {}
         self._agreed_since: dict[TopicPartition, float] = {}
-        self._said: set[TopicPartition] = set()
+        self._reports = ReportOnce()
         self._asked_at: dict[TopicPartition, float] = {}
 
     async def holds_up(self, pipeline: PartitionPipeline) -> bool:
@@ -99,15 +100,15 @@ class EpochRegress:
     def _forget(self, partition: TopicPartition) -> None:
         self._seen_since.pop(partition, None)
         self._agreed_since.pop(partition, None)
-        self._said.discard(partition)
+        self._reports.settle(partition)
         self._asked_at.pop(partition, None)
 
     def _say_once_it_lasts(self, pipeline: PartitionPipeline) -> None:
         partition = pipeline.partition
         since = self._seen_since.setdefault(partition, time.monotonic())
-        if partition in self._said or time.monotonic() - since < LASTING_SECONDS:
+        is_lasting = time.monotonic() - since >= LASTING_SECONDS
+        if not is_lasting or not self._reports.is_news(partition):
             return
-        self._said.add(partition)
         log.warning(
             "event=source-went-back %s: %s-%d: a leader epoch older than %d, which was read, is "
             "told by the brokers that answer: nothing is read until one tells a newer epoch, or "

@@ -23,9 +23,9 @@ from replicator.mirror.topics.topic_sync import TopicSync, by_route
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
 from replicator.runtime.run_in_thread import run_in_thread
-from replicator.spark.driver_command import Driver, TermSuperseded, read_word
-from replicator.spark.posting import Posting, PostingFile, takes_new_epoch
-from replicator.spark.reassignment_delta import ReassignmentDelta, busy, continued
+from replicator.spark.driver_command import Driver, TermSuperseded, read_command
+from replicator.spark.posting import Posting, PostingFile, needs_new_epoch
+from replicator.spark.reassignment_delta import ReassignmentDelta, busy_carriers, extended_delta
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class DriverLeadership:
         self._last_version = 0
         self._posting: Posting | None = None
         self._is_said = False
-        self._course = ReassignmentDelta(0)
+        self._delta = ReassignmentDelta(0)
         self._running: frozenset[CarrierId] = frozenset()
         self._showing = ActivePlanPublisher(appliance, region)
         self._book = OrderLog()
@@ -105,7 +105,7 @@ class DriverLeadership:
         self._count_slots = count_slots
         term = await self._driver.open()
         log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
-        before = await read_word(self._target, self._region)
+        before = await read_command(self._target, self._region)
         self._last_version = before.plan_version if before else 0
         self._adoption = Adoption(
             cluster=self._target,
@@ -158,7 +158,7 @@ class DriverLeadership:
         with suppress(TimeoutError, Answered):
             async with asyncio.timeout(SUCCESSOR_SECONDS):
                 while True:
-                    word = await read_word(self._target, self._region)
+                    word = await read_command(self._target, self._region)
                     ours = self._driver.term
                     if word and word.term != ours and not word.term.is_before(ours):
                         return True
@@ -218,14 +218,14 @@ class DriverLeadership:
         limits = self._topics.limits
         posting = Posting(plan, slots, self._driver.term, limits)
         if self._posting and plan.version == before.version:
-            if not takes_new_epoch(self._posting, posting):
+            if not needs_new_epoch(self._posting, posting):
                 if not self._is_said:
                     await self._say()
                 self._showing.show(planned, slots)
                 return
             await self._post(replace(posting, plan=plan.renewed()))
-        elif course := self._goes_on(posting):
-            await self._post(posting, course)
+        elif delta := self._goes_on(posting):
+            await self._post(posting, delta)
         else:
             await self._post(posting)
         self._showing.show(replace(planned, plan=self._posted.plan), slots)
@@ -233,19 +233,19 @@ class DriverLeadership:
     def _goes_on(self, posting: Posting) -> ReassignmentDelta | None:
         """Returns the delta from the posted plan to the next; None: a new epoch is needed."""
         before = self._posting
-        if before is None or takes_new_epoch(before, posting):
+        if before is None or needs_new_epoch(before, posting):
             return None
-        return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
+        return extended_delta(self._delta, before.plan, posting.plan, self._running, posting.limits)
 
-    async def _post(self, posting: Posting, course: ReassignmentDelta | None = None) -> None:
+    async def _post(self, posting: Posting, delta: ReassignmentDelta | None = None) -> None:
         """Posts a plan, then publishes it, so that carriers that end because of it find it.
 
         Args:
-            course: delta by which the running carriers reach the plan; without it their epoch ends.
+            delta: delta by which the running carriers reach the plan; without it their epoch ends.
         """
-        busy_now = busy(posting.plan)
-        self._running = self._running & busy_now if course else busy_now
-        self._course = course or ReassignmentDelta(posting.plan.version)
+        busy_now = busy_carriers(posting.plan)
+        self._running = self._running & busy_now if delta else busy_now
+        self._delta = delta or ReassignmentDelta(posting.plan.version)
         self._posting = posting
         self._postings.write(posting)
         await self._say()
@@ -256,13 +256,13 @@ class DriverLeadership:
             len(posting.plan.loads),
             posting.slots,
             posting.stop,
-            "goes-on" if course else "new",
+            "goes-on" if delta else "new",
         )
 
     async def _say(self) -> None:
         """Publishes the posted plan; after a failure, the next round of planning does so again."""
         posting, self._is_said = self._posted, False
-        await self._driver.say(posting.plan.version, stop=posting.stop, course=self._course)
+        await self._driver.publish(posting.plan.version, stop=posting.stop, delta=self._delta)
         self._is_said = True
 
     @property
@@ -274,9 +274,9 @@ class DriverLeadership:
         said_at = time.monotonic()
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            word = await read_word(self._target, self._region)
+            word = await read_command(self._target, self._region)
             if word and word.term != self._driver.term:
                 raise TermSuperseded(f"it has {word.term}, this one had {self._driver.term}")
             if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
-                await self._driver.say(self._posting.plan.version, course=self._course)
+                await self._driver.publish(self._posting.plan.version, delta=self._delta)
                 said_at = time.monotonic()
