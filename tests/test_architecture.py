@@ -22,7 +22,7 @@ ONLY_LIVE = """
     replicator/kafka/tail/: consumer_offsets log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assignment carrier_session pipelines reassignment
     replicator/mirror/carrier/: reporting senders target_watch transaction_watch
-    replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts own_topics
+    replicator/mirror/driver/: driver_leadership epoch_receipts own_topics
     replicator/mirror/ledger/: acquired entries
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss

@@ -24,6 +24,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, Offsets
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
+from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Driver
 
@@ -75,7 +76,7 @@ class Adoption:
         self._ledgers = {route: Ledger(cluster, route) for route in routes}
         self._trusting = frozenset(trusting)
         self._adopted: dict[tuple[Route, str], int] = {}
-        self._refused: set[Claim] = set()
+        self._refusals = ReportOnce()
         self._renewed_at = float("-inf")
 
     async def adopt(self, carried: Iterable[Carried]) -> None:
@@ -159,8 +160,7 @@ class Adoption:
         return count, unseen, await ledger.read(unseen) if unseen else ()
 
     def _refuse(self, claim: Claim, place: TopicPartition) -> None:
-        if claim not in self._refused:
-            self._refused.add(claim)
+        if self._refusals.is_news(claim):
             log.error(
                 "event=not-adopted route=%s topic=%s from_partition=%d: the target holds records "
                 "but the ledger knows none of this route's; if none were ever mirrored, start "
