@@ -25,7 +25,7 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.repair.accept_loss import Acceptance, Accepted
 from tests.live.both_ends import assert_same, maps, stable_ends
 from tests.live.carrier_process import begin_as_told
-from tests.live.office import PATIENCE_SECONDS, DriverLeadership
+from tests.live.played_driver import PATIENCE_SECONDS, PlayedDriver
 from tests.live.regions import Regions
 
 QUICK: Mapping[str, object] = {
@@ -38,7 +38,7 @@ QUICK: Mapping[str, object] = {
 every five seconds."""
 
 
-class Carrying(DriverLeadership):
+class Carrying(PlayedDriver):
     """All routes of some sources into one target, and the carriers of the current plan.
 
     Args:

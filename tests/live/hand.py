@@ -275,6 +275,6 @@ def names_topic(request: Any, topic: str) -> bool:
 def _speak(carrying: Carrying) -> None:
     """Commits the driver command unless this driver already has; carriers need one."""
     cluster, home = carrying._cluster, carrying._home
-    word = carrying._await(read_command(cluster, home))
-    if word is None or word.term != carrying._driver.term:
+    command = carrying._await(read_command(cluster, home))
+    if command is None or command.term != carrying._driver.term:
         carrying._await(carrying._driver.publish(carrying.plan_version))

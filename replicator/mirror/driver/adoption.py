@@ -59,6 +59,7 @@ class Adoption:
         routes: all configured routes into the target.
         trusting: routes whose partitions are adopted although they are not empty, with the
             operator's consent.
+        renew_seconds: pause between two renewals.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Adoption:
         driver: Driver,
         routes: Iterable[Route],
         trusting: Collection[Route] = (),
+        renew_seconds: float = RENEW_SECONDS,
     ):
         self._cluster = cluster
         self._admin = admin
@@ -77,6 +79,7 @@ class Adoption:
         self._trusting = frozenset(trusting)
         self._adopted: dict[tuple[Route, str], int] = {}
         self._refusals = ReportOnce()
+        self._renew_seconds = renew_seconds
         self._renewed_at = float("-inf")
 
     async def adopt(self, carried: Iterable[Carried]) -> None:
@@ -87,7 +90,7 @@ class Adoption:
             AdminError: the target does not tell how long its logs are.
         """
         all_claims = claims(self._ledgers, carried)
-        if time.monotonic() - self._renewed_at > RENEW_SECONDS:
+        if time.monotonic() - self._renewed_at > self._renew_seconds:
             self._adopted.clear()
             await self._renew(all_claims)
             self._renewed_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Leadership of the driver, played by a test: adopted topics, plans and driver commands."""
+"""Driver played by a test: adopted topics, plans and driver commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.live.regions import Regions
 PATIENCE_SECONDS = 120.0
 
 
-class DriverLeadership:
+class PlayedDriver:
     """Driver leadership, acquired on construction and given up at the end of the `with` block.
 
     Args:
