@@ -48,7 +48,9 @@ class AdoptingDriver:
         return (await self._ledger.read([self._place])).get(self._place)
 
 
-async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention(forgetful, make_topic):
+async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention(
+    forgetful, make_topic
+):
     """Adopts two entries, of which only one has a driver that renews it; the broker keeps offsets
     for a minute."""
     topic = make_topic(forgetful)
