@@ -57,7 +57,7 @@ PUBLISH_SECONDS = 2.0
 SPARE_SECONDS = 1.5
 EPOCH_BEGIN_SECONDS = 0.3
 QUERY_STOP_SECONDS = 3.0
-FORESEEN = {
+FORESEEN: Mapping[type[BaseException], Exit] = {
     Unreachable: Exit.UNREACHABLE,
     admin_error.Unreachable: Exit.UNREACHABLE,
     SameCluster: Exit.MISCONFIGURED,

@@ -14,6 +14,7 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,7 +39,11 @@ from replicator.runtime.run_in_thread import run_in_thread
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
-FORESEEN = {Unreachable: Exit.UNREACHABLE, SameCluster: Exit.MISCONFIGURED, AdminError: Exit.FAILED}
+FORESEEN: Mapping[type[BaseException], Exit] = {
+    Unreachable: Exit.UNREACHABLE,
+    SameCluster: Exit.MISCONFIGURED,
+    AdminError: Exit.FAILED,
+}
 
 
 def run(config: str | Path, region: str) -> int:
