@@ -23,7 +23,7 @@ ONLY_LIVE = """
     replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
     replicator/mirror/carrier/: pipelines reassignment reporting sender senders source_checks
     replicator/mirror/carrier/: target_watch transaction_watch
-    replicator/mirror/driver/: active_plan_publisher driver_leadership epoch_receipts own_topics
+    replicator/mirror/driver/: driver_leadership epoch_receipts own_topics
     replicator/mirror/ledger/: acquired entries
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss

@@ -46,6 +46,8 @@ ANSWERS = {
     "replicator.mirror.offset_map.runs_topic.RunsTopicMissing": ExitCode.FAILED,
     "replicator.mirror.offset_map.runs_topic.RunsTopicUnreadable": ExitCode.FAILED,
     "replicator.runtime.store_errors.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.spark.authentication.NoSecret": ExitCode.USAGE,
+    "replicator.spark.slots.SlotsUnlimited": ExitCode.USAGE,
     "replicator.groups.failover.fresh_plans.NoWay": ExitCode.USAGE,
     "replicator.groups.planning.plan.BrokenPlan": ExitCode.USAGE,
     "replicator.groups.planning.plan.UnknownPlan": ExitCode.PLAN_STALE,

@@ -20,6 +20,7 @@ from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.orders.flaws import flaw
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord, UnreadableRecord, decode, encode, key_of
+from replicator.runtime.report_once import ReportOnce
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class BalanceFollower(TopicTailer[KeyedRecord]):
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
         """`name` is shown to people, for example "west aggregate"."""
         super().__init__(name, cluster, BALANCE_TOPIC, BALANCE_TOPIC, self._told)
-        self._said: set[str] = set()
+        self._reports = ReportOnce()
 
     def _told(self, message: Message) -> KeyedRecord | None:
         key, value = message.key(), message.value()
@@ -113,17 +114,12 @@ class BalanceFollower(TopicTailer[KeyedRecord]):
         try:
             return key, _sound(key, decode(value))
         except UnreadableRecord as unreadable:
-            if self._is_news(str(unreadable)):
+            if self._reports.is_news(str(unreadable)):
                 logger.warning("event=order-unreadable %s: %s; it is left out", where, unreadable)
         except FlawedRecord as flawed:
-            if self._is_news(str(flawed)):
+            if self._reports.is_news(str(flawed)):
                 logger.warning("event=order-flawed %s: %s; it is left out", where, flawed)
         return None
-
-    def _is_news(self, text: str) -> bool:
-        is_news = text not in self._said
-        self._said.add(text)
-        return is_news
 
 
 def _sound(key: bytes, record: AnyRecord) -> AnyRecord:

@@ -13,6 +13,7 @@ from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceFollower, BalanceLog, KeyedRecord
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import Lease
+from replicator.runtime.report_once import ReportOnce
 
 logger = logging.getLogger(__name__)
 
@@ -44,15 +45,14 @@ class OrderFollower:
 
     def run(self) -> None:
         """Tails the topic until `stop` is called."""
-        is_told = False
+        reports = ReportOnce()
         while not self._over.is_set():
             try:
                 self._follow()
-                is_told = False
+                reports.settle(self._name)
             except (AdminError, LogUnreadable) as error:
-                if not is_told:
+                if reports.is_news(self._name):
                     logger.warning("event=orders-unheard %s; what was heard holds", error)
-                is_told = True
             except Exception:
                 logger.exception("event=orders-unheard")
             self._over.wait(PAUSE_SECONDS)

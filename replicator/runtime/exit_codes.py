@@ -19,7 +19,7 @@ class Exit(IntEnum):
     """A newer daemon of the same region runs: a restart would take the region back from it."""
 
 
-def leaves(error: BaseException | None) -> Iterator[BaseException | None]:
+def leaves(error: BaseException) -> Iterator[BaseException]:
     """Yields the errors of a group and of the groups in it; any other error yields itself."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
@@ -28,9 +28,7 @@ def leaves(error: BaseException | None) -> Iterator[BaseException | None]:
         yield error
 
 
-def decisive(
-    error: BaseException | None, fences: tuple[type[BaseException], ...]
-) -> BaseException | None:
+def decisive(error: BaseException, fences: tuple[type[BaseException], ...]) -> BaseException:
     """Returns the error that decides how to end.
 
     A fence decides over any other error, since a restart would take the region back.

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, start_http_server
 
+log = logging.getLogger(__name__)
 
-class PortTaken(Exception):
-    """The metrics port is taken. Change the port or metrics.address, or end the port's owner."""
+
+def not_served() -> None:
+    """Stands for the stop function of a server that does not run."""
 
 
 def serve(port: int, address: str, registry: CollectorRegistry) -> Callable[[], None]:
     """Serves metrics until the returned function is called; does nothing when the port is 0.
 
-    Collectors are called from threads of the server, once for each scrape. Raises PortTaken.
+    A port that is taken is only logged: a daemon works without metrics too. Collectors are called
+    from threads of the server, once for each scrape.
     """
     if not port:
-        return lambda: None
+        return not_served
     try:
         server, thread = start_http_server(port, address, registry)
     except OSError as error:
-        raise PortTaken(f"metrics on {address}:{port}: {error.strerror}") from None
+        log.error("event=no-metrics metrics on %s:%d: %s", address, port, error.strerror)
+        return not_served
 
     def stop() -> None:
         server.shutdown()

@@ -50,7 +50,7 @@ class Posting:
         return Posting(plan, found["slots"], term, found["limits"], found["stop"])
 
 
-def takes_new_epoch(before: Posting, after: Posting) -> bool:
+def needs_new_epoch(before: Posting, after: Posting) -> bool:
     """Returns True when running carriers cannot continue under the next posting.
 
     This is so when the slots give either plan another number of tasks, or when the target's largest
@@ -64,7 +64,7 @@ def takes_new_epoch(before: Posting, after: Posting) -> bool:
 
 
 def _topics(plan: Plan) -> set[str]:
-    return {place.topic for load in plan.loads.values() for place in load}
+    return {partition.topic for load in plan.loads.values() for partition in load}
 
 
 @dataclass(frozen=True, slots=True)

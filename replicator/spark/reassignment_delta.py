@@ -1,8 +1,7 @@
-"""Reassignment delta: partitions that changed carriers, came or went while an epoch ran.
+"""Reassignment delta: partitions that changed carriers, were added or removed within an epoch.
 
-The driver command carries it (decision 0014). It is a map of partitions to their present carriers
-and no list of steps. A carrier whose epoch began with a later plan finds the earlier changes in it
-already made.
+The driver command carries the delta (decision 0014). It maps partitions to their present carriers
+and lists no steps, so a carrier may apply changes that its own plan already contained.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from balancer.plan import CarrierId, Plan, TopicPartition
 BYTES_MAX = 3500
 """Limit of the encoded text: a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""
 
-Where = Mapping[tuple[str, TopicPartition], int | None]
+CarrierNumbers = Mapping[tuple[str, TopicPartition], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +33,22 @@ class ReassignmentDelta:
     """
 
     since: int
-    where: Where = field(default_factory=lambda: MappingProxyType({}))
+    where: CarrierNumbers = field(default_factory=lambda: MappingProxyType({}))
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def of_route(self, route: str) -> dict[TopicPartition, int | None]:
         """Returns the changes of one route: by partition its carrier now, None for no carrier."""
-        return {place: carrier for (key, place), carrier in self.where.items() if key == route}
+        return {
+            partition: carrier for (key, partition), carrier in self.where.items() if key == route
+        }
 
     def encode(self) -> str:
         """Returns the delta as text, which is empty when nothing has changed."""
         if not self.where:
             return ""
         rows: dict[str, dict[str, list[tuple[int, int | None]]]] = {}
-        for (route, place), carrier in sorted(self.where.items()):
-            rows.setdefault(route, {}).setdefault(place.topic, []).append(
-                (place.partition, carrier)
-            )
+        for (route, (topic, number)), carrier in sorted(self.where.items()):
+            rows.setdefault(route, {}).setdefault(topic, []).append((number, carrier))
         text = json.dumps([rows, dict(sorted(self.limits.items()))], separators=(",", ":"))
         return base64.b85encode(zlib.compress(text.encode(), 9)).decode()
 
@@ -61,7 +60,7 @@ class ReassignmentDelta:
         try:
             rows, limits = json.loads(zlib.decompress(base64.b85decode(text)))
         except zlib.error as error:
-            raise ValueError(f"no course: {error}") from None
+            raise ValueError(f"not a reassignment delta: {error}") from None
         where = {
             (route, TopicPartition(topic, number)): carrier
             for route, topics in rows.items()
@@ -71,41 +70,43 @@ class ReassignmentDelta:
         return ReassignmentDelta(since, where, limits)
 
 
-def continued(
-    course: ReassignmentDelta,
+def extended_delta(
+    delta: ReassignmentDelta,
     before: Plan,
     after: Plan,
     running: frozenset[CarrierId],
     limits: Mapping[str, int],
 ) -> ReassignmentDelta | None:
-    """Returns the delta that leads from one plan to the next while the epoch runs on.
+    """Returns the delta extended by the changes from one plan to the next.
 
-    Returns None when a new epoch is needed. This is so when a partition moves to a carrier that
-    does not run, or when a driver command cannot hold the delta.
+    Returns None when a new epoch is needed: a partition moves to a carrier that does not run, or
+    the extended delta does not fit into a driver command.
 
     Args:
-        running: carriers that had partitions in every plan since `course.since`.
+        delta: leads the carriers of the running epoch to the plan `before`.
+        running: carriers that had partitions in every plan since `delta.since`.
+        limits: by topic, the largest batch in bytes that the target takes.
     """
-    was, now = _where(before), _where(after)
+    was, now = _carrier_numbers(before), _carrier_numbers(after)
     gone: dict[tuple[str, TopicPartition], int | None] = dict.fromkeys(was.keys() - now.keys())
-    moved = {place: carrier for place, carrier in now.items() if was.get(place) != carrier}
+    moved = {key: carrier for key, carrier in now.items() if was.get(key) != carrier}
     if any(CarrierId(route, carrier) not in running for (route, _), carrier in moved.items()):
         return None
-    where = {**course.where, **gone, **moved}
-    topics = {place.topic for _, place in where}
+    where = {**delta.where, **gone, **moved}
+    topics = {partition.topic for _, partition in where}
     own = {topic: limit for topic, limit in limits.items() if topic in topics}
-    found = ReassignmentDelta(course.since, where, own)
+    found = ReassignmentDelta(delta.since, where, own)
     return found if len(found.encode()) <= BYTES_MAX else None
 
 
-def busy(plan: Plan) -> frozenset[CarrierId]:
+def busy_carriers(plan: Plan) -> frozenset[CarrierId]:
     """Returns the carriers that have partitions to carry."""
     return frozenset(carrier for carrier, load in plan.loads.items() if load)
 
 
-def _where(plan: Plan) -> dict[tuple[str, TopicPartition], int]:
+def _carrier_numbers(plan: Plan) -> dict[tuple[str, TopicPartition], int]:
     return {
-        (carrier.route, place): carrier.number
+        (carrier.route, partition): carrier.number
         for carrier, load in plan.loads.items()
-        for place in load
+        for partition in load
     }

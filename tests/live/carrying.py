@@ -27,7 +27,7 @@ from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.repair.accept_loss import Acceptance, Accepted
 from tests.live.both_ends import assert_same, maps, stable_ends
 from tests.live.carrier_process import begin_as_told
-from tests.live.office import PATIENCE_SECONDS, DriverLeadership
+from tests.live.played_driver import PATIENCE_SECONDS, PlayedDriver
 from tests.live.regions import Regions
 
 QUICK: Mapping[str, object] = {
@@ -40,7 +40,7 @@ QUICK: Mapping[str, object] = {
 every five seconds."""
 
 
-class Carrying(DriverLeadership):
+class Carrying(PlayedDriver):
     """All routes of some sources into one target, and the carriers of the current plan.
 
     Args:
@@ -135,11 +135,11 @@ class Carrying(DriverLeadership):
 
     def say_newer_plan(self) -> None:
         """Commits the driver command of a newer plan, upon which carriers end their epoch."""
-        self._await(self._driver.say(self.plan_version + 1))
+        self._await(self._driver.publish(self.plan_version + 1))
 
     def say_stop(self) -> None:
         """Commits the driver's stop; does not wait for the carriers."""
-        self._await(self._driver.say(self.plan_version, stop=True))
+        self._await(self._driver.publish(self.plan_version, stop=True))
 
     def swap_carriers(self, carriers: int) -> None:
         """Moves every partition of the epoch to the next of `carriers` carriers."""
@@ -175,7 +175,7 @@ class Carrying(DriverLeadership):
         Returns the receipts of the old plan's carriers.
         """
         old, self._running = self._running, []
-        self._await(self._driver.say(self.plan_version + 1))
+        self._await(self._driver.publish(self.plan_version + 1))
         receipts = self._collect(old)
         self.begin(carriers=carriers)
         return receipts
@@ -208,7 +208,7 @@ class Carrying(DriverLeadership):
 
     def stop(self) -> list[Receipt]:
         """Commits the driver's stop and returns the receipts of all carriers."""
-        self._await(self._driver.say(self.plan_version, stop=True))
+        self._await(self._driver.publish(self.plan_version, stop=True))
         old, self._running = self._running, []
         return self._collect(old)
 

@@ -25,7 +25,7 @@ from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.ledger.takeover import Takeover
-from replicator.spark.driver_command import read_word
+from replicator.spark.driver_command import read_command
 from tests.live.carrying import Carrying
 
 T = TypeVar("T")
@@ -339,6 +339,6 @@ def names_topic(request: Any, topic: str) -> bool:
 def _speak(carrying: Carrying) -> None:
     """Commits the driver command unless this driver already has; carriers need one."""
     cluster, home = carrying._cluster, carrying._home
-    word = carrying._await(read_word(cluster, home))
-    if word is None or word.term != carrying._driver.term:
-        carrying._await(carrying._driver.say(carrying.plan_version))
+    command = carrying._await(read_command(cluster, home))
+    if command is None or command.term != carrying._driver.term:
+        carrying._await(carrying._driver.publish(carrying.plan_version))

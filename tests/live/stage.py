@@ -263,7 +263,7 @@ class Stage:
         """Commits the driver command and the witness again, as a driver does periodically."""
         driver = self.carrying._driver
         (ledger,) = self.carrying._ledgers.values()
-        self.carrying._await(driver.say(self.carrying.plan_version))
+        self.carrying._await(driver.publish(self.carrying.plan_version))
         self.carrying._await(driver.commit(ledger.witness(self.topic, 1)))
 
     def until_entry_forgotten(self, beside: Stage) -> None:

@@ -20,7 +20,7 @@ LOOK_SECONDS = 2.0
 FORGOTTEN_SECONDS_MAX = 180.0
 
 
-class DriverLeadership:
+class AdoptingDriver:
     """A driver that adopts one topic of one route, whose source does not have the topic."""
 
     def __init__(self, cluster: Cluster, admin: Admin, topic: str) -> None:
@@ -32,7 +32,11 @@ class DriverLeadership:
         self._place = TopicPartition(topic, 0)
         make_own_topics(admin, [self._route], 1)
         self._adoption = Adoption(
-            cluster=cluster, admin=admin, driver=self._driver, routes=[self._route]
+            cluster=cluster,
+            admin=admin,
+            driver=self._driver,
+            routes=[self._route],
+            renew_seconds=1.0,
         )
 
     async def adopt(self, *, first: bool = False) -> None:
@@ -45,19 +49,18 @@ class DriverLeadership:
 
 
 async def test_an_entry_that_waits_for_its_source_outlives_the_brokers_retention(
-    forgetful, make_topic, monkeypatch
+    forgetful, make_topic
 ):
     """Adopts two entries, of which only one has a driver that renews it; the broker keeps offsets
     for a minute."""
-    monkeypatch.setattr("replicator.mirror.driver.adoption.RENEW_SECONDS", 1.0)
     topic = make_topic(forgetful)
     settings = Settings(bootstrap=(forgetful.bootstrap,))
     cluster, admin = Cluster("east aggregate", settings), Admin("east aggregate", settings)
     await cluster.open([topic])
     try:
         kept, left = (
-            DriverLeadership(cluster, admin, topic),
-            DriverLeadership(cluster, admin, topic),
+            AdoptingDriver(cluster, admin, topic),
+            AdoptingDriver(cluster, admin, topic),
         )
         await kept.adopt(first=True)
         await left.adopt(first=True)

@@ -18,6 +18,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.stored_positions import StoreBehind
 from replicator.kafka.tail.tail_position import Portion, Record, TailPosition
 from replicator.kafka.tail.topic_tailer import LogUnreadable, TopicTailer
+from replicator.runtime.backoff import Backoff
 from replicator.runtime.report_once import Troubles
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -61,7 +62,7 @@ class Copier(Generic[Record]):
         """True once news of the log was put, until an error keeps the copier from going on."""
         self._stopping = stopping or threading.Event()
         self._troubles = Troubles()
-        self._retry_seconds = RETRY_SECONDS_MIN
+        self._backoff = Backoff(RETRY_SECONDS_MIN, RETRY_SECONDS_MAX)
 
     def stop(self) -> None:
         """Makes run() return, within some seconds when a server does not answer."""
@@ -74,8 +75,8 @@ class Copier(Generic[Record]):
                 self._copy()
             except Exception as trouble:
                 self._note(trouble)
-                self._stopping.wait(self._retry_seconds)
-                self._retry_seconds = min(2 * self._retry_seconds, RETRY_SECONDS_MAX)
+                self._stopping.wait(self._backoff.seconds)
+                self._backoff.grow()
 
     def _copy(self) -> None:
         """Copies from the store's position on, until reading has to begin anew."""
@@ -92,7 +93,7 @@ class Copier(Generic[Record]):
         """Logs a trouble when it begins or becomes another, and its end."""
         self.is_copying = trouble is None
         if trouble is None:
-            self._retry_seconds = RETRY_SECONDS_MIN
+            self._backoff.reset()
             if self._troubles.end():
                 logger.warning("event=copied-again %s", self.name)
         elif self._troubles.begins(trouble, time.monotonic()):

@@ -15,15 +15,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry
+from typing_extensions import override
 
 from replicator.config.topology import Appliance, load
 from replicator.groups.offset_sync.activity_pass import activity_pass
@@ -37,17 +37,17 @@ from replicator.groups.offset_sync.own_copies import own_copies
 from replicator.groups.offset_sync.passes import Pass, PassLoop
 from replicator.groups.offset_sync.peer_tending import PeerTending
 from replicator.groups.offset_sync.sync import OffsetSync
-from replicator.kafka.client.cluster_ids import RETRY_SECONDS, ClusterIds, SameCluster
+from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
+from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit
 from replicator.runtime.logs import log_to_stderr
-from replicator.runtime.metrics_server import PortTaken, serve
+from replicator.runtime.metrics_server import not_served, serve
 
 logger = logging.getLogger(__name__)
 
 AGES_SECONDS = 1.0
 # Time for work under way to end. Longer work is cut off, and the next daemon does it.
 END_SECONDS_MAX = 5.0
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(config: str | Path, region: str) -> int:
@@ -57,48 +57,12 @@ def run(config: str | Path, region: str) -> int:
     are waited for.
     """
     log_to_stderr()
-    # Blocked before any other thread exists, so that all threads leave the signals to this one.
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    appliance = load(config)
-    identities = Identities(appliance)
-    daemon = Daemon(appliance, region, identities)
-    if identities.are_distinct(region):
-        daemon.start()
-        signal.sigwait(SIGNALS)
-    exit_code = Exit.MISCONFIGURED if identities.clash else Exit.STOPPED
-    if not daemon.stop(exit_code):
+    daemon = daemon_of(load(config), region)
+    exit_code = asyncio.run(run_until_stopped(daemon, region))
+    if daemon.is_cut_off:
         logging.shutdown()
         os._exit(exit_code)
     return exit_code
-
-
-class Identities:
-    """Comparison of the ids of all clusters of the configuration, as they become known."""
-
-    def __init__(self, appliance: Appliance) -> None:
-        self._ids = ClusterIds(appliance)
-        self.clash = False
-        """True if two clusters are one: this daemon must not run."""
-
-    def are_distinct(self, region: str) -> bool:
-        """Compares the clusters of the region's routes, as far as they answer within seconds.
-
-        Returns True if no two of them are one.
-        """
-        return self._compared(self._ids.compare_routes_into(region))
-
-    def once(self) -> None:
-        """Compares the clusters that were not known yet; ends the process where two are one."""
-        if not self.clash and not self._compared(self._ids.compare()):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    def _compared(self, looking: Coroutine[Any, Any, None]) -> bool:
-        try:
-            asyncio.run(looking)
-        except SameCluster as same:
-            logger.error("event=failed %s", same)
-            self.clash = True
-        return not self.clash
 
 
 def passes(appliance: Appliance, region: str, registry: CollectorRegistry) -> list[Pass]:
@@ -138,48 +102,80 @@ class Part(Protocol):
     def stop(self) -> None: ...
 
 
-class Daemon:
-    """Everything that runs for one region. The caller stops it."""
+def daemon_of(appliance: Appliance, region: str) -> Daemon:
+    """Returns the daemon of a region with all its parts; servers may be away."""
+    registry = CollectorRegistry()
+    copies = own_copies(appliance, region)
+    ages = [Ages(some) for _, some in groupby(copies, lambda copy: copy.region)]
+    loops = [PassLoop(each) for each in passes(appliance, region, registry)]
+    registry.register(CopiesCollector(copies, ages, loops))
+    looks = [PassLoop(Pass("ages", AGES_SECONDS, each.look)) for each in ages]
+    port, address = appliance.offsets.metrics_port, appliance.metrics.address
+    return Daemon(
+        region,
+        [*(copy.copier for copy in copies), *loops, *looks],
+        ClusterIds(appliance),
+        lambda: serve(port, address, registry),
+    )
 
-    def __init__(self, appliance: Appliance, region: str, identities: Identities) -> None:
-        self._appliance = appliance
+
+class Daemon(Work):
+    """Everything that runs for one region.
+
+    Args:
+        parts: each runs in a thread of its own.
+        cluster_ids: ends the daemon when two clusters of the configuration are one.
+        serve_metrics: begins to serve metrics; returns the function that ends it.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        parts: Sequence[Part],
+        cluster_ids: ClusterIds,
+        serve_metrics: Callable[[], Callable[[], None]],
+    ) -> None:
         self._region = region
-        self._registry = CollectorRegistry()
-        copies = own_copies(appliance, region)
-        ages = [Ages(some) for _, some in groupby(copies, lambda copy: copy.region)]
-        loops = [PassLoop(each) for each in passes(appliance, region, self._registry)]
-        self._registry.register(CopiesCollector(copies, ages, loops))
-        looks = [PassLoop(Pass("ages", AGES_SECONDS, each.look)) for each in ages]
-        looks.append(PassLoop(Pass("cluster ids", RETRY_SECONDS, identities.once)))
-        self._parts: list[Part] = [*(copy.copier for copy in copies), *loops, *looks]
+        self._parts = parts
+        self._cluster_ids = cluster_ids
+        self._serve_metrics = serve_metrics
+        self._stop_metrics = not_served
         self._threads: list[threading.Thread] = []
-        self._stop_metrics: Callable[[], None] = lambda: None
 
-    def start(self) -> None:
-        """Starts all threads; servers may be away."""
+    @override
+    async def run(self) -> None:
+        await self._cluster_ids.compare_routes_into(self._region)
+        self._start()
+        await self._cluster_ids.compare_until_all_answer()
+        await asyncio.Event().wait()
+
+    @override
+    async def verdict(self, error: BaseException, stop: asyncio.Event) -> Exit:
+        exit_code = failure(error, {SameCluster: Exit.MISCONFIGURED})
+        logger.info("event=stopping region=%s", self._region)
+        return exit_code
+
+    @override
+    async def wind_down(self, exit_code: Exit) -> None:
+        """Ends all parts. Those that do not end within END_SECONDS_MAX are left to run."""
+        end_at = time.monotonic() + END_SECONDS_MAX
+        for each in self._parts:
+            each.stop()
+        for thread in self._threads:
+            thread.join(max(0.0, end_at - time.monotonic()))
+        self._stop_metrics()
+        if left := [thread.name for thread in self._threads if thread.is_alive()]:
+            logger.warning("event=cut-off %s", ", ".join(left))
+
+    @property
+    def is_cut_off(self) -> bool:
+        """True once the daemon has ended although some of its parts run on."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def _start(self) -> None:
         logger.info("event=starting region=%s parts=%d", self._region, len(self._parts))
-        try:
-            port, address = self._appliance.offsets.metrics_port, self._appliance.metrics.address
-            self._stop_metrics = serve(port, address, self._registry)
-        except PortTaken as error:
-            logger.error("event=no-metrics %s", error)
+        self._stop_metrics = self._serve_metrics()
         for each in self._parts:
             thread = threading.Thread(target=each.run, name=each.name, daemon=True)
             thread.start()
             self._threads.append(thread)
-
-    def stop(self, exit_code: Exit = Exit.STOPPED) -> bool:
-        """Ends all work; returns False when some of it did not end in time."""
-        began = time.monotonic()
-        logger.info("event=stopping region=%s", self._region)
-        for each in self._parts:
-            each.stop()
-        for thread in self._threads:
-            thread.join(max(0.0, began + END_SECONDS_MAX - time.monotonic()))
-        self._stop_metrics()
-        left = [thread.name for thread in self._threads if thread.is_alive()]
-        if left:
-            logger.warning("event=cut-off %s", ", ".join(left))
-        seconds = time.monotonic() - began
-        logger.info("event=stopped exit=%d seconds=%.1f", exit_code, seconds)
-        return not left

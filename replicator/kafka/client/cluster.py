@@ -6,7 +6,6 @@ Finds the broker to ask: a partition's leader, or the coordinator of a group or 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from replicator.kafka.protocol.leader_epoch import LeaderEpochRequest
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.kafka.protocol.producers import DescribeProducersRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
+from replicator.runtime.backoff import Backoff
 
 GROUP, TRANSACTION = 0, 1
 EARLIEST, LATEST = -2, -1
@@ -158,7 +158,7 @@ class Cluster(Brokers):
         Raises:
             Fenced, ProducerStateLost, Forbidden, Answered: by the verdict on the codes.
         """
-        pause = 0.004
+        backoff = Backoff(0.004, BACKOFF_SECONDS_MAX, factor=1.6)
         question = question or type(request).__name__.removesuffix("Request")
         while True:
             try:
@@ -182,8 +182,8 @@ class Cluster(Brokers):
                 self.trouble = f"{self.name}: {question}: {named(bad[0])}"
                 if not _FROM_THE_RIGHT_BROKER.issuperset(bad):
                     forget()
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(pause * 1.6, BACKOFF_SECONDS_MAX)
+            await asyncio.sleep(backoff.jittered(0.5, 1.0))
+            backoff.grow()
 
     async def ask_leader(
         self,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable
 
@@ -22,6 +21,7 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.receipts import Receipt
+from replicator.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ async def carry(
         TermSuperseded: another driver is active for the region; the last session held no partition.
     """
     receipts = ReceiptBook(assignment)
-    pause = PAUSE_SECONDS[0]
+    backoff = Backoff(*PAUSE_SECONDS)
     while time.time() < assignment.deadline:
         session = make_session(appliance, assignment, receipts)
         began = time.monotonic()
@@ -58,8 +58,10 @@ async def carry(
             log.error("event=carrier-waits route=%s carrier=%d: %s", *receipts.log_fields, error)
         # An error that ends every session within moments, such as a missing ACL, must not be
         # retried at once: each session fences the one before it.
-        has_lasted = time.monotonic() - began > PAUSE_SECONDS[1]
-        pause = PAUSE_SECONDS[0] if has_lasted else min(pause * 2, PAUSE_SECONDS[1])
+        if time.monotonic() - began > PAUSE_SECONDS[1]:
+            backoff.reset()
+        else:
+            backoff.grow()
         receipts.tally.restarted()
-        await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+        await asyncio.sleep(backoff.jittered(0.5, 1.5))
     return receipts.receipts(time.time())

@@ -13,7 +13,7 @@ from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.reassignment import Reassignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
-from replicator.spark.driver_command import TermSuperseded, read_word
+from replicator.spark.driver_command import TermSuperseded, read_command
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class CommandFollower:
             TermSuperseded: another driver is active, and no partition is held.
         """
         asked_at = time.monotonic()
-        command = await read_word(self.target, self.assignment.route.target)
+        command = await read_command(self.target, self.assignment.route.target)
         term = self.assignment.term
         if command is None or command.term.is_before(term):
             # Our driver published a command before it started this carrier. A coordinator that has
@@ -56,7 +56,7 @@ class CommandFollower:
                 raise TermSuperseded(f"the leading driver is {command.term}")
             log.warning("event=other-term route=%s carrier=%d: draining", *self.receipts.log_fields)
             self.ending.set()
-        elif command.stop or command.course.since > self.assignment.plan_version:
+        elif command.stop or command.delta.since > self.assignment.plan_version:
             self.ending.set()
         else:
             self.reassignment.heed(command)

@@ -20,6 +20,7 @@ from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.cluster_metadata import Leader
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.loss import went_back
+from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class EpochRegress:
         self._source = source
         self._seen_since: dict[TopicPartition, float] = {}
         self._agreed_since: dict[TopicPartition, float] = {}
-        self._logged: set[TopicPartition] = set()
+        self._reports = ReportOnce()
         self._asked_at: dict[TopicPartition, float] = {}
 
     async def must_wait(self, pipeline: PartitionPipeline) -> bool:
@@ -97,15 +98,15 @@ class EpochRegress:
     def _forget(self, partition: TopicPartition) -> None:
         self._seen_since.pop(partition, None)
         self._agreed_since.pop(partition, None)
-        self._logged.discard(partition)
+        self._reports.settle(partition)
         self._asked_at.pop(partition, None)
 
     def _log_once_it_lasts(self, pipeline: PartitionPipeline) -> None:
         partition = pipeline.partition
         since = self._seen_since.setdefault(partition, time.monotonic())
-        if partition in self._logged or time.monotonic() - since < LASTING_SECONDS:
+        is_lasting = time.monotonic() - since >= LASTING_SECONDS
+        if not is_lasting or not self._reports.is_news(partition):
             return
-        self._logged.add(partition)
         log.warning(
             "event=source-went-back %s: %s-%d: the brokers that answer report a leader epoch older "
             "than %d, which was read; reading waits until one of them reports a newer epoch, or "

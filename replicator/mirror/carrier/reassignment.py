@@ -98,13 +98,13 @@ class Reassignment:
         if word.plan_version <= self._plan_version:
             return  # older than our plan, or applied already
         self._plan_version = word.plan_version
-        moved = self._moved = word.course.of_route(self._assignment.route.key)
+        moved = self._moved = word.delta.of_route(self._assignment.route.key)
         kept = set(self._assignment.partitions) - moved.keys()
         own = kept | {each for each, at in moved.items() if at == self._assignment.number}
         left, received = self.own - own, own - self.own
         self.own = frozenset(own)
         # A partition that moved away and back is in neither set, but its limit may have changed.
-        self._limits.update(word.course.limits)
+        self._limits.update(word.delta.limits)
         if not left and not received:
             return
         log.info(

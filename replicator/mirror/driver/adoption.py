@@ -24,6 +24,7 @@ from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.ledger import Ledger, virgin
 from replicator.mirror.topics.topic_plan import Carried
+from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.driver_command import Driver
 
@@ -57,6 +58,7 @@ class Adoption:
         routes: all configured routes into the target.
         trusting: routes whose partitions are adopted although they are not empty, with the
             operator's consent.
+        renew_seconds: pause between two renewals.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Adoption:
         driver: Driver,
         routes: Iterable[Route],
         trusting: Collection[Route] = (),
+        renew_seconds: float = RENEW_SECONDS,
     ):
         self._cluster = cluster
         self._admin = admin
@@ -74,7 +77,8 @@ class Adoption:
         self._ledgers = {route: Ledger(cluster, route) for route in routes}
         self._trusting = frozenset(trusting)
         self._adopted: dict[tuple[Route, str], int] = {}
-        self._refused: set[Claim] = set()
+        self._refusals = ReportOnce()
+        self._renew_seconds = renew_seconds
         self._renewed_at = float("-inf")
 
     async def adopt(self, carried: Iterable[Carried]) -> None:
@@ -85,7 +89,7 @@ class Adoption:
             AdminError: the target does not tell how long its logs are.
         """
         all_claims = claims(self._ledgers, carried)
-        if time.monotonic() - self._renewed_at > RENEW_SECONDS:
+        if time.monotonic() - self._renewed_at > self._renew_seconds:
             self._adopted.clear()
             await self._renew(all_claims)
             self._renewed_at = time.monotonic()
@@ -160,8 +164,7 @@ class Adoption:
         return count, unseen, await ledger.read(unseen) if unseen else ()
 
     def _refuse(self, claim: Claim, place: TopicPartition) -> None:
-        if claim not in self._refused:
-            self._refused.add(claim)
+        if self._refusals.is_news(claim):
             log.error(
                 "event=not-adopted route=%s topic=%s from_partition=%d: the target holds records "
                 "but the ledger knows none of this route's; if none were ever mirrored, start "

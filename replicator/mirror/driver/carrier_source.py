@@ -22,6 +22,7 @@ from typing_extensions import override
 from balancer.plan import CarrierId, bins
 from replicator.config.topology import Appliance
 from replicator.mirror.carrier.receipts import Receipt, spark_schema, to_arrow
+from replicator.runtime.backoff import Backoff
 from replicator.spark.driver_command import TermSuperseded
 from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
 from replicator.spark.posting import ApplianceFile, Posting, PostingFile
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS_MAX = 2.0
+PAUSE_SECONDS = (0.5, 2.0)
 OTHER_TERM_SECONDS = 1.0
 
 
@@ -162,7 +163,7 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
         len(assignment.partitions),
         assignment.plan_version,
     )
-    pause = 0.5
+    backoff = Backoff(*PAUSE_SECONDS)
     while True:
         try:
             return await carry(appliance, assignment)
@@ -173,8 +174,8 @@ async def kept_up(appliance: Appliance, assignment: Assignment) -> list[Receipt]
             await asyncio.sleep(OTHER_TERM_SECONDS)
             return []
         except Exception:
-            log.exception("event=carrier-failed %s again_in_seconds=%.1f", who, pause)
-        pause = min(pause * 2, PAUSE_SECONDS_MAX)
-        if time.time() + pause >= assignment.deadline:
+            log.exception("event=carrier-failed %s again_in_seconds=%.1f", who, backoff.seconds)
+        backoff.grow()
+        if time.time() + backoff.seconds >= assignment.deadline:
             return []
-        await asyncio.sleep(pause)
+        await asyncio.sleep(backoff.seconds)

@@ -19,7 +19,7 @@ from replicator.spark.stream import Stream
 EXIT_SECONDS = 300.0
 
 
-def make() -> Path:
+def make(session_type: type[Session] = Session, stream_type: type[Stream] = Stream) -> Path:
     """Makes the archive anew and returns its path; a JVM that uses the old one keeps it."""
     path = archive_path()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,9 +28,9 @@ def make() -> Path:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         dumping = f"-Xlog:disable -XX:ArchiveClassesAtExit={unfinished}"
-        session = Session("local[2,8]", folder, {}, dumping)
+        session = session_type("local[2,8]", folder, {}, dumping)
         none = str(folder / "none")
-        stream = Stream(
+        stream = stream_type(
             session.spark,
             source=SluiceSource,
             options={"appliance": none, "posting": none, "slots": "2"},

@@ -1,4 +1,4 @@
-"""Leadership of the driver: its term, the topics it looks after, its plans and its commands."""
+"""Leadership of the driver: its term, the topics of its region, its plans and its commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from balancer.plan import CarrierId, Plan
+from balancer.plan import Plan
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin_error import AdminError
@@ -19,22 +19,23 @@ from replicator.mirror.driver.active_plan_publisher import ActivePlanPublisher
 from replicator.mirror.driver.adoption import Adoption
 from replicator.mirror.driver.own_topics import make_own_topics
 from replicator.mirror.driver.planner import Planner
+from replicator.mirror.driver.posted_plan import PostedPlan
 from replicator.mirror.topics.topic_plan import Carried
 from replicator.mirror.topics.topic_sync import TopicSync, by_route
 from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
+from replicator.orders.status_board import StatusBoard
 from replicator.runtime.run_in_thread import run_in_thread
-from replicator.spark.driver_command import Driver, TermSuperseded, read_word
-from replicator.spark.posting import Posting, PostingFile, takes_new_epoch
-from replicator.spark.reassignment_delta import ReassignmentDelta, busy, continued
+from replicator.spark.driver_command import Driver, TermSuperseded, read_command
+from replicator.spark.posting import Posting, PostingFile
 
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
-HEAR_SECONDS = 0.2
-HEAR_FIRST_SECONDS = 15.0
+SUCCESSOR_CHECK_SECONDS = 0.2
+FIRST_ORDERS_SECONDS = 15.0
 # Brokers forget ids and commits that are not used for a week.
-SAY_AGAIN_SECONDS = 3600.0
+PUBLISH_AGAIN_SECONDS = 3600.0
 # A driver that acquires the leadership adopts new partitions before its first command.
 SUCCESSOR_SECONDS = 20.0
 
@@ -68,14 +69,14 @@ class DriverLeadership:
         self._adoption: Adoption | None = None
         self._count_slots: Callable[[], int] = lambda: 1
         self._last_version = 0
-        self._posting: Posting | None = None
-        self._is_said = False
-        self._course = ReassignmentDelta(0)
-        self._running: frozenset[CarrierId] = frozenset()
-        self._showing = ActivePlanPublisher(appliance, region)
-        self._book = OrderLog()
-        self._heard = asyncio.Event()
-        self._following: OrderFollower | None = None
+        self._posted: PostedPlan | None = None
+        self._is_published = False
+        self._plan_publisher = ActivePlanPublisher(
+            lambda: StatusBoard(appliance.region(region).redis_url(), region)
+        )
+        self._order_log = OrderLog()
+        self._orders_changed = asyncio.Event()
+        self._order_follower: OrderFollower | None = None
 
     async def prepare(self) -> None:
         """Does everything that can be done while another driver may still lead.
@@ -86,15 +87,15 @@ class DriverLeadership:
         replicas = self._appliance.topics.replication_factor
         target = self._topics.target
         await run_in_thread(make_own_topics, target, self._routes, replicas)
-        self._follow()
+        self._follow_orders()
         self._carried = await run_in_thread(self._topics.round)
         await self._target.open()
         # Without the balancer's placements partitions are placed by count, and would move later.
         with suppress(TimeoutError):
-            async with asyncio.timeout(HEAR_FIRST_SECONDS):
-                await self._heard.wait()
+            async with asyncio.timeout(FIRST_ORDERS_SECONDS):
+                await self._orders_changed.wait()
 
-    async def take(self, trusted: Collection[Route], count_slots: Callable[[], int]) -> None:
+    async def acquire(self, trusted: Collection[Route], count_slots: Callable[[], int]) -> None:
         """Acquires the leadership, adopts what is new, and publishes the first plan.
 
         From the first step on, the driver before is fenced.
@@ -106,7 +107,7 @@ class DriverLeadership:
         self._count_slots = count_slots
         term = await self._driver.open()
         log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
-        before = await read_word(self._target, self._region)
+        before = await read_command(self._target, self._region)
         self._last_version = before.plan_version if before else 0
         self._adoption = Adoption(
             cluster=self._target,
@@ -118,7 +119,7 @@ class DriverLeadership:
         await self._plan_for(self._carried)
 
     async def keep(self) -> None:
-        """Looks at topics again and again, and checks that this driver still leads.
+        """Follows topics and orders, and checks that this driver still leads.
 
         Raises:
             TermSuperseded, Fenced: a newer driver leads.
@@ -126,27 +127,27 @@ class DriverLeadership:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_planning())
             tasks.create_task(self._keep_checking())
-            tasks.create_task(self._showing.keep())
+            tasks.create_task(self._plan_publisher.keep())
 
     async def stop(self) -> None:
         """Posts and publishes stop: carriers drain, release and end.
 
         Does nothing before the first plan is posted, as there are no carriers.
         """
-        if self._posting:
-            await self._post(replace(self._posting, stop=True))
+        if self._posted:
+            await self._post(self._posted.stopped())
 
     def post_stop(self) -> None:
         """Posts stop without publishing it, so that no further epoch begins.
 
         Carriers may follow another driver's command by now.
         """
-        if self._posting:
-            self._postings.write(replace(self._posting, stop=True))
+        if self._posted:
+            self._postings.write(self._posted.stopped().posting)
 
     async def close(self) -> None:
-        if self._following:
-            self._following.stop()
+        if self._order_follower:
+            self._order_follower.stop()
         await self._target.close()
 
     async def has_successor(self) -> bool:
@@ -159,45 +160,47 @@ class DriverLeadership:
         with suppress(TimeoutError, Answered):
             async with asyncio.timeout(SUCCESSOR_SECONDS):
                 while True:
-                    word = await read_word(self._target, self._region)
+                    command = await read_command(self._target, self._region)
                     ours = self._driver.term
-                    if word and word.term != ours and not word.term.is_before(ours):
+                    if command and command.term != ours and not command.term.is_before(ours):
                         return True
-                    await asyncio.sleep(HEAR_SECONDS)
+                    await asyncio.sleep(SUCCESSOR_CHECK_SECONDS)
         return False
 
-    async def complain(self) -> None:
+    async def report_target_trouble(self) -> None:
         """Logs problems of the target that last. Runs until cancelled."""
         await trouble_watch.watch(
             self._target, lambda text: log.warning("event=target-trouble %s", text)
         )
 
-    def _follow(self) -> None:
+    def _follow_orders(self) -> None:
         loop = asyncio.get_running_loop()
 
-        def hear(book: OrderLog) -> None:
-            self._book = book
-            self._heard.set()
+        def receive(orders: OrderLog) -> None:
+            self._order_log = orders
+            self._orders_changed.set()
 
-        def heard(book: OrderLog) -> None:
+        def received_in_thread(orders: OrderLog) -> None:
             with suppress(RuntimeError):  # the daemon has ended meanwhile
-                loop.call_soon_threadsafe(hear, book)
+                loop.call_soon_threadsafe(receive, orders)
 
         aggregate = self._appliance.region(self._region).aggregate
-        self._following = OrderFollower(ClusterName.aggregate(self._region), aggregate, heard)
-        self._following.start()
+        self._order_follower = OrderFollower(
+            ClusterName.aggregate(self._region), aggregate, received_in_thread
+        )
+        self._order_follower.start()
 
     async def _keep_planning(self) -> None:
-        """Looks at topics now and then, and plans at once after an order or a placement."""
-        look_at = time.monotonic() + self._appliance.topics.refresh_seconds
+        """Describes topics periodically, and plans at once after an order or a placement."""
+        refresh_at = time.monotonic() + self._appliance.topics.refresh_seconds
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, look_at - time.monotonic())):
-                    await self._heard.wait()
-            self._heard.clear()
+                async with asyncio.timeout(max(0.0, refresh_at - time.monotonic())):
+                    await self._orders_changed.wait()
+            self._orders_changed.clear()
             try:
-                if time.monotonic() >= look_at:
-                    look_at = time.monotonic() + self._appliance.topics.refresh_seconds
+                if time.monotonic() >= refresh_at:
+                    refresh_at = time.monotonic() + self._appliance.topics.refresh_seconds
                     self._carried = await run_in_thread(self._topics.round)
                 await self._plan_for(self._carried)
             except Fenced:
@@ -207,49 +210,34 @@ class DriverLeadership:
                 log.error("event=topics-unknown %s", error)
 
     async def _plan_for(self, carried: Sequence[Carried]) -> None:
+        """Adopts what is new, and posts the next plan if it is another one."""
         assert self._adoption is not None
         await self._adoption.adopt(carried)
         slots = await run_in_thread(self._count_slots)
-        # Versions continue after those of the driver before: receipts tell plans apart by version.
-        before = self._posting.plan if self._posting else Plan(self._last_version)
-        now_ms = time.time_ns() // 1_000_000
-        wanted = by_route(self._routes, carried)
-        planned = self._planner.plan(wanted, slots, before, self._book, now_ms)
-        plan = planned.plan
-        limits = self._topics.limits
-        posting = Posting(plan, slots, self._driver.term, limits)
-        if self._posting and plan.version == before.version:
-            if not takes_new_epoch(self._posting, posting):
-                if not self._is_said:
-                    await self._say()
-                self._showing.show(planned, slots)
-                return
-            await self._post(replace(posting, plan=plan.renewed()))
-        elif course := self._goes_on(posting):
-            await self._post(posting, course)
-        else:
-            await self._post(posting)
-        self._showing.show(replace(planned, plan=self._posted.plan), slots)
+        before = self._posted
+        planned = self._planner.plan(
+            by_route(self._routes, carried),
+            slots,
+            # Versions continue after those of the driver before: receipts tell plans apart by
+            # version.
+            before.posting.plan if before else Plan(self._last_version),
+            self._order_log,
+            time.time_ns() // 1_000_000,
+        )
+        posting = Posting(planned.plan, slots, self._driver.term, self._topics.limits)
+        posted = before.next(posting) if before else PostedPlan.of_new_epoch(posting)
+        if posted is not before:
+            await self._post(posted)
+        elif not self._is_published:
+            await self._publish(posted)
+        self._plan_publisher.show(replace(planned, plan=posted.posting.plan), slots)
 
-    def _goes_on(self, posting: Posting) -> ReassignmentDelta | None:
-        """Returns the delta from the posted plan to the next; None: a new epoch is needed."""
-        before = self._posting
-        if before is None or takes_new_epoch(before, posting):
-            return None
-        return continued(self._course, before.plan, posting.plan, self._running, posting.limits)
-
-    async def _post(self, posting: Posting, course: ReassignmentDelta | None = None) -> None:
-        """Posts a plan, then publishes it, so that carriers that end because of it find it.
-
-        Args:
-            course: delta by which the running carriers reach the plan; without it their epoch ends.
-        """
-        busy_now = busy(posting.plan)
-        self._running = self._running & busy_now if course else busy_now
-        self._course = course or ReassignmentDelta(posting.plan.version)
-        self._posting = posting
+    async def _post(self, posted: PostedPlan) -> None:
+        """Posts a plan, then publishes it, so that carriers that end because of it find it."""
+        self._posted = posted
+        posting = posted.posting
         self._postings.write(posting)
-        await self._say()
+        await self._publish(posted)
         log.info(
             "event=plan version=%d partitions=%d carriers=%d slots=%d stop=%s epoch=%s",
             posting.plan.version,
@@ -257,27 +245,24 @@ class DriverLeadership:
             len(posting.plan.loads),
             posting.slots,
             posting.stop,
-            "goes-on" if course else "new",
+            "new" if posted.begins_epoch else "goes-on",
         )
 
-    async def _say(self) -> None:
+    async def _publish(self, posted: PostedPlan) -> None:
         """Publishes the posted plan; after a failure, the next round of planning does so again."""
-        posting, self._is_said = self._posted, False
-        await self._driver.say(posting.plan.version, stop=posting.stop, course=self._course)
-        self._is_said = True
-
-    @property
-    def _posted(self) -> Posting:
-        assert self._posting is not None
-        return self._posting
+        self._is_published = False
+        posting = posted.posting
+        await self._driver.publish(posting.plan.version, stop=posting.stop, delta=posted.delta)
+        self._is_published = True
 
     async def _keep_checking(self) -> None:
-        said_at = time.monotonic()
+        published_at = time.monotonic()
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            word = await read_word(self._target, self._region)
-            if word and word.term != self._driver.term:
-                raise TermSuperseded(f"it has {word.term}, this one had {self._driver.term}")
-            if time.monotonic() - said_at > SAY_AGAIN_SECONDS and self._posting:
-                await self._driver.say(self._posting.plan.version, course=self._course)
-                said_at = time.monotonic()
+            command = await read_command(self._target, self._region)
+            if command and command.term != self._driver.term:
+                raise TermSuperseded(f"it has {command.term}, this one had {self._driver.term}")
+            if time.monotonic() - published_at > PUBLISH_AGAIN_SECONDS and self._posted:
+                plan = self._posted.posting.plan
+                await self._driver.publish(plan.version, delta=self._posted.delta)
+                published_at = time.monotonic()

@@ -47,7 +47,7 @@ class Planner:
         partitions_by_route: Mapping[str, Collection[TopicPartition]],
         slots: int,
         previous: Plan,
-        book: OrderLog,
+        order_log: OrderLog,
         now_ms: int,
     ) -> Planned:
         """Returns the next plan.
@@ -56,7 +56,7 @@ class Planner:
             partitions_by_route: by route key, the partitions that can be carried.
             slots: how many Spark tasks can run at once.
             previous: the active plan; the one before the first has version 0 and no loads.
-            book: order log of the balancer and operators.
+            order_log: decisions of the balancer and operators.
             now_ms: Unix time in milliseconds.
         """
         if self.carriers_per_route:
@@ -67,12 +67,12 @@ class Planner:
         generations: list[tuple[str, str, int]] = []
         paused: dict[str, tuple[TopicPartition, ...]] = {}
         for route, partitions in sorted(partitions_by_route.items()):
-            streams = book.split(route, partitions, now_ms)
+            streams = order_log.split(route, partitions, now_ms)
             first = {DEFAULT_STREAM: 0} | {
-                stream.name: stream.first_carrier for stream in book.streams(route, now_ms)
+                stream.name: stream.first_carrier for stream in order_log.streams(route, now_ms)
             }
             for name, wanted in sorted(streams.items()):
-                placed = book.placed(route, name)
+                placed = order_log.placed(route, name)
                 if placed:
                     generations.append((route, name, placed.generation))
                     found = _as_placed(wanted, placed)

@@ -16,6 +16,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.admin.topic_changes import Action, Create
 from replicator.mirror.topics.topic_plan import Carried, State, TopicPlan, is_mirrorable, plan
+from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class TopicSync:
         self.limits: dict[str, int] = {}
         """Largest batch in bytes that the target takes, by topic; as of the last round."""
         self._carried: tuple[Carried, ...] = ()
-        self._said: dict[str, str] = {}
+        self._reports = ReportOnce()
 
     @property
     def target(self) -> Admin:
@@ -93,8 +94,8 @@ class TopicSync:
         except AdminError as error:
             self._say_once(admin.name, f"event=source-silent {error}", logging.ERROR)
             return None
-        if admin.name in self._said:
-            self._say_once(admin.name, f"event=source-answers cluster={admin.name!r}")
+        if self._reports.settle(admin.name):
+            log.info("event=source-answers cluster=%r", admin.name)
         return topics
 
     def _described_target(self, names: Iterable[str]) -> list[Topic]:
@@ -111,7 +112,7 @@ class TopicSync:
             if outcome.error:
                 self._say_once(what, f"event=topic-refused {outcome.error}", logging.ERROR)
             else:
-                self._said.pop(what, None)
+                self._reports.settle(what)
                 log.info("event=topic-changed %s", what)
 
     def _after(
@@ -143,8 +144,7 @@ class TopicSync:
 
     def _say_once(self, about: str, line: str, level: int = logging.INFO) -> None:
         """Logs a line again only when it changes: a round comes every half minute, for months."""
-        if self._said.get(about) != line:
-            self._said[about] = line
+        if self._reports.is_news(about, line):
             log.log(level, "%s", line)
 
 

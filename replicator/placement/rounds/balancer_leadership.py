@@ -12,6 +12,7 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.orders.balance_log import BalanceLog, NotYet, Publisher, Superseded
 from replicator.orders.order_records import AnyRecord, Lease
+from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
@@ -84,18 +85,16 @@ class BalancerLeadership:
 
         Raises Superseded.
         """
-        is_told = False
+        reports = ReportOnce()
         while True:
             await asyncio.sleep(LEASE_SECONDS)
             try:
                 await self._say_lease()
-                if is_told:
+                if reports.settle(self._region):
                     log.info("event=lease region=%s who=%r", self._region, self._who)
-                is_told = False
             except (AdminError, LogUnreadable) as error:
-                if not is_told:
+                if reports.is_news(self._region):
                     log.warning("event=lease-unsaid %s; placements hold as they are", error)
-                is_told = True
 
     async def _say_lease(self) -> None:
         said = {"route": self._region, "at_ms": _now_ms(), "who": self._who}
@@ -127,15 +126,14 @@ class BalancerLeadership:
 
     async def _open(self) -> None:
         publisher = Publisher(self._name, self._cluster, self._region)
-        is_told = False
+        reports = ReportOnce()
         while True:
             try:
                 await run_in_thread(publisher.open)
                 break
             except NotYet as reason:
-                if not is_told:
+                if reports.is_news(self._region):
                     log.warning("event=lease-awaited %s; it is asked for again", reason)
-                is_told = True
                 await asyncio.sleep(AGAIN_SECONDS)
         self._publisher = publisher
 

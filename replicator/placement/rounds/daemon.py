@@ -12,18 +12,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
+from typing_extensions import override
 
 from replicator.config.cluster_name import ClusterName
-from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import Appliance, UnknownRegion, load
 from replicator.kafka.admin.admin_error import AdminError, AdminUnreachable
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
@@ -33,30 +31,35 @@ from replicator.orders.order_log import OrderLog
 from replicator.placement.rounds.balancer_leadership import BalancerLeadership
 from replicator.placement.rounds.metrics import BalanceCollector
 from replicator.placement.rounds.rounds import Rounds
+from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit, decisive
 from replicator.runtime.logs import log_to_stderr
-from replicator.runtime.metrics_server import PortTaken, serve
+from replicator.runtime.metrics_server import not_served, serve
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
+FORESEEN: Mapping[type[BaseException], Exit] = {
+    AdminUnreachable: Exit.UNREACHABLE,
+    SameCluster: Exit.MISCONFIGURED,
+    AdminError: Exit.FAILED,
+}
 
 
 def run(config: str | Path, region: str) -> int:
-    """Balances all routes into the region until stopped. Returns the exit code."""
+    """Balances all routes into the region until stopped. Returns the exit code.
+
+    Raises ConfigMistakes or UnknownRegion.
+    """
     log_to_stderr()
-    try:
-        appliance = load(config)
-        if not appliance.routes_into(region):
-            raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
-    except (ConfigMistakes, UnknownRegion) as error:
-        print(f"sluice: {error}", file=sys.stderr)
-        return Exit.MISCONFIGURED
-    return asyncio.run(Daemon(appliance, region).live())
+    appliance = load(config)
+    if not appliance.routes_into(region):
+        raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
+    return asyncio.run(run_until_stopped(Daemon(appliance, region), region, logs_seconds=False))
 
 
-class Daemon:
+class Daemon(Work):
     """Process of one balancer."""
 
     def __init__(self, appliance: Appliance, region: str) -> None:
@@ -64,67 +67,52 @@ class Daemon:
         self._cluster = appliance.region(region).aggregate
         self._name = ClusterName.aggregate(region)
         who = f"{socket.gethostname()} pid {os.getpid()} since {time.time():.3f}"
-        self._tenure = BalancerLeadership(self._name, self._cluster, region, who)
+        self._leadership = BalancerLeadership(self._name, self._cluster, region, who)
         self._rounds = Rounds(appliance, region, who)
         self._cluster_ids = ClusterIds(appliance)
-        self._stop_metrics: Callable[[], None] = lambda: None
+        self._stop_metrics = not_served
 
-    async def live(self) -> Exit:
-        """Runs until stopped, superseded or failed. Returns the exit code."""
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    @override
+    async def run(self) -> None:
         log.info("event=starting region=%s", self._region)
-        working = asyncio.create_task(self._work())
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        exit_code = Exit.STOPPED
-        if not working.done():
-            log.info("event=stopping region=%s", self._region)
-            working.cancel()
-        try:
-            await working
-        except asyncio.CancelledError:
-            pass
-        except BaseExceptionGroup as group:
-            exit_code = verdict(group)
-        except Exception as error:
-            exit_code = verdict(error)
-        await self._rounds.close()
-        await run_in_thread(self._stop_metrics)
-        log.info("event=stopped exit=%d", exit_code)
-        return exit_code
-
-    async def _work(self) -> None:
         self._serve_metrics()
         await self._cluster_ids.compare_routes_into(self._region)
-        await self._tenure.take()
+        await self._leadership.take()
         following = self._follow()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._cluster_ids.compare_until_all_answer())
-                tasks.create_task(self._tenure.keep())
+                tasks.create_task(self._leadership.keep())
                 tasks.create_task(self._rounds.keep_looking())
                 tasks.create_task(self._keep_rounds())
         finally:
             following.stop()
 
+    @override
+    async def verdict(self, error: BaseException, stop: asyncio.Event) -> Exit:
+        decided = decisive(error, (Superseded,))
+        if isinstance(decided, Superseded):
+            log.error("event=fenced a newer balancer of this region acts: %s", decided)
+            return Exit.FENCED
+        return failure(decided, FORESEEN)
+
+    @override
+    async def wind_down(self, exit_code: Exit) -> None:
+        await self._rounds.close()
+        await run_in_thread(self._stop_metrics)
+
     def _serve_metrics(self) -> None:
         registry = CollectorRegistry()
         registry.register(BalanceCollector(lambda: self._rounds.statuses))
-        try:
-            port = self._appliance.balance.metrics_port
-            self._stop_metrics = serve(port, self._appliance.metrics.address, registry)
-        except PortTaken as error:
-            log.error("event=no-metrics %s", error)
+        port = self._appliance.balance.metrics_port
+        self._stop_metrics = serve(port, self._appliance.metrics.address, registry)
 
     def _follow(self) -> OrderFollower:
         loop = asyncio.get_running_loop()
 
-        def heard(book: OrderLog) -> None:
+        def heard(orders: OrderLog) -> None:
             with suppress(RuntimeError):  # the event loop is closed: the daemon has ended
-                loop.call_soon_threadsafe(self._rounds.hear, book)
+                loop.call_soon_threadsafe(self._rounds.hear, orders)
 
         following = OrderFollower(self._name, self._cluster, heard)
         following.start()
@@ -135,24 +123,4 @@ class Daemon:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._rounds.happened.wait()
-            await self._rounds.tick(self._tenure.write)
-
-
-def verdict(error: BaseException) -> Exit:
-    """Returns the exit code for the error that ended the work, and logs that error for the
-    operator."""
-    match decisive(error, (Superseded,)):
-        case Superseded() as superseded:
-            log.error("event=fenced a newer balancer of this region acts: %s", superseded)
-            return Exit.FENCED
-        case AdminUnreachable() as unreachable:
-            log.error("event=failed %s", unreachable)
-            return Exit.UNREACHABLE
-        case SameCluster() as same:
-            log.error("event=failed %s", same)
-            return Exit.MISCONFIGURED
-        case AdminError() as refused:
-            log.error("event=failed %s", refused)
-        case other:
-            log.error("event=failed", exc_info=other)
-    return Exit.FAILED
+            await self._rounds.tick(self._leadership.write)

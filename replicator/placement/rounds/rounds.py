@@ -27,6 +27,7 @@ from replicator.placement.rounds.route_settings import OPENED, UNOPENED
 from replicator.placement.rounds.source_watch import SourceWatch
 from replicator.placement.rounds.stream_round import Outcome, Scene, StreamRound, label
 from replicator.placement.rounds.throughput_watch import ThroughputWatch
+from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -63,7 +64,7 @@ class Rounds:
         self._partitions: dict[Route, frozenset[TopicPartition]] = {}
         self._decided_upon: object = None
         self._round_at = 0.0
-        self._is_blind = False
+        self._logged_once = ReportOnce()
         self._said: dict[str, set[str]] = {}
         self.happened = asyncio.Event()
         """Set when records of the order log arrive, so that the daemon calls `tick` at once."""
@@ -124,11 +125,10 @@ class Rounds:
         try:
             found = await run_in_thread(self._board.plan)
         except (StoreUnreachable, ValueError) as error:
-            if not self._is_blind:
+            if self._logged_once.is_news("driver"):
                 log.warning("event=driver-unseen %s", error)
-            self._is_blind = True
             return
-        self._is_blind = False
+        self._logged_once.settle("driver")
         if found is None or found is self._in_force:
             return
         self._in_force = found

@@ -7,6 +7,7 @@ from collections.abc import Set
 from pathlib import Path
 
 from balancer.demand.throughput_file import BadThroughput, Throughput, read
+from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ class ThroughputWatch:
         self._path, self._cluster = path, cluster
         self._throughput = Throughput()
         self._read: object = None
-        self._trouble = ""
+        self._reports = ReportOnce()
 
     def throughput(self, topics: Set[str]) -> Throughput:
         """Returns the current content, or the last valid one while the file is missing or wrong.
@@ -59,15 +60,13 @@ class ThroughputWatch:
 
     def _say(self, trouble: str) -> None:
         """Logs a problem when it begins, changes or ends."""
-        if trouble == self._trouble:
-            return
-        self._trouble = trouble
-        if trouble:
+        if not trouble:
+            if self._reports.settle(self._path):
+                log.info("event=throughput-read file=%s cluster=%s", self._path, self._cluster)
+        elif self._reports.is_news(self._path, trouble):
             log.warning(
                 "event=throughput-unread file=%s cluster=%s: %s; what it said before counts",
                 self._path,
                 self._cluster,
                 trouble,
             )
-        else:
-            log.info("event=throughput-read file=%s cluster=%s", self._path, self._cluster)

@@ -14,4 +14,3 @@ def test_the_errors_of_groups_within_groups_are_found():
 def test_a_fence_counts_before_all_else_and_otherwise_what_came_first():
     assert decisive(GROUP, (KeyError,)) is FENCE
     assert str(decisive(GROUP, (OSError,))) == "a"
-    assert decisive(None, (KeyError,)) is None

@@ -9,7 +9,7 @@ import pytest
 
 from balancer.plan import CarrierId, Plan, TopicPartition
 from replicator.spark.driver_command import Term
-from replicator.spark.posting import ApplianceFile, Posting, PostingFile, takes_new_epoch
+from replicator.spark.posting import ApplianceFile, Posting, PostingFile, needs_new_epoch
 
 TERM = Term(4000, 1)
 PLAN = Plan(7, {CarrierId("west.east", 0): (TopicPartition("orders", 3),)})
@@ -62,7 +62,7 @@ def of_topics(*topics, slots=2, **limits):
     ids=["a topic comes", "of a topic that nobody carries", "another", "a slot nobody needs"],
 )
 def test_what_carriers_were_told_holds_on(after):
-    assert not takes_new_epoch(of_topics("orders", orders=5), after)
+    assert not needs_new_epoch(of_topics("orders", orders=5), after)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_carriers_were_told_holds_on(after):
     ids=["a limit of what stays", "a task more", "a task less, of which the new plan needs one"],
 )
 def test_what_carriers_were_told_holds_no_more(after):
-    assert takes_new_epoch(of_topics("orders", "clicks", orders=5, clicks=5), after)
+    assert needs_new_epoch(of_topics("orders", "clicks", orders=5, clicks=5), after)
 
 
 def test_what_is_posted_is_for_its_owner_alone_whatever_the_umask(tmp_path):

@@ -39,7 +39,7 @@ def test_only_a_session_that_has_lasted_is_followed_by_the_next_at_once(
 
     clock = SimpleNamespace(time=time.time, monotonic=lambda: now[0])
     monkeypatch.setattr(carrier, "time", clock)
-    monkeypatch.setattr(carrier.random, "uniform", lambda *_: 1.0)
+    monkeypatch.setattr("random.uniform", lambda *_: 1.0)
     monkeypatch.setattr(carrier.asyncio, "sleep", sleep)
     assignment = Assignment(Route("west", "east"), 0, (), Term(1, 0), 1, time.time() + 60)
     asyncio.run(carrier.carry(None, assignment, failing))  # type: ignore[arg-type]

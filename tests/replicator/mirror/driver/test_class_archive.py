@@ -26,6 +26,10 @@ class Session:
         self._unfinished.write_text("new")
 
 
+class BrokenSession(Session):
+    is_broken = True
+
+
 class Stream:
     def __init__(self, spark, **settings):
         self.warm = threading.Event()
@@ -38,8 +42,6 @@ class Stream:
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(class_archive, "Session", Session)
-    monkeypatch.setattr(class_archive, "Stream", Stream)
     path = archive_path()
     path.parent.mkdir(parents=True)
     path.write_text("old")
@@ -47,13 +49,12 @@ def archive(tmp_path, monkeypatch):
 
 
 def test_the_old_archive_stays_until_the_new_one_is_whole(archive):
-    assert class_archive.make() == archive
+    assert class_archive.make(Session, Stream) == archive
     assert archive.read_text() == "new"
     assert list(archive.parent.iterdir()) == [archive]
 
 
-def test_an_archive_that_could_not_be_made_leaves_the_old_one(archive, monkeypatch):
-    monkeypatch.setattr(Session, "is_broken", True)
+def test_an_archive_that_could_not_be_made_leaves_the_old_one(archive):
     with pytest.raises(OSError, match="no space"):
-        class_archive.make()
+        class_archive.make(BrokenSession, Stream)
     assert archive.read_text() == "old"

@@ -34,12 +34,14 @@ def test_a_redis_that_was_flushed_and_filled_again_counts_nothing_twice():
     assert counting.counts.records[PLACE] == 12
 
 
-def test_carriers_that_are_long_gone_are_not_held_in_memory():
+def test_carriers_that_are_long_gone_are_forgotten_and_their_counts_stay():
     counting = Counting()
     counting.add({"a": totals(10)}, 0.0)
     counting.add({}, FORGET_SECONDS + 1.0)
-    assert counting._found == {}
     assert counting.counts.records[PLACE] == 10
+    # Nothing is known of the carrier any more, so all that it counted is new.
+    counting.add({"a": totals(10)}, FORGET_SECONDS + 2.0)
+    assert counting.counts.records[PLACE] == 20
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.booleans()), max_size=60))

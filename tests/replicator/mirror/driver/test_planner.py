@@ -24,8 +24,8 @@ wishes = st.dictionaries(routes, st.frozensets(places, max_size=20), min_size=1)
 histories = st.lists(st.tuples(wishes, st.integers(1, 6)), min_size=1, max_size=4)
 
 
-def planned(wish, carriers=2, previous=None, book=None, slots=2):
-    found = Planner(carriers).plan(wish, slots, previous or Plan(), book or OrderLog(), NOW)
+def planned(wish, carriers=2, previous=None, order_log=None, slots=2):
+    found = Planner(carriers).plan(wish, slots, previous or Plan(), order_log or OrderLog(), NOW)
     return found.plan
 
 
@@ -36,7 +36,7 @@ def after(history):
     return plan
 
 
-def book_of(*records):
+def order_log_of(*records):
     return OrderLog().after((key_of(each), each) for each in records)
 
 
@@ -143,7 +143,7 @@ def test_the_version_grows_only_when_the_loads_change(history):
 
 def test_what_the_balancer_placed_is_carried_there_whatever_the_slots():
     where = {each: each.partition % 3 for each in WANTED[ROUTE]}
-    plan = planned(WANTED, 1, book=book_of(placed(where, [0, 1, 2, 7])), slots=1)
+    plan = planned(WANTED, 1, order_log=order_log_of(placed(where, [0, 1, 2, 7])), slots=1)
     assert [c.number for c in plan.carriers(ROUTE)] == [0, 1, 2, 7]
     assert all(plan.loads[CarrierId(ROUTE, where[each])].count(each) for each in where)
     assert len(plan.carriers("east.east")) == 1
@@ -151,19 +151,19 @@ def test_what_the_balancer_placed_is_carried_there_whatever_the_slots():
 
 def test_a_partition_that_the_balancer_does_not_know_yet_goes_where_fewest_are():
     where = {each: 0 if each.partition else 1 for each in WANTED[ROUTE][:5]}
-    plan = planned({ROUTE: WANTED[ROUTE]}, book=book_of(placed(where, [0, 1])))
+    plan = planned({ROUTE: WANTED[ROUTE]}, order_log=order_log_of(placed(where, [0, 1])))
     assert WANTED[ROUTE][5] in plan.loads[CarrierId(ROUTE, 1)]
 
 
 def test_a_topic_that_is_gone_is_not_carried_though_the_balancer_still_has_it():
     where = dict.fromkeys([*WANTED[ROUTE], TopicPartition("gone", 0)], 0)
-    plan = planned({ROUTE: WANTED[ROUTE]}, book=book_of(placed(where, [0])))
+    plan = planned({ROUTE: WANTED[ROUTE]}, order_log=order_log_of(placed(where, [0])))
     assert plan.loads == {CarrierId(ROUTE, 0): tuple(WANTED[ROUTE])}
 
 
 def test_the_generations_that_a_plan_follows_are_told():
-    book = book_of(placed(dict.fromkeys(WANTED[ROUTE], 0), [0], generation=7))
-    assert Planner().plan(WANTED, 2, Plan(), book, NOW).generations == ((ROUTE, "default", 7),)
+    order_log = order_log_of(placed(dict.fromkeys(WANTED[ROUTE], 0), [0], generation=7))
+    assert Planner().plan(WANTED, 2, Plan(), order_log, NOW).generations == ((ROUTE, "default", 7),)
 
 
 # Orders
@@ -174,38 +174,38 @@ def test_what_is_paused_is_not_carried_and_is_named_and_comes_back(partition):
     pause = Pause(
         route=ROUTE, at_ms=1, who="ann", topic="orders", partition=partition, until_ms=NOW + 1
     )
-    found = Planner(1).plan(WANTED, 2, Plan(), book_of(pause), NOW)
+    found = Planner(1).plan(WANTED, 2, Plan(), order_log_of(pause), NOW)
     paused = [each for each in WANTED[ROUTE] if partition in (None, each.partition)]
     assert list(found.paused[ROUTE]) == paused
     assert found.plan.partitions == 12 - len(paused)
-    later = Planner(1).plan(WANTED, 2, found.plan, book_of(pause), NOW + 1)
+    later = Planner(1).plan(WANTED, 2, found.plan, order_log_of(pause), NOW + 1)
     assert later.plan.partitions == 12 and later.paused[ROUTE] == ()
 
 
 def test_a_streams_topics_have_carriers_of_their_own():
     own = [TopicPartition("own-1", 0), TopicPartition("own-2", 0)]
     wish = {ROUTE: [*WANTED[ROUTE], *own]}
-    plan = planned(wish, 2, book=book_of(stream()))
+    plan = planned(wish, 2, order_log=order_log_of(stream()))
     assert plan.loads[CarrierId(ROUTE, 1000)] == tuple(own)
     assert counts(plan, ROUTE) == [3, 3, 2]
 
 
 def test_of_two_streams_that_match_a_topic_the_first_by_name_has_it():
     wish = {ROUTE: [TopicPartition("own-1", 0)]}
-    book = book_of(stream("b", 1000), stream("a", 2000, (".*-1",)))
-    plan = planned(wish, 1, book=book)
+    order_log = order_log_of(stream("b", 1000), stream("a", 2000, (".*-1",)))
+    plan = planned(wish, 1, order_log=order_log)
     assert plan.loads[CarrierId(ROUTE, 2000)] == (TopicPartition("own-1", 0),)
 
 
 def test_a_paused_streams_topics_are_carried_by_nobody():
     wish = {ROUTE: [*WANTED[ROUTE], TopicPartition("own-1", 0)]}
-    found = Planner(1).plan(wish, 2, Plan(), book_of(stream(is_paused=True)), NOW)
+    found = Planner(1).plan(wish, 2, Plan(), order_log_of(stream(is_paused=True)), NOW)
     assert found.plan.partitions == 6
     assert found.paused[ROUTE] == (TopicPartition("own-1", 0),)
 
 
 def test_streams_that_were_given_the_same_carriers_share_them_and_nothing_is_left_out():
     own = [TopicPartition("aa-1", 0), TopicPartition("bb-1", 0)]
-    book = book_of(stream("aa", 1000, ("aa.*",)), stream("bb", 1000, ("bb.*",)))
-    plan = planned({ROUTE: own}, 1, book=book)
+    order_log = order_log_of(stream("aa", 1000, ("aa.*",)), stream("bb", 1000, ("bb.*",)))
+    plan = planned({ROUTE: own}, 1, order_log=order_log)
     assert plan.loads[CarrierId(ROUTE, 1000)] == tuple(own)

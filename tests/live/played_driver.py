@@ -1,4 +1,4 @@
-"""Leadership of the driver, played by a test: adopted topics, plans and driver commands."""
+"""Driver played by a test: adopted topics, plans and driver commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.live.regions import Regions
 PATIENCE_SECONDS = 120.0
 
 
-class DriverLeadership:
+class PlayedDriver:
     """Driver leadership, acquired on construction and given up at the end of the `with` block.
 
     Args:
@@ -105,14 +105,14 @@ class DriverLeadership:
         """
         self._moved |= {(self.routes[name].key, place): at for (name, place), at in where.items()}
         self.plan_version += 1
-        course = ReassignmentDelta(self._since, dict(self._moved), dict(self._limits))
-        self._await(self._driver.say(self.plan_version, course=course))
+        delta = ReassignmentDelta(self._since, dict(self._moved), dict(self._limits))
+        self._await(self._driver.publish(self.plan_version, delta=delta))
 
     def _plan(self, carriers: int) -> list[Assignment]:
         """Publishes the next plan: per route, `carriers` carriers share all adopted partitions."""
         self.plan_version += 1
         self._since, self._moved = self.plan_version, {}
-        self._await(self._driver.say(self.plan_version))
+        self._await(self._driver.publish(self.plan_version))
         places = self._places()
         return [
             Assignment(

@@ -1,0 +1,68 @@
+"""Epoch query: Spark's streaming query of carriers, started again when Spark gives up on it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from replicator.runtime.backoff import Backoff
+from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.session import Session, SparkGone
+from replicator.spark.stream import Stream
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (1.0, 30.0)
+
+
+class EpochQuery:
+    """Query of one driver.
+
+    Args:
+        start: starts the query with a number that counts up from 1. Blocking.
+    """
+
+    def __init__(self, session: Session, start: Callable[[int], Stream]) -> None:
+        self.warm = asyncio.Event()
+        """Set once Spark's Python workers run, so that the next epoch begins at once."""
+        self._session = session
+        self._start = start
+        self._stream: Stream | None = None
+
+    async def keep(self) -> None:
+        """Runs the query until cancelled. Spark ends it when a task has failed too often.
+
+        Raises SparkGone.
+        """
+        backoff, number = Backoff(*PAUSE_SECONDS), 0
+        while True:
+            began = time.monotonic()
+            number += 1
+            try:
+                self._stream = await run_in_thread(self._start, number)
+                ended = run_in_thread(self._stream.wait)
+                await run_in_thread(self._stream.warm.wait)
+                if not ended.done():
+                    self.warm.set()
+                await ended
+            except Exception as error:
+                first = str(error).splitlines()[0]
+                log.error("event=query-failed again_in_seconds=%.0f: %s", backoff.seconds, first)
+            if time.monotonic() - began > PAUSE_SECONDS[1]:
+                backoff.reset()
+            await asyncio.sleep(backoff.seconds)
+            if not self._session.is_alive:
+                raise SparkGone
+            backoff.grow()
+
+    async def wait_idle(self, seconds: float) -> None:
+        """Waits until no epoch runs and its receipts are handed over, or until time is up."""
+        if self._stream:
+            await run_in_thread(self._stream.wait_idle, seconds)
+
+    async def stop(self) -> None:
+        """Kills the tasks of a running epoch, and ends the query."""
+        if self._stream:
+            await run_in_thread(self._stream.stop)

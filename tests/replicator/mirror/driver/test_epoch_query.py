@@ -1,0 +1,84 @@
+"""Claims about the query of carriers: it is started again, and a Spark that has ended is named."""
+
+import asyncio
+import threading
+from contextlib import suppress
+
+import pytest
+
+from replicator.mirror.driver import epoch_query
+from replicator.mirror.driver.epoch_query import EpochQuery
+from replicator.spark.session import SparkGone
+
+
+class Session:
+    is_alive = True
+
+
+class Stream:
+    """Query that runs until it is stopped; `fails` before its first epoch is over, if told to."""
+
+    def __init__(self, *, fails=False):
+        self.warm, self.over = threading.Event(), threading.Event()
+        self._fails = fails
+        if not fails:
+            self.warm.set()
+
+    def wait(self):
+        try:
+            if self._fails:
+                raise RuntimeError("a task failed 8 times\nat java.lang.Thread")
+            self.over.wait()
+        finally:
+            self.warm.set()
+
+    def stop(self):
+        self.over.set()
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Short pauses between two starts."""
+    monkeypatch.setattr(epoch_query, "PAUSE_SECONDS", (0.001, 0.002))
+
+
+async def ended(task):
+    with suppress(asyncio.CancelledError):
+        task.cancel()
+        await task
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
+    streams = [Stream(fails=True), Stream()]
+    numbers = []
+
+    def start(number):
+        numbers.append(number)
+        return streams[number - 1]
+
+    query = EpochQuery(Session(), start)
+    keeping = asyncio.ensure_future(query.keep())
+    async with asyncio.timeout(5):
+        await query.warm.wait()
+    assert numbers == [1, 2]
+    assert caplog.messages == ["event=query-failed again_in_seconds=0: a task failed 8 times"]
+    await query.stop()
+    assert streams[1].over.is_set()
+    await ended(keeping)
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_spark_that_has_ended_ends_the_query():
+    session = Session()
+    session.is_alive = False
+    query = EpochQuery(session, lambda number: Stream(fails=True))
+    with pytest.raises(SparkGone):
+        await query.keep()
+    assert not query.warm.is_set()
+
+
+async def test_before_its_start_there_is_nothing_to_wait_for_or_to_stop():
+    query = EpochQuery(Session(), lambda number: Stream())
+    await query.wait_idle(60.0)
+    await query.stop()
