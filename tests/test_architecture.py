@@ -27,7 +27,7 @@ ONLY_LIVE = """
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board
-    replicator/placement/rounds/: balancer_leadership daemon
+    replicator/placement/rounds/: balancer_leadership connections daemon
     replicator/spark/: driver_command epoch_source stream
     tui/: balance_client probe
 """

@@ -17,15 +17,15 @@ from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written
 
 
-def test_everything_expires_after_its_time(redis, monkeypatch):
+def test_everything_expires_after_its_time(redis):
     with RedisHistory(redis.url, "west") as store, Redis.from_url(redis.url) as client:
         written(store, range(11))
         for name in client.keys("sluice:traffic:west:*"):
             most = redis_history.COARSE_SECONDS if b"coarse" in name else redis_history.FINE_SECONDS
             assert most - 60 < client.ttl(name) <= most
-        monkeypatch.setattr(redis_history, "FINE_SECONDS", 1)
-        monkeypatch.setattr(redis_history, "COARSE_SECONDS", 1)
         client.flushall()
+    brief = RedisHistory(redis.url, "west", fine_seconds=1, coarse_seconds=1)
+    with brief as store, Redis.from_url(redis.url) as client:
         written(store, range(11, 22))
         assert until(lambda: not client.keys("sluice:traffic:*"), 10)
 

@@ -63,7 +63,7 @@ class Daemon:
         self._cluster = appliance.region(region).aggregate
         self._name = f"{region} aggregate"
         who = f"{socket.gethostname()} pid {os.getpid()} since {time.time():.3f}"
-        self._tenure = BalancerLeadership(self._name, self._cluster, region, who)
+        self._leadership = BalancerLeadership(self._name, self._cluster, region, who)
         self._rounds = Rounds(appliance, region, who)
         self._cluster_ids = ClusterIds(appliance)
         self._stop_metrics: Callable[[], None] = lambda: None
@@ -98,16 +98,16 @@ class Daemon:
     async def _work(self) -> None:
         self._serve_metrics()
         await self._cluster_ids.look_at_routes_into(self._region)
-        await self._tenure.take()
-        following = self._follow()
+        await self._leadership.acquire()
+        follower = self._follow_orders()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._cluster_ids.keep_looking())
-                tasks.create_task(self._tenure.keep())
-                tasks.create_task(self._rounds.keep_looking())
+                tasks.create_task(self._leadership.renew())
+                tasks.create_task(self._rounds.watch_sources())
                 tasks.create_task(self._keep_rounds())
         finally:
-            following.stop()
+            follower.stop()
 
     def _serve_metrics(self) -> None:
         registry = CollectorRegistry()
@@ -118,23 +118,23 @@ class Daemon:
         except PortTaken as error:
             log.error("event=no-metrics %s", error)
 
-    def _follow(self) -> OrderFollower:
+    def _follow_orders(self) -> OrderFollower:
         loop = asyncio.get_running_loop()
 
-        def heard(book: OrderLog) -> None:
+        def on_change(order_log: OrderLog) -> None:
             with suppress(RuntimeError):  # the event loop is closed: the daemon has ended
-                loop.call_soon_threadsafe(self._rounds.hear, book)
+                loop.call_soon_threadsafe(self._rounds.update_orders, order_log)
 
-        following = OrderFollower(self._name, self._cluster, heard)
-        following.start()
-        return following
+        follower = OrderFollower(self._name, self._cluster, on_change)
+        follower.start()
+        return follower
 
     async def _keep_rounds(self) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
-                    await self._rounds.happened.wait()
-            await self._rounds.tick(self._tenure.write)
+                    await self._rounds.orders_changed.wait()
+            await self._rounds.tick(self._leadership.write)
 
 
 def verdict(error: BaseException) -> Exit:
