@@ -11,7 +11,7 @@ TESTS = CHECKOUT / "tests"
 PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
     balancer/decision/: placement
-    replicator/audit/: target_audit
+    replicator/audit/: target_audit topic_progress
     replicator/groups/copies/: runs_follower
     replicator/groups/failover/: arrival source_facts target_logs
     replicator/groups/offset_sync/: peer_tending

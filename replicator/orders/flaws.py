@@ -37,7 +37,7 @@ def flaw(record: AnyRecord) -> str | None:
 def name_flaw(name: str) -> str | None:
     """Returns the flaw of a named stream's name, or None."""
     if name == DEFAULT_STREAM:
-        return f"{DEFAULT_STREAM!r} is the stream of all other topics; choose another name"
+        return f"{DEFAULT_STREAM!r} is the stream of all other topics; take another name"
     if not REGION_NAME.fullmatch(name):
         return "a stream's name consists of lower-case letters, digits and -"
     if len(name) > REGION_NAME_CHARACTERS_MAX:

@@ -53,7 +53,9 @@ class OrderFollower:
                 is_told = False
             except (AdminError, LogUnreadable) as error:
                 if not is_told:
-                    logger.warning("event=orders-unheard %s; the orders read before stay in force", error)
+                    logger.warning(
+                        "event=orders-unheard %s; the orders read before stay in force", error
+                    )
                 is_told = True
             except Exception:
                 logger.exception("event=orders-unheard")

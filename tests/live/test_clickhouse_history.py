@@ -119,7 +119,11 @@ def test_a_wrong_password_an_unknown_user_and_an_unknown_database_are_named(shar
     right = shared_clickhouse.address()
     for url, password, said in (
         (right, "sesame", "Wrong password for user sluice; correct the user in .*_password_file"),
-        (shared_clickhouse.address(user="nobody"), PASSWORD, "Unknown user nobody; correct the user"),
+        (
+            shared_clickhouse.address(user="nobody"),
+            PASSWORD,
+            "Unknown user nobody; correct the user",
+        ),
         (shared_clickhouse.address("none"), PASSWORD, "none doesn't exist; create the database"),
     ):
         history = history_at(url, password=password)

@@ -98,9 +98,7 @@ class BalancerLeadership:
                 is_told = True
 
     async def _publish_lease(self) -> None:
-        lease = Lease(
-            route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms
-        )
+        lease = Lease(route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms)
         await self.write((lease,))
 
     async def _reacquire(self) -> None:

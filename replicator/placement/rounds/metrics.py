@@ -59,8 +59,16 @@ class BalanceCollector(Collector):
                 lambda it: it.bound,
             ),
             ("moves", "Moves of the active placement.", lambda it: it.moves_count),
-            ("measured_part", "Part of the partitions whose own traffic was measured lately.", lambda it: it.measured_part),
-            ("round_timestamp_seconds", "Time of the last round, Unix time in seconds.", lambda it: it.at_ms / 1000),
+            (
+                "measured_part",
+                "Part of the partitions whose own traffic was measured lately.",
+                lambda it: it.measured_part,
+            ),
+            (
+                "round_timestamp_seconds",
+                "Time of the last round, Unix time in seconds.",
+                lambda it: it.at_ms / 1000,
+            ),
         )
         for name, text, value in gauges:
             family = GaugeMetricFamily(f"sluice_balance_{name}", text, labels=STREAM)

@@ -94,17 +94,15 @@ async def _snapshot(
         await inputs.source.load()
         now_ms = time.time_ns() // 1_000_000
         reports = await inputs.reports()
-        return await inputs.snapshot(
-            now_ms, order_log, active_plan, reports, _costs(route, rounds)
-        )
+        return await inputs.snapshot(now_ms, order_log, active_plan, reports, _costs(route, rounds))
 
 
 def _costs(route: Route, rounds: Iterable[RoundStatus]) -> LoadModel:
     """Returns the cost of carrying that the balancer uses, which it may have measured."""
     for each in rounds:
         if each.route == route.key and each.unopened and each.opened:
-            costs = (each.unopened, each.opened)
-            return LoadModel(*(Factors(**cost.model_dump()) for cost in costs))
+            unopened, opened = each.unopened.model_dump(), each.opened.model_dump()
+            return LoadModel(Factors(**unopened), Factors(**opened))
     return COSTS_DEFAULT
 
 

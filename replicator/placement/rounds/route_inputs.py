@@ -1,4 +1,4 @@
-"""Inputs of one route's rounds: its source's traffic, its carriers' reports, the throughput file."""
+"""Inputs of one route's rounds: traffic of its source, reports of its carriers, throughput file."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ FINE_MS = 4_800_000
 progress."""
 DAY_MS = 95_400_000
 PAUSE_FACTOR = 4.0
-"""After a measurement the watch pauses for at least this many times its duration. With 100 000 partitions
-the answers take seconds to parse, which blocks everything else in this process."""
+"""After a measurement the watch pauses for at least this many times its duration. With 100 000
+partitions the answers take seconds to parse, which blocks everything else in this process."""
 NO_ANSWER = (Unreachable, Answered, KafkaError, OSError, TimeoutError)
 
 

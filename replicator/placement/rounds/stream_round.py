@@ -82,9 +82,7 @@ class StreamRound:
             )
         if order:
             moves = len(placement.moves) if placement and not refused else 0
-            records.append(
-                self._answer(order, refused, snapshot.now_ms, state.generation, moves)
-            )
+            records.append(self._answer(order, refused, snapshot.now_ms, state.generation, moves))
         return Outcome(
             status_of(inputs, decision, self._status),
             state,
@@ -117,9 +115,7 @@ class StreamRound:
             return Outcome(status, estimates=estimates)
         refused = f"loads are not known: {snapshot.degraded}"
         answer = self._answer(order, refused, snapshot.now_ms)
-        return Outcome(
-            status, records=(answer,), tombstones=(key_of(order),), estimates=estimates
-        )
+        return Outcome(status, records=(answer,), tombstones=(key_of(order),), estimates=estimates)
 
     def _answer(
         self, order: ByHand, refused: str | None, now_ms: int, generation: int = 0, moves: int = 0

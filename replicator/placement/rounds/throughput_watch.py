@@ -64,7 +64,7 @@ class ThroughputWatch:
         self._trouble = trouble
         if trouble:
             log.warning(
-                "event=throughput-unread file=%s cluster=%s: %s; its last valid content stays in use",
+                "event=throughput-unread file=%s cluster=%s: %s; the last valid content stays",
                 self._path,
                 self._cluster,
                 trouble,

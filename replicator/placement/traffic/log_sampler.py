@@ -69,8 +69,8 @@ class LogSampler:
         )
         if answers and all(answer is None for answer in answers):
             raise Unreachable(
-                f"{self._cluster.name}: none of the {len(led)} leaders answered the request for log "
-                "ends; check that the brokers run"
+                f"{self._cluster.name}: none of the {len(led)} leaders answered the request for "
+                "log ends; check that the brokers run"
             )
         logs = {each: log for answer in answers if answer for each, log in answer.items()}
         return LogSnapshot(at_ms, logs, missing=len(wanted) - len(logs))
@@ -97,7 +97,9 @@ class LogSampler:
                 start = min(starts[partition], end)
                 yield partition, LogState(topic.id, node, start, end, sizes.get(partition))
 
-    async def _offsets(self, node: int, partitions: Sequence[TopicPartition], which: int) -> _Offsets:
+    async def _offsets(
+        self, node: int, partitions: Sequence[TopicPartition], which: int
+    ) -> _Offsets:
         asked: dict[str, list[tuple[int, int]]] = {}
         for topic, number in partitions:
             asked.setdefault(topic, []).append((number, which))

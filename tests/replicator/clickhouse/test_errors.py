@@ -5,7 +5,7 @@ from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeou
 
 from replicator.clickhouse.errors import SettingNames, problem
 
-SETTINGS = SettingNames("store.address", "store.password_file")
+SETTINGS = SettingNames("store_address", "store_password_file")
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_server_that_does_not_answer_is_to_be_checked(error):
 
 def test_a_remedy_names_the_settings_of_the_client():
     shown = problem(ServerException("Unknown user a", 192), SETTINGS)
-    assert shown == "Unknown user a; correct the user in store.address or store.password_file"
+    assert shown == "Unknown user a; correct the user in store_address or store_password_file"

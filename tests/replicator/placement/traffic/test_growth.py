@@ -87,7 +87,11 @@ def test_a_log_that_was_cut_starts_over():
 
 
 def test_a_clock_that_did_not_go_on_measures_nothing():
-    looks = (LogSnapshot(5, {A: log(0, 1, 10)}), LogSnapshot(5, {A: log(0, 9, 90)}), LogSnapshot(4, {A: log(0, 9, 90)}))
+    looks = (
+        LogSnapshot(5, {A: log(0, 1, 10)}),
+        LogSnapshot(5, {A: log(0, 9, 90)}),
+        LogSnapshot(4, {A: log(0, 9, 90)}),
+    )
     assert windows(looks[0], looks[1]) == windows(looks[0], looks[2]) == {}
 
 
