@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -63,20 +63,14 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
-            source_records=self.source_records + other.source_records,
-            target_records=self.target_records + other.target_records,
-            source_bytes=self.source_bytes + other.source_bytes,
-            target_bytes=self.target_bytes + other.target_bytes,
-            behind=self.behind + other.behind,
-            held_back=self.held_back + other.held_back,
-            missing=self.missing + other.missing,
-            surplus=self.surplus + other.surplus,
-            changed=self.changed + other.changed,
-            foreign=self.foreign + other.foreign,
+            **{name: getattr(self, name) + getattr(other, name) for name in COUNTS},
             doubts=dict(Counter(self.doubts) + Counter(other.doubts)),
             examples=(self.examples + other.examples)[:EXAMPLES_MAX],
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
+
+
+COUNTS = tuple(each.name for each in fields(Tally) if each.default == 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,16 +19,16 @@ from replicator.placement.traffic.chosen_history import chosen_history
 from replicator.placement.traffic.growth import Densities, densities, windows
 from replicator.placement.traffic.log_sampler import LogSampler
 from replicator.placement.traffic.log_snapshot import LogSnapshot
-from replicator.placement.traffic.traffic_history import TrafficHistory
+from replicator.placement.traffic.traffic_history import (
+    COARSE_SECONDS,
+    FINE_SECONDS,
+    TrafficHistory,
+)
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
 log = logging.getLogger(__name__)
 
-FINE_MS = 4_800_000
-"""80 minutes: one hour, ten minutes before it whose sums may be missing, and the ten minutes in
-progress."""
-DAY_MS = 95_400_000
 PAUSE_FACTOR = 4.0
 """After a measurement the watch pauses for at least this many times its duration. With 100 000
 partitions the answers take seconds to parse, which blocks everything else in this process."""
@@ -132,10 +132,10 @@ class SourceWatch:
 
     def _read(self, now_ms: int) -> None:
         # Sums first: the more exact windows of the last hour come last.
-        for sums in self._history.coarse(now_ms - DAY_MS, now_ms):
+        for sums in self._history.coarse(now_ms - COARSE_SECONDS * 1000, now_ms):
             self._look_back.add_coarse(sums)
             self._measured_at_ms = int(sums.ends_ms.max())
-        for windows_of_look in self._history.fine(now_ms - FINE_MS, now_ms):
+        for windows_of_look in self._history.fine(now_ms - FINE_SECONDS * 1000, now_ms):
             self._look_back.add(windows_of_look)
             self._measured_at_ms = int(windows_of_look.ends_ms.max())
 

@@ -26,12 +26,14 @@ from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns, summed
 from balancer.plan import TopicPartition
 from replicator.placement.traffic.packed_windows import BrokenWindows, UnknownVersion, pack, unpack
-from replicator.placement.traffic.traffic_history import INTERVAL_MS, MEANWHILE, interval_start
+from replicator.placement.traffic.traffic_history import (
+    COARSE_SECONDS,
+    FINE_SECONDS,
+    INTERVAL_MS,
+    MEANWHILE,
+    interval_start,
+)
 from replicator.runtime.store_errors import reached, redis_name
-
-FINE_SECONDS = 4800
-COARSE_SECONDS = 95_400
-"""26.5 hours: a day, an hour, and the rest of the hour that a sum counts for (see LookBack)."""
 
 logger = logging.getLogger(__name__)
 

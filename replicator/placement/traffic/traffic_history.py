@@ -15,6 +15,11 @@ from balancer.plan import TopicPartition
 
 INTERVAL_MS = 600_000
 """Ten minutes: the time that windows are summed up over."""
+FINE_SECONDS = 4800
+"""80 minutes: one hour, ten minutes before it whose sums may be missing, and the ten minutes in
+progress."""
+COARSE_SECONDS = 95_400
+"""26.5 hours: a day, an hour, and the rest of the hour that a sum counts for (see LookBack)."""
 MEANWHILE = "traffic is still measured, and forgotten with this process"
 """Effect of a store that does not answer, for the operator."""
 
