@@ -21,7 +21,7 @@ from deploy.lab.dump import compare_topic
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Codec, Shape, TrafficRecord, send
-from replicator.audit.audit import Asked, Audit
+from replicator.audit.audit import Audit, AuditRequest
 from replicator.audit.partition_audit import Depth
 from replicator.audit.verdict import Verdict
 from replicator.audit.window import window
@@ -79,7 +79,7 @@ def _measure(
 
 def _audit(carrying: Carrying, topic: str, depth: Depth, records: int) -> None:
     now_ms = int(time.time() * 1000)
-    asked = Asked(
+    asked = AuditRequest(
         routes=carrying.appliance.routes,
         topics=frozenset([topic]),
         window=window("1h", None, now_ms),

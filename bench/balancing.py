@@ -44,7 +44,7 @@ from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_records import Pin, Placed, key_of
 from replicator.orders.status_board import StatusBoard
 from replicator.placement.traffic.log_sampler import LogSampler
-from replicator.placement.traffic.log_snapshot import Look
+from replicator.placement.traffic.log_snapshot import LogSnapshot
 
 DIRECTORY = CHECKOUT / ".lab" / "bench-balancing"
 TOPICS, PARTITIONS, CARRIERS = 4, 6, 4
@@ -130,12 +130,12 @@ class Site:
             return False
         return any(generation == placed.generation for *_, generation in shown.generations)
 
-    def looked(self, region: str) -> Look:
+    def looked(self, region: str) -> LogSnapshot:
         """Returns a look at the logs of a target."""
 
-        async def look() -> Look:
+        async def look() -> LogSnapshot:
             async with self._aggregate(region) as cluster:
-                return await LogSampler(cluster).look(rates())
+                return await LogSampler(cluster).sample(rates())
 
         return asyncio.run(look())
 
@@ -180,7 +180,7 @@ def carried(site: Site, seconds: float) -> dict[str, object]:
             }
 
 
-def _spread(plan: Plan, before: Look, after: Look) -> dict[str, object]:
+def _spread(plan: Plan, before: LogSnapshot, after: LogSnapshot) -> dict[str, object]:
     sizes: dict[int, int] = defaultdict(int)
     records: dict[int, int] = defaultdict(int)
     for carrier, places in plan.loads.items():

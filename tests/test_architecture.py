@@ -10,7 +10,7 @@ CHECKOUT = Path(__file__).parents[1]
 TESTS = CHECKOUT / "tests"
 PACKAGES = ("balancer", "replicator", "tui")
 ONLY_LIVE = """
-    replicator/audit/: target_audit
+    replicator/audit/: target_audit topic_progress
     replicator/groups/copies/: runs_tailer
     replicator/groups/failover/: arrival source_copies source_facts target_logs
     replicator/groups/offset_sync/: peer_tending region_sync
@@ -28,7 +28,7 @@ ONLY_LIVE = """
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board
-    replicator/placement/rounds/: balancer_leadership daemon
+    replicator/placement/rounds/: balancer_leadership connections daemon
     replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
     tui/: balance_client probe

@@ -9,13 +9,13 @@ from tui.exit_codes import ExitCode
 from tui.output import joined, table
 
 if TYPE_CHECKING:
-    from replicator.audit.audit import Asked, Audited
+    from replicator.audit.audit import AuditRequest, AuditResult
     from replicator.audit.verdict import Row
 
 SCHEMA_VERSION = 1
 
 
-def exit_code(found: Audited) -> ExitCode:
+def exit_code(found: AuditResult) -> ExitCode:
     """Returns the exit code of the worst finding.
 
     A difference outranks an unreachable server. An unreachable server outranks an incomplete
@@ -31,7 +31,7 @@ def exit_code(found: Audited) -> ExitCode:
     return ExitCode.PARTLY_DONE if Verdict.INCOMPLETE in verdicts else ExitCode.DONE
 
 
-def as_values(asked: Asked, found: Audited, rows: Sequence[Row]) -> dict[str, Any]:
+def as_values(asked: AuditRequest, found: AuditResult, rows: Sequence[Row]) -> dict[str, Any]:
     from replicator.audit.window import iso
 
     return {
@@ -67,7 +67,7 @@ def _row_values(row: Row, *, reads_bytes: bool) -> dict[str, Any]:
     }
 
 
-def as_text(asked: Asked, found: Audited, rows: Sequence[Row]) -> str:
+def as_text(asked: AuditRequest, found: AuditResult, rows: Sequence[Row]) -> str:
     """Formats the audit as a table with remarks below it.
 
     The remarks are examples of differences, then counts of what could not be compared, then notes
@@ -97,7 +97,7 @@ def _cells(row: Row, reads_bytes: bool) -> list[Any]:
     return [*cells, row.verdict.value]
 
 
-def _remarks(found: Audited, rows: Sequence[Row]) -> Iterator[str]:
+def _remarks(found: AuditResult, rows: Sequence[Row]) -> Iterator[str]:
     named = [(_name(row), row.counted) for row in rows]
     for name, counted in named:
         yield from (f"{name}: {text}" for text in counted.examples)
@@ -118,7 +118,7 @@ def _name(row: Row) -> str:
     return f"{row.route} {row.topic}{partition}"
 
 
-def _reads_bytes(asked: Asked) -> bool:
+def _reads_bytes(asked: AuditRequest) -> bool:
     from replicator.audit.partition_audit import Depth
 
     return asked.depth is Depth.BYTES

@@ -33,7 +33,7 @@ MEANINGS = {
 
 # Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
 ANSWERS = {
-    "replicator.audit.subjects.NotMirrored": ExitCode.USAGE,
+    "replicator.audit.route_topics.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
     "replicator.kafka.admin.admin_error.AdminUnreachable": ExitCode.UNREACHABLE,

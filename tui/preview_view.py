@@ -104,7 +104,7 @@ def _loads(preview: Preview) -> list[tuple[int, float | None, float | None]]:
     A load is None when it is not known, or when the carrier does not exist at that time.
     """
     outcome = preview.outcome
-    if not outcome.known.shares or outcome.status.degraded:
+    if not outcome.estimates.shares or outcome.status.degraded:
         return [(carrier, None, None) for carrier in sorted(preview.before)]
     after = outcome.status.loads
     carriers = sorted({*preview.before, *after})

@@ -10,9 +10,9 @@ import numpy as np
 
 from balancer.plan import TopicPartition
 from replicator.audit.claims import Claims, Piece, pieces, size
-from replicator.audit.log_reading import LogReading
-from replicator.audit.seen import Prints, Seen
-from replicator.audit.tally import GONE, UNORDERED, Grounds, Tally, tally
+from replicator.audit.log_content import Fingerprints, LogContent
+from replicator.audit.log_reader import LogReader
+from replicator.audit.tally import GONE, UNORDERED, PriorKnowledge, Tally, tally
 from replicator.audit.window import Window
 from replicator.audit.window_offsets import WindowOffsets
 from replicator.mirror.offset_map.spans import Span, Spans
@@ -40,13 +40,13 @@ class Feed:
     """Part of one route in a target partition.
 
     Args:
-        offsets: of the window.
+        offsets: source offsets of the window.
         passed: everything before this source offset is in the target, according to the ledger.
         claims: of all source offsets, not of the window alone.
-        known, trimmed, began: see Grounds.
+        known, trimmed, began: see PriorKnowledge.
     """
 
-    source: LogReading
+    source: LogReader
     offsets: WindowOffsets
     passed: int
     claims: Claims
@@ -76,8 +76,8 @@ class PartitionAudit:
 
     def __init__(
         self,
-        place: TopicPartition,
-        target: LogReading,
+        partition: TopicPartition,
+        target: LogReader,
         feeds: Mapping[str, Feed],
         others: list[Claims],
         *,
@@ -86,7 +86,7 @@ class PartitionAudit:
         target_compacts: bool,
         progress: Callable[[int], None],
     ) -> None:
-        self._place = place
+        self._partition = partition
         self._target = target
         self._feeds = feeds
         self._others = others
@@ -97,12 +97,12 @@ class PartitionAudit:
 
     async def run(self) -> dict[str, Tally]:
         """Returns the tallies by route. Raises Unreachable, Answered or BrokenBatch."""
-        asked = {route: feed.mirrored for route, feed in self._feeds.items()}
-        claims = {route: feed.claims.between(*asked[route]) for route, feed in self._feeds.items()}
+        wanted = {route: feed.mirrored for route, feed in self._feeds.items()}
+        claims = {route: feed.claims.between(*wanted[route]) for route, feed in self._feeds.items()}
         found = {route: await self._around(feed) for route, feed in self._feeds.items()}
-        for piece in pieces(asked, claims, PIECE_OFFSETS):
-            for route, counted in (await self._piece(piece)).items():
-                found[route] += counted
+        for piece in pieces(wanted, claims, PIECE_OFFSETS):
+            for route, more in (await self._piece(piece)).items():
+                found[route] += more
         return found
 
     # -- offsets that the ledger has passed
@@ -114,14 +114,14 @@ class PartitionAudit:
         )
         # Read last: records that retention deleted during the reading are not missing.
         log = Span(
-            await self._target.start(*self._place),
-            await self._target.end(*self._place, is_stable=False),
+            await self._target.start(*self._partition),
+            await self._target.end(*self._partition, is_stable=False),
         )
         foreign_offsets, foreign = self._foreign(piece.target, target)
-        counted = {}
+        tallies = {}
         for (route, span), source in zip(piece.sources.items(), sources, strict=True):
             feed = self._feeds[route]
-            grounds = Grounds(
+            prior = PriorKnowledge(
                 claims=feed.claims,
                 known=feed.known,
                 trimmed=feed.trimmed,
@@ -129,51 +129,53 @@ class PartitionAudit:
                 target_log=log,
                 target_compacts=self._target_compacts,
             )
-            counted[route] = tally(grounds, span, source, target, foreign) + Tally(
+            tallies[route] = tally(prior, span, source, target, foreign) + Tally(
                 foreign=foreign_offsets
             )
             self._progress(span.end - span.begin)
-        return counted
+        return tallies
 
-    async def _read_target(self, piece: Piece) -> Seen:
+    async def _read_target(self, piece: Piece) -> LogContent:
         span = piece.target
         claimed = (self._feeds[route].claims.between(*own) for route, own in piece.sources.items())
         if not any(len(each.landing(*span)) for each in claimed):
-            return Seen()
+            return LogContent()
         if self._depth is Depth.OFFSETS:
-            start = await self._target.start(*self._place)
-            end = await self._target.end(*self._place, is_stable=False)
-            return Seen(Spans(Span(max(start, span.begin), min(end, span.end))))
+            start = await self._target.start(*self._partition)
+            end = await self._target.end(*self._partition, is_stable=False)
+            return LogContent(Spans(Span(max(start, span.begin), min(end, span.end))))
         # Read uncommitted: an open transaction of another producer is not waited for.
         return await self._target.read(
-            *self._place, span, committed=False, with_prints=self._depth is Depth.BYTES
+            *self._partition, span, committed=False, with_fingerprints=self._depth is Depth.BYTES
         )
 
-    async def _read_source(self, route: str, span: Span) -> Seen:
+    async def _read_source(self, route: str, span: Span) -> LogContent:
         feed = self._feeds[route]
         if self._depth is not Depth.OFFSETS:
-            return await self._read(feed, span, with_prints=self._depth is Depth.BYTES)
-        start = await feed.source.start(*self._place)
+            return await self._read(feed, span, with_fingerprints=self._depth is Depth.BYTES)
+        start = await feed.source.start(*self._partition)
         claimed = feed.claims.between(max(span.begin, start), span.end).source_spans()
-        records, passed = Spans(), Spans()
+        records, invisible = Spans(), Spans()
         for each in _near(Spans(span).without(claimed)):
-            found = await self._read(feed, each, with_prints=False)
-            for whole, part in ((records, found.records), (passed, found.passed)):
+            found = await self._read(feed, each, with_fingerprints=False)
+            for whole, part in ((records, found.records), (invisible, found.invisible)):
                 whole.add_all(*part.columns())
-        records.add_all(*claimed.without(passed).columns())
-        return Seen(records, passed)
+        records.add_all(*claimed.without(invisible).columns())
+        return LogContent(records, invisible)
 
-    async def _read(self, feed: Feed, span: Span, *, with_prints: bool) -> Seen:
-        return await feed.source.read(*self._place, span, committed=True, with_prints=with_prints)
+    async def _read(self, feed: Feed, span: Span, *, with_fingerprints: bool) -> LogContent:
+        return await feed.source.read(
+            *self._partition, span, committed=True, with_fingerprints=with_fingerprints
+        )
 
-    def _foreign(self, span: Span, target: Seen) -> tuple[int, Prints]:
-        """Returns the number of target records that no route claims and, if read, their prints."""
+    def _foreign(self, span: Span, target: LogContent) -> tuple[int, Fingerprints]:
+        """Returns the number of target records that no route claims, and their fingerprints."""
         claimed = [*(feed.claims for feed in self._feeds.values()), *self._others]
-        left, prints = target.records, target.prints
+        left, fingerprints = target.records, target.fingerprints
         for each in (claims.landing(*span) for claims in claimed):
             left = left.without(each.target_spans())
-            prints = prints.where(each.sources_at(prints.offset) < 0)
-        return size(left), prints
+            fingerprints = fingerprints.where(each.sources_at(fingerprints.offset) < 0)
+        return size(left), fingerprints
 
     # -- offsets around them
 
@@ -182,7 +184,7 @@ class PartitionAudit:
         begin, end = feed.behind
         behind = end - begin
         if behind and self._depth is not Depth.OFFSETS:
-            behind = size((await self._read(feed, feed.behind, with_prints=False)).records)
+            behind = size((await self._read(feed, feed.behind, with_fingerprints=False)).records)
         self._progress(end - begin)
         offsets = feed.offsets
         doubts = {}
@@ -200,7 +202,7 @@ class PartitionAudit:
 
     async def _gone(self, feed: Feed, log_start: int) -> int:
         """Counts records that landed, are deleted at the source, and may belong to the window."""
-        first = await self._target.at(*self._place, self._window.since_ms)
+        first = await self._target.at(*self._partition, self._window.since_ms)
         if first is None:
             return 0
         deleted = feed.claims.between(0, log_start)

@@ -1,19 +1,19 @@
-"""Comparison of both ends of a range of offsets: what is equal, differs, or cannot be compared.
+"""Tally: counts of records that are equal, that differ, or that cannot be compared.
 
-Runs tell where a record should stand; the logs of both ends tell what is there. A record is missing
-where the ledger has passed it and no record stands in its place, whatever the runs claim.
+Runs give the offset where a record should be; the logs of both ends give the records. A record is
+missing if the ledger has passed it and no record is at its offset, whatever the runs claim.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from replicator.audit.claims import Claims, size
-from replicator.audit.seen import Ints, Prints, Seen
+from replicator.audit.claims import Claims, size, spans_of
+from replicator.audit.log_content import Fingerprints, Ints, LogContent
 from replicator.mirror.offset_map.spans import Span, Spans
 
 EXAMPLES_MAX = 5
@@ -21,7 +21,7 @@ EXAMPLES_MAX = 5
 EXPIRED = "deleted at the target by retention"
 COMPACTED = "compacted away at the target"
 GONE = "gone from the source's log"
-UNTOLD = "their runs are not known: sluice offsets rebuild"
+RUNS_UNKNOWN = "their runs are not known: sluice offsets rebuild"
 NEVER_BEGUN = "before mirroring began"
 UNORDERED = "behind a record with a time to come"
 UNCLAIMED = "in the target where no run says so: sluice offsets rebuild"
@@ -63,24 +63,18 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
-            source_records=self.source_records + other.source_records,
-            target_records=self.target_records + other.target_records,
-            source_bytes=self.source_bytes + other.source_bytes,
-            target_bytes=self.target_bytes + other.target_bytes,
-            behind=self.behind + other.behind,
-            held_back=self.held_back + other.held_back,
-            missing=self.missing + other.missing,
-            surplus=self.surplus + other.surplus,
-            changed=self.changed + other.changed,
-            foreign=self.foreign + other.foreign,
+            **{name: getattr(self, name) + getattr(other, name) for name in COUNTS},
             doubts=dict(Counter(self.doubts) + Counter(other.doubts)),
             examples=(self.examples + other.examples)[:EXAMPLES_MAX],
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
 
 
+COUNTS = tuple(each.name for each in fields(Tally) if each.default == 0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class PriorKnowledge:
     """Knowledge about one route's partition before its logs are read.
 
     Args:
@@ -100,7 +94,13 @@ class Grounds:
     target_compacts: bool = False
 
 
-def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: Prints) -> Tally:
+def tally(
+    prior: PriorKnowledge,
+    span: Span,
+    source: LogContent,
+    target: LogContent,
+    foreign: Fingerprints,
+) -> Tally:
     """Compares one range of source offsets, all of them passed by the ledger.
 
     Args:
@@ -108,23 +108,23 @@ def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: 
         target: read from wherever this range is claimed to have landed.
         foreign: records there that no route claims.
     """
-    claims = grounds.claims.between(*stretch)
+    claims = prior.claims.between(*span)
     landed = claims.landed(target.records)
-    lacking = _Lacking(grounds, claims, source.records.without(landed))
-    never_read = _span(*stretch).without(source.records).without(source.passed)
-    surplus = landed.within(source.passed)
+    absent = _Absent(prior, claims, source.records.without(landed))
+    gone = Spans(span).without(source.records).without(source.invisible)
+    surplus = landed.within(source.invisible)
     common = source.records.within(landed)
-    ours, theirs = source.prints, _at_source(claims, target.prints)
+    ours, theirs = source.fingerprints, _at_source(claims, target.fingerprints)
     is_common = _is_in(ours.offset, common)
     changed = _changed(ours.where(is_common), theirs.where(_is_in(theirs.offset, common)))
     # Records equal to a source record that stand where no run says so: either duplicates, or
     # records that seemed to be missing.
     is_elsewhere = np.isin(ours.print, foreign.print)
     twice = ours.offset[is_elsewhere & is_common]
-    after_all = ours.offset[is_elsewhere & _is_in(ours.offset, lacking.missing)]
-    missing = lacking.missing.without(_singles(after_all))
-    doubts = Counter(lacking.doubts)
-    doubts[GONE] = size(never_read)
+    after_all = ours.offset[is_elsewhere & _is_in(ours.offset, absent.missing)]
+    missing = absent.missing.without(_singles(after_all))
+    doubts = Counter(absent.doubts)
+    doubts[GONE] = size(gone)
     doubts[UNCLAIMED] = len(after_all)
     return Tally(
         source_records=size(source.records),
@@ -144,39 +144,39 @@ def tally(grounds: Grounds, stretch: Span, source: Seen, target: Seen, foreign: 
     )
 
 
-class _Lacking:
+class _Absent:
     """Source records that are not in their place: missing, unless there is a reason."""
 
-    def __init__(self, grounds: Grounds, claims: Claims, lacking: Spans) -> None:
+    def __init__(self, prior: PriorKnowledge, claims: Claims, absent: Spans) -> None:
         self.doubts: dict[str, int] = {}
-        self._left = lacking
-        log = grounds.target_log
+        self._left = absent
+        log = prior.target_log
         claimed = claims.source_spans()
-        unclaimed = lacking.without(claimed)
-        self._set_aside(EXPIRED, claims.landing(0, log.begin).source_spans())
-        self._set_aside(EXPIRED, unclaimed.within(_span(0, grounds.trimmed)))
-        if grounds.target_compacts:
-            self._set_aside(COMPACTED, claims.landing(*log).source_spans())
-        self._set_aside(NEVER_BEGUN, unclaimed.within(_span(0, grounds.began)))
-        self._set_aside(UNTOLD, unclaimed.without(grounds.known))
+        unclaimed = absent.without(claimed)
+        self._explain(EXPIRED, claims.landing(0, log.begin).source_spans())
+        self._explain(EXPIRED, unclaimed.within(Spans(Span(0, prior.trimmed))))
+        if prior.target_compacts:
+            self._explain(COMPACTED, claims.landing(*log).source_spans())
+        self._explain(NEVER_BEGUN, unclaimed.within(Spans(Span(0, prior.began))))
+        self._explain(RUNS_UNKNOWN, unclaimed.without(prior.known))
         self.missing = self._left
 
-    def _set_aside(self, why: str, offsets: Spans) -> None:
+    def _explain(self, why: str, offsets: Spans) -> None:
         count = size(self._left.within(offsets))
         if count:
             self.doubts[why] = self.doubts.get(why, 0) + count
             self._left = self._left.without(offsets)
 
 
-def _at_source(claims: Claims, found: Prints) -> Prints:
-    """Returns the target's prints under the source offsets that runs claim for them."""
+def _at_source(claims: Claims, found: Fingerprints) -> Fingerprints:
+    """Returns the target's fingerprints under the source offsets that runs claim for them."""
     offsets = claims.sources_at(found.offset)
-    claimed = Prints(offsets, found.print, found.bytes)
+    claimed = Fingerprints(offsets, found.print, found.bytes)
     return claimed.where(offsets >= 0)
 
 
-def _changed(ours: Prints, theirs: Prints) -> Ints:
-    """Returns offsets whose prints differ; both sides have the same offsets, or none."""
+def _changed(ours: Fingerprints, theirs: Fingerprints) -> Ints:
+    """Returns offsets whose fingerprints differ; both sides have the same offsets, or none."""
     if not len(ours.offset):
         return ours.offset
     changed: Ints = ours.offset[ours.print != theirs.print]
@@ -191,14 +191,8 @@ def _is_in(offsets: Ints, spans: Spans) -> np.ndarray[tuple[int], np.dtype[np.bo
     return (offsets >= begins[at]) & (offsets < ends[at])
 
 
-def _span(begin: int, end: int) -> Spans:
-    return Spans(Span(begin, end))
-
-
 def _singles(offsets: Ints) -> Spans:
-    found = Spans()
-    found.add_all(offsets, offsets + 1)
-    return found
+    return spans_of(offsets, offsets + 1)
 
 
 def _examples(what: str, offsets: Spans) -> Iterator[str]:

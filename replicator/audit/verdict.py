@@ -63,9 +63,9 @@ def by_topic(rows: Iterable[Row]) -> list[Row]:
     """
     found: dict[tuple[str, str], Tally] = {}
     for row in rows:
-        place = row.route, row.topic
-        found[place] = found.get(place, Tally()) + _named(row)
-    return [Row(*place, None, counted) for place, counted in found.items()]
+        topic = row.route, row.topic
+        found[topic] = found.get(topic, Tally()) + _named(row)
+    return [Row(*topic, None, counted) for topic, counted in found.items()]
 
 
 def _named(row: Row) -> Tally:

@@ -12,7 +12,7 @@ AHEAD_MS = 10 * 60_000
 """Time by which producers' clocks may be ahead of ours."""
 
 
-class Stamp(NamedTuple):
+class OffsetAndTimestamp(NamedTuple):
     """Record, by its offset and timestamp."""
 
     offset: int
@@ -41,8 +41,8 @@ class WindowOffsets:
 
 
 def window_offsets(
-    begin: Stamp | None,
-    end: Stamp | None,
+    begin: OffsetAndTimestamp | None,
+    end: OffsetAndTimestamp | None,
     *,
     log_start: int,
     stable_end: int,

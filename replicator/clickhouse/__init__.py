@@ -1,1 +1,1 @@
-"""ClickHouse as a store: what its errors mean for the caller."""
+"""ClickHouse as a store: connections to a server, and remedies for their errors."""

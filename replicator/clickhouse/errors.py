@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-_LOGIN = "mend the user in balance.history_clickhouse or balance.history_clickhouse_password_file"
-_RIGHTS = "grant the user SELECT, INSERT, CREATE TABLE and ALTER DELETE on its database"
-_AWAY = "see that it runs, and answers there"
+from typing import NamedTuple
 
-MENDS = {
-    81: "create the database, or mend balance.history_clickhouse",  # UNKNOWN_DATABASE
+_LOGIN = "correct the user in {address} or {password_file}"
+_RIGHTS = "grant the user SELECT, INSERT, CREATE TABLE and ALTER DELETE on its database"
+_AWAY = "check that it runs, and answers there"
+
+REMEDIES = {
+    81: "create the database, or correct {address}",  # UNKNOWN_DATABASE
     164: _RIGHTS,  # READONLY
     192: _LOGIN,  # UNKNOWN_USER
     193: _LOGIN,  # WRONG_PASSWORD
@@ -21,14 +23,22 @@ MENDS = {
 the administrators of the server."""
 
 
-def trouble(error: Exception) -> str:
+class SettingNames(NamedTuple):
+    """Names of the settings of a client, as operators write them."""
+
+    address: str
+    password_file: str
+
+
+def problem(error: Exception, settings: SettingNames) -> str:
     """Returns the reason in one line, without the server's stack trace, and the remedy.
 
     Args:
         error: of the driver, or of the socket while the driver used it.
+        settings: settings that the remedy names.
     """
     text = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     first, *_ = text.removeprefix("DB::Exception: ").partition(" Stack trace:")[0].splitlines()
     code = getattr(error, "code", None)
-    mend = MENDS.get(code, "see its own log") if isinstance(code, int) else _AWAY
-    return f"{first.rstrip('. ')}; {mend}"
+    remedy = REMEDIES.get(code, "see its own log") if isinstance(code, int) else _AWAY
+    return f"{first.rstrip('. ')}; {remedy.format(**settings._asdict())}"

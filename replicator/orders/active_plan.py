@@ -15,7 +15,8 @@ class ActivePlan:
     Args:
         slots: number of Spark tasks that can run at once.
         posted_at: Unix time in seconds.
-        generations: (route key, stream, generation) of the placements in the plan.
+        generations: (route key, stream, generation) of the placements in the plan. Methods take
+            the key of a route as well.
         paused: by route key, the partitions that are not carried only because an operator paused
             them.
     """
@@ -27,14 +28,17 @@ class ActivePlan:
     paused: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
     def partitions(self, route: str) -> frozenset[TopicPartition]:
-        """Returns all carried and all paused partitions of the route with this key."""
-        carried = {
-            each
+        """Returns all carried and all paused partitions of a route."""
+        return frozenset(self.carriers(route)) | self.paused_partitions(route)
+
+    def carriers(self, route: str) -> dict[TopicPartition, int]:
+        """Maps each carried partition of a route to the number of its carrier."""
+        return {
+            each: carrier.number
             for carrier, load in self.plan.loads.items()
             if carrier.route == route
             for each in load
         }
-        return frozenset(carried | self.resting(route))
 
     def generation(self, route: str, stream: str) -> int:
         """Returns the generation of the stream's placement, or 0 if the stream is placed by
@@ -42,11 +46,11 @@ class ActivePlan:
         found = {(key, name): number for key, name, number in self.generations}
         return found.get((route, stream), 0)
 
-    def resting(self, route: str) -> frozenset[TopicPartition]:
+    def paused_partitions(self, route: str) -> frozenset[TopicPartition]:
         """Returns the paused partitions of a route."""
         return frozenset(TopicPartition(*each) for each in dict(self.paused).get(route, ()))
 
-    def busy(self) -> frozenset[CarrierId]:
+    def busy_carriers(self) -> frozenset[CarrierId]:
         """Returns the carriers of all routes that have at least one partition."""
         return frozenset(carrier for carrier, load in self.plan.loads.items() if load)
 
@@ -78,4 +82,4 @@ class ActivePlan:
                 ),
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"a plan in force of another form: {error!r}") from None
+            raise ValueError(f"an active plan of another format: {error!r}") from None

@@ -18,7 +18,7 @@ from replicator.kafka.admin.admin_error import AdminError, kafka_error, translat
 from replicator.kafka.tail.compacted_topic import TIMEOUT_SECONDS, CompactedTopic, producer_options
 from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.orders.flaws import flaw
-from replicator.orders.order_log import OrderLog
+from replicator.orders.order_log import KeyedRecord, OrderLog
 from replicator.orders.order_records import AnyRecord, UnreadableRecord, decode, encode, key_of
 from replicator.runtime.report_once import ReportOnce
 
@@ -28,7 +28,7 @@ TRANSACTION_SECONDS = 10.0
 # A placement of 100 000 partitions takes megabytes. It is compressed to less than the size limit of
 # the broker.
 RECORD_BYTES_MAX = 100_000_000
-CUT_OFF = frozenset(
+FENCED = frozenset(
     {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
 )
 
@@ -43,9 +43,6 @@ NOT_YET = frozenset(
 """Errors of InitProducerId while the coordinator loads, or completes the transaction of the
 previous balancer."""
 
-KeyedRecord = tuple[bytes, AnyRecord | None]
-"""A key, and its new record; None means that the record was deleted."""
-
 
 class Superseded(Exception):
     """A newer balancer of this region is active. Stop; do not restart automatically."""
@@ -56,12 +53,11 @@ class NotYet(AdminError):
 
 
 class FlawedRecord(ValueError):
-    """A record that the driver or the balancer could not apply. Correct it as the text says."""
+    """The driver or the balancer could not apply the record. Correct it as the text says."""
 
 
 class BalanceLog:
-    """Operators' access to the topic, for reading and writing. Blocking; creates a missing
-    topic."""
+    """Access of operators to the topic. Blocking; creates a missing topic."""
 
     def __init__(
         self, name: str, cluster: KafkaCluster, timeout_seconds: float = TIMEOUT_SECONDS
@@ -74,37 +70,37 @@ class BalanceLog:
         """Creates the topic unless it exists. Raises AdminError."""
         self._topic.make()
 
-    def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """Writes records, and tombstones for the keys in `taken_back`.
+    def write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes] = ()) -> None:
+        """Writes records, and tombstones for keys.
 
         Raises:
             FlawedRecord, AdminError: nothing was written.
             WriteUnknown: all, some or none of it may be written.
         """
         wanted: list[tuple[bytes, bytes | None]] = [
-            (key_of(each), encode(_sound(key_of(each), each))) for each in records
+            (key_of(each), encode(_checked(key_of(each), each))) for each in records
         ]
-        wanted += [(key, None) for key in taken_back]
+        wanted += [(key, None) for key in tombstones]
         self._topic.write(wanted, look_with="sluice balance show")
 
     def read(self) -> OrderLog:
         """Returns the order log as it is now. Raises AdminError or LogUnreadable."""
         if not self._topic.exists:
             return OrderLog()
-        told = BalanceFollower(self._name, self._cluster).read(self._topic.timeout_seconds)
-        return OrderLog().after(told)
+        tailer = BalanceTailer(self._name, self._cluster)
+        return OrderLog().after(tailer.read(self._topic.timeout_seconds))
 
 
-class BalanceFollower(TopicTailer[KeyedRecord]):
-    """Tails the topic, which has to exist. Unreadable and flawed records are logged and left
+class BalanceTailer(TopicTailer[KeyedRecord]):
+    """Tailer of the topic, which has to exist. Logs unreadable and flawed records, and leaves them
     out."""
 
     def __init__(self, name: str, cluster: KafkaCluster) -> None:
         """`name` is shown to people, for example "west aggregate"."""
-        super().__init__(name, cluster, BALANCE_TOPIC, BALANCE_TOPIC, self._told)
+        super().__init__(name, cluster, BALANCE_TOPIC, BALANCE_TOPIC, self._decoded)
         self._reports = ReportOnce()
 
-    def _told(self, message: Message) -> KeyedRecord | None:
+    def _decoded(self, message: Message) -> KeyedRecord | None:
         key, value = message.key(), message.value()
         if not isinstance(key, bytes):
             return None
@@ -112,7 +108,7 @@ class BalanceFollower(TopicTailer[KeyedRecord]):
             return key, None
         where = f"{self.name}-{message.partition()} at {message.offset()}"
         try:
-            return key, _sound(key, decode(value))
+            return key, _checked(key, decode(value))
         except UnreadableRecord as unreadable:
             if self._reports.is_news(str(unreadable)):
                 logger.warning("event=order-unreadable %s: %s; it is left out", where, unreadable)
@@ -122,8 +118,8 @@ class BalanceFollower(TopicTailer[KeyedRecord]):
         return None
 
 
-def _sound(key: bytes, record: AnyRecord) -> AnyRecord:
-    """Returns the record if it is sound. Raises FlawedRecord otherwise."""
+def _checked(key: bytes, record: AnyRecord) -> AnyRecord:
+    """Returns the record. Raises FlawedRecord if it has a flaw."""
     own = key_of(record)
     wrong = flaw(record) if key == own else "its key belongs to another record"
     if wrong:
@@ -158,9 +154,9 @@ class Publisher:
         try:
             self._producer.init_transactions(TIMEOUT_SECONDS)
         except KafkaException as failure:
-            raise self._meaning(failure, "taking the balancer's place") from None
+            raise self._meaning(failure, "fencing older balancers") from None
 
-    def publish(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+    def publish(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes] = ()) -> None:
         """Writes all records and tombstones in one transaction.
 
         Raises:
@@ -171,7 +167,7 @@ class Publisher:
             self._producer.begin_transaction()
             for record in records:
                 self._producer.produce(BALANCE_TOPIC, key=key_of(record), value=encode(record))
-            for key in taken_back:
+            for key in tombstones:
                 self._producer.produce(BALANCE_TOPIC, key=key, value=None)
             self._producer.commit_transaction(TIMEOUT_SECONDS)
         except KafkaException as failure:
@@ -184,11 +180,11 @@ class Publisher:
         try:
             self._producer.abort_transaction(TIMEOUT_SECONDS)
         except KafkaException as failure:
-            raise self._meaning(failure, "taking back what was not written") from None
+            raise self._meaning(failure, "aborting the transaction") from None
 
     def _meaning(self, failure: KafkaException, doing: str) -> Superseded | AdminError:
         error = kafka_error(failure)
-        if error.code() in CUT_OFF:
+        if error.code() in FENCED:
             return Superseded(f"{self._name}: {doing}: {error.str()}")
         if error.code() in NOT_YET:
             return NotYet(self._name, f"{doing}: {error.str()} ({error.name()})")

@@ -20,6 +20,7 @@ from replicator.orders.order_records import (
     AnyRecord,
     Placed,
     Stream,
+    first_mistake,
 )
 
 
@@ -36,9 +37,9 @@ def flaw(record: AnyRecord) -> str | None:
 def name_flaw(name: str) -> str | None:
     """Returns the flaw of a named stream's name, or None."""
     if name == DEFAULT_STREAM:
-        return f"{DEFAULT_STREAM!r} is what belongs to no stream; take another name"
+        return f"{DEFAULT_STREAM!r} is the stream of all other topics; take another name"
     if not REGION_NAME.fullmatch(name):
-        return "a stream's name is lower-case letters, digits and -"
+        return "a stream's name consists of lower-case letters, digits and -"
     if len(name) > REGION_NAME_CHARACTERS_MAX:
         return f"a stream's name has at most {REGION_NAME_CHARACTERS_MAX} characters"
     return None
@@ -59,18 +60,17 @@ def _of_stream(stream: Stream) -> str | None:
     if wrong := name_flaw(stream.name):
         return f"name: {wrong}"
     if not stream.topics:
-        return "topics: names no pattern"
+        return "topics: there is no pattern"
     for pattern in stream.topics:
         if wrong := pattern_flaw(pattern):
             return f"topics: {pattern!r}: {wrong}"
     if stream.first_carrier == 0 or stream.first_carrier % CARRIERS_MAX:
-        return f"first_carrier: {stream.first_carrier} is not a multiple of {CARRIERS_MAX} above 0"
+        return f"first_carrier: {stream.first_carrier} is not a positive multiple of {CARRIERS_MAX}"
     limits = {name: getattr(stream, name) for name in RouteBalance.model_fields}
     try:
         RouteBalance.model_validate({name: it for name, it in limits.items() if it is not None})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return f"{first['loc'][0]}: {first['msg']}"
+        return first_mistake(error)
     return None
 
 
@@ -78,17 +78,17 @@ def _of_placement(placed: Placed) -> str | None:
     if not placed.carriers:
         return "carriers: there is none"
     if len(set(placed.carriers)) < len(placed.carriers):
-        return "carriers: one is there twice"
+        return "carriers: one number is there twice"
     if min(placed.carriers) // CARRIERS_MAX != max(placed.carriers) // CARRIERS_MAX:
-        return "carriers: numbers of more than one stream"
-    strange = sorted(placed.topics.keys() - set(placed.carriers))
-    if strange:
-        return f"topics: carrier {strange[0]} is not among the carriers"
+        return "carriers: the numbers belong to more than one stream"
+    unknown = sorted(placed.topics.keys() - set(placed.carriers))
+    if unknown:
+        return f"topics: carrier {unknown[0]} is not among the carriers"
     counts = Counter(
         (topic, number)
         for topics in placed.topics.values()
         for topic, numbers in topics
         for number in numbers
     )
-    twice = next((place for place, count in counts.items() if count > 1), None)
+    twice = next((partition for partition, count in counts.items() if count > 1), None)
     return f"topics: {twice[0]}-{twice[1]} is there twice" if twice else None

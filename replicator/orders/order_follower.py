@@ -10,8 +10,8 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.tail_position import Portion
 from replicator.kafka.tail.topic_tailer import LogUnreadable
-from replicator.orders.balance_log import BalanceFollower, BalanceLog, KeyedRecord
-from replicator.orders.order_log import OrderLog
+from replicator.orders.balance_log import BalanceLog, BalanceTailer
+from replicator.orders.order_log import KeyedRecord, OrderLog
 from replicator.orders.order_records import Lease
 from replicator.runtime.report_once import ReportOnce
 
@@ -21,19 +21,21 @@ PAUSE_SECONDS = 1.0
 
 
 class OrderFollower:
-    """Keeps one region's order log current.
+    """Follower of one region's orders.
 
     Args:
         name: of the cluster, shown to people.
-        heard: called in the thread with the order log, first when the topic is read to its end,
-            then after every change. Leases alone cause no call: they are frequent and change no
-            order.
+        on_change: called in the thread with the order log, first when the topic is read to its
+            end, then after every change. Leases alone cause no call: they are frequent and change
+            no order.
     """
 
-    def __init__(self, name: str, cluster: KafkaCluster, heard: Callable[[OrderLog], None]) -> None:
-        self._name, self._cluster, self._heard = name, cluster, heard
-        self._follower = BalanceFollower(name, cluster)
-        self._over = threading.Event()
+    def __init__(
+        self, name: str, cluster: KafkaCluster, on_change: Callable[[OrderLog], None]
+    ) -> None:
+        self._name, self._cluster, self._on_change = name, cluster, on_change
+        self._tailer = BalanceTailer(name, cluster)
+        self._is_stopped = threading.Event()
         self._last: OrderLog | None = None
 
     def start(self) -> None:
@@ -41,44 +43,46 @@ class OrderFollower:
 
     def stop(self) -> None:
         """Asks the thread to end, without waiting for it."""
-        self._over.set()
+        self._is_stopped.set()
 
     def run(self) -> None:
         """Tails the topic until `stop` is called."""
         reports = ReportOnce()
-        while not self._over.is_set():
+        while not self._is_stopped.is_set():
             try:
                 self._follow()
                 reports.settle(self._name)
             except (AdminError, LogUnreadable) as error:
                 if reports.is_news(self._name):
-                    logger.warning("event=orders-unheard %s; what was heard holds", error)
+                    logger.warning(
+                        "event=orders-unheard %s; the orders read before stay in force", error
+                    )
             except Exception:
                 logger.exception("event=orders-unheard")
-            self._over.wait(PAUSE_SECONDS)
+            self._is_stopped.wait(PAUSE_SECONDS)
 
     def _follow(self) -> None:
         """Reads the topic from its beginning, until it has to be read anew or `stop` is called."""
         BalanceLog(self._name, self._cluster).make_topic()
-        book, is_whole = OrderLog(), False
-        polls = self._follower.follow({})
+        order_log, is_whole = OrderLog(), False
+        polls = self._tailer.follow({})
         try:
             for portions in polls:
-                told = list(_told(portions.values()))
-                book = book.after(told) if told else book
+                records = list(_records(portions.values()))
+                order_log = order_log.after(records) if records else order_log
                 was_whole = is_whole
                 is_whole = is_whole or any(each.caught_up_ms for each in portions.values())
-                is_news = any(not isinstance(record, Lease) for _, record in told)
-                if is_whole and (is_news or not was_whole) and book != self._last:
-                    self._last = book
-                    self._heard(book)
-                if self._over.is_set():
+                has_orders = any(not isinstance(record, Lease) for _, record in records)
+                if is_whole and (has_orders or not was_whole) and order_log != self._last:
+                    self._last = order_log
+                    self._on_change(order_log)
+                if self._is_stopped.is_set():
                     return
         finally:
             polls.close()
 
 
-def _told(portions: Iterable[Portion[KeyedRecord]]) -> Iterable[KeyedRecord]:
+def _records(portions: Iterable[Portion[KeyedRecord]]) -> Iterable[KeyedRecord]:
     for portion in portions:
         for each in portion.told:
             yield each.record

@@ -1,10 +1,11 @@
-"""Order log: the newest record of every key in the topic sluice.balance."""
+"""Order log: the newest record of each key in the topic sluice.balance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import count
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -30,6 +31,10 @@ from replicator.orders.order_records import (
 )
 
 Kind = TypeVar("Kind", bound=Record)
+OfStream = TypeVar("OfStream", Hold, ByHand, Placed, Answer)
+
+KeyedRecord = tuple[bytes, AnyRecord | None]
+"""A key, and its new record; None means that the record was deleted."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,10 @@ class OrderLog:
 
     records: Mapping[bytes, AnyRecord] = field(default_factory=lambda: MappingProxyType({}))
 
-    def after(self, told: Iterable[tuple[bytes, AnyRecord | None]]) -> OrderLog:
-        """Returns the order log after more records were read. None deletes the record of a key."""
+    def after(self, more: Iterable[KeyedRecord]) -> OrderLog:
+        """Returns the order log after more records were read."""
         records = dict(self.records)
-        for key, record in told:
+        for key, record in more:
             if record is None:
                 records.pop(key, None)
             else:
@@ -72,9 +77,13 @@ class OrderLog:
         """Returns the named streams, sorted by name."""
         return sorted(self.of(Stream, route, now_ms), key=lambda stream: stream.name)
 
-    def placed(self, route: str, stream: str) -> Placed | None:
-        found = (each for each in self.of(Placed, route, 0) if each.stream == stream)
+    def stream(self, route: str, name: str, now_ms: int) -> Stream | None:
+        """Returns the named stream; None for the default stream."""
+        found = (each for each in self.streams(route, now_ms) if each.name == name)
         return next(found, None)
+
+    def placed(self, route: str, stream: str) -> Placed | None:
+        return self._of_stream(Placed, route, stream)
 
     def pins(self, route: str, now_ms: int) -> dict[TopicPartition, int]:
         return {
@@ -87,39 +96,36 @@ class OrderLog:
         return {each.carrier: each.why for each in self.of(Exclusion, route, now_ms)}
 
     def hold(self, route: str, stream: str, now_ms: int) -> Hold | None:
-        found = (each for each in self.of(Hold, route, now_ms) if each.stream == stream)
-        return next(found, None)
+        return self._of_stream(Hold, route, stream, now_ms)
 
     def lease(self, region: str) -> Lease | None:
         """Returns the lease of the balancer that is active, or was active last."""
         return next(iter(self.of(Lease, region, 0)), None)
 
     def by_hand(self, route: str, stream: str, now_ms: int) -> ByHand | None:
-        found = (each for each in self.of(ByHand, route, now_ms) if each.stream == stream)
-        return next(found, None)
+        """Returns the manual order that is not answered yet."""
+        return self._of_stream(ByHand, route, stream, now_ms)
 
     def answer(self, route: str, stream: str, order: str) -> Answer | None:
         """Returns the answer to the manual order with the id `order`."""
-        answers = (each for each in self.of(Answer, route, 0) if each.stream == stream)
-        return next((each for each in answers if each.id == order), None)
+        answer = self._of_stream(Answer, route, stream)
+        return answer if answer and answer.id == order else None
 
     def streams_of(self, route: str, topics: Iterable[str], now_ms: int) -> dict[str, str]:
         """Maps each topic to its stream, paused or not."""
         streams = self.streams(route, now_ms)
         patterns = [(each.name, tuple(map(_compiled, each.topics))) for each in streams]
-        found: dict[str, str] = {}
-        for topic in topics:
-            if topic not in found:
-                matching = (
-                    name for name, own in patterns if any(it.fullmatch(topic) for it in own)
-                )
-                found[topic] = next(matching, DEFAULT_STREAM)
-        return found
+
+        def stream_of(topic: str) -> str:
+            matching = (name for name, own in patterns if any(it.fullmatch(topic) for it in own))
+            return next(matching, DEFAULT_STREAM)
+
+        return {topic: stream_of(topic) for topic in dict.fromkeys(topics)}
 
     def split(
         self, route: str, partitions: Iterable[TopicPartition], now_ms: int
     ) -> dict[str, list[TopicPartition]]:
-        """Maps each stream to its share of the given partitions, without the paused ones.
+        """Maps each stream to those of the partitions that belong to it and are not paused.
 
         Streams without partitions are included.
         """
@@ -139,6 +145,13 @@ class OrderLog:
                 found[stream].append(partition)
         return found
 
+    def _of_stream(
+        self, kind: type[OfStream], route: str, stream: str, now_ms: int = 0
+    ) -> OfStream | None:
+        """Returns the record of a kind that has one for each stream."""
+        found = (each for each in self.of(kind, route, now_ms) if each.stream == stream)
+        return next(found, None)
+
     @cached_property
     def _by_kind(self) -> dict[tuple[type[Record], str], list[Any]]:
         found: dict[tuple[type[Record], str], list[Any]] = {}
@@ -149,10 +162,8 @@ class OrderLog:
 
 def first_carrier(streams: Iterable[Stream]) -> int:
     """Returns the number of the first carrier for one more stream of the route."""
-    taken = {each.first_carrier for each in streams} | {0}
-    return next(
-        at for at in range(0, max(taken) + 2 * CARRIERS_MAX, CARRIERS_MAX) if at not in taken
-    )
+    used = {each.first_carrier for each in streams} | {0}
+    return next(number for number in count(0, CARRIERS_MAX) if number not in used)
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,8 @@ from balancer.plan import TopicPartition
 
 DEFAULT_STREAM = "default"
 """Stream of all topics of a route that belong to no named stream."""
+CARRIERS_MAX = 1000
+"""Size of the range of carrier numbers that a stream has."""
 
 Natural = Annotated[int, Field(ge=0, lt=2**53)]
 ByTopic = tuple[tuple[str, tuple[Natural, ...]], ...]
@@ -140,11 +142,10 @@ class Stream(Order):
 
 
 class ByHand(Order):
-    """A manual order: place the stream's partitions now, upon the placement that the operator has
-    seen.
+    """Manual order to make a new placement of a stream now.
 
     Args:
-        generation: of that placement.
+        generation: of the placement that the operator has seen; the order is refused upon another.
     """
 
     kind: Literal["by-hand"] = "by-hand"
@@ -226,11 +227,13 @@ class Lease(Record):
         return ()
 
 
-CARRIERS_MAX = 1000
-"""Size of the range of carrier numbers that a stream has."""
-
 AnyRecord = Pin | Exclusion | Hold | Pause | Stream | ByHand | Answer | Placed | Lease
 _READER: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
+
+
+def carrier_numbers(first_carrier: int) -> range:
+    """Returns the carrier numbers of the stream with this first carrier."""
+    return range(first_carrier, first_carrier + CARRIERS_MAX)
 
 
 def key_of(record: AnyRecord) -> bytes:
@@ -253,9 +256,14 @@ def decode(value: bytes) -> AnyRecord:
     try:
         return _READER.validate_json(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UnreadableRecord(f"{where or 'it'}: {first['msg']}") from None
+        raise UnreadableRecord(first_mistake(error)) from None
+
+
+def first_mistake(error: ValidationError) -> str:
+    """Returns the first mistake that validation found, with the name of its field."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where or 'the record'}: {first['msg']}"
 
 
 def by_carrier(where: Iterable[tuple[TopicPartition, int]]) -> dict[int, ByTopic]:

@@ -85,11 +85,11 @@ class Balancers:
         settings = self.appliance.region(self.region.name)
         return BalanceLog(ClusterName.aggregate(self.region.name), settings.aggregate)
 
-    def book(self) -> OrderLog:
+    def order_log(self) -> OrderLog:
         return self.log.read()
 
     def placed(self, stream: str = DEFAULT_STREAM) -> Placed | None:
-        return self.book().placed(self.route_key, stream)
+        return self.order_log().placed(self.route_key, stream)
 
     def until_placed(self, generation: int, seconds: float = HEAR_SECONDS) -> Placed:
         """Returns the placement once its generation is `generation` or later."""
@@ -103,7 +103,7 @@ class Balancers:
         assert placed
         return placed
 
-    def in_force(self) -> ActivePlan | None:
+    def active_plan(self) -> ActivePlan | None:
         url = self.appliance.region(self.region.name).redis_url()
         return StatusBoard(url, self.region.name).plan()
 
@@ -111,11 +111,11 @@ class Balancers:
         """Waits until the active plan has this generation or a later one."""
 
         def is_followed() -> bool:
-            shown = self.in_force()
+            shown = self.active_plan()
             return bool(shown and any(number >= generation for *_, number in shown.generations))
 
         assert until(is_followed, seconds, 0.1), f"not followed: generation {generation}"
-        shown = self.in_force()
+        shown = self.active_plan()
         assert shown
         return shown
 

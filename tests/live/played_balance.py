@@ -41,8 +41,8 @@ class Balanced:
         self._bootstrap = aggregate.bootstrap
         self.configure()
         appliance = load(self.config)
-        self._cluster = appliance.region(self.region).aggregate
-        self.log = BalanceLog("aggregate", self._cluster)
+        self.cluster = appliance.region(self.region).aggregate
+        self.log = BalanceLog("aggregate", self.cluster)
 
     def configure(self, aggregate: str | None = None, redis: str | None = None) -> None:
         """Writes the configuration, with another address of the aggregate or of Redis if given."""
@@ -56,7 +56,7 @@ class Balanced:
             f"regional.bootstrap = {nowhere[2]}\naggregate.bootstrap = {bootstrap}\n"
         )
 
-    def book(self) -> OrderLog:
+    def order_log(self) -> OrderLog:
         return self.log.read()
 
     def said(self, **more: Any) -> dict[str, Any]:
@@ -73,12 +73,12 @@ class Balanced:
     def lease(self) -> Lease:
         return Lease(route=self.region, at_ms=now_ms(), who="balancer pid 1", since_ms=now_ms())
 
-    def publish(self, *records: Any, taken_back: tuple[bytes, ...] = ()) -> None:
+    def publish(self, *records: Any, tombstones: tuple[bytes, ...] = ()) -> None:
         """Publishes records as a balancer does."""
         self.log.make_topic()
-        publisher = Publisher("aggregate", self._cluster, self.region)
+        publisher = Publisher("aggregate", self.cluster, self.region)
         publisher.open()
-        publisher.publish(records, taken_back)
+        publisher.publish(records, tombstones)
 
     def show_driver(self, *generations: tuple[str, int]) -> None:
         """Shows a plan on the status board, as a driver does."""

@@ -18,7 +18,7 @@ from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from deploy.lab.traffic import Shape, TrafficRecord, records, send
 from deploy.lab.wait import until
-from replicator.audit.tally import COMPACTED, EXPIRED, GONE, UNORDERED, UNTOLD
+from replicator.audit.tally import COMPACTED, EXPIRED, GONE, RUNS_UNKNOWN, UNORDERED
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import KafkaCluster as Settings
 from tests.live.audited import BY, auditor, configuration
@@ -264,7 +264,7 @@ def test_records_whose_runs_redis_has_lost_are_not_compared(
     audit = auditor(sluice, stage.carrying, tmp_path)
     code, (row,) = audit(stage.topic)
     assert (code, row["verdict"]) == (ExitCode.PARTLY_DONE, "incomplete")
-    assert row["not_compared"] == {UNTOLD: 50}
+    assert row["not_compared"] == {RUNS_UNKNOWN: 50}
 
 
 # -- refused

@@ -55,7 +55,7 @@ def test_a_pin_of_what_the_driver_does_not_carry_is_refused_and_leaves_nothing(b
     pin = ("balance", "pin", "orders", "7", "--route", balanced.route, "--carrier", "1", *REASON)
     code, _, err = ask(*pin)
     assert code == ExitCode.REFUSED and "partitions 0 to 2" in err
-    assert balanced.book().orders(balanced.key, now_ms()) == []
+    assert balanced.order_log().orders(balanced.key, now_ms()) == []
 
 
 def test_without_redis_a_pin_is_taken_and_that_nobody_could_check_it_is_said(balanced, ask):
@@ -63,7 +63,7 @@ def test_without_redis_a_pin_is_taken_and_that_nobody_could_check_it_is_said(bal
     pin = ("balance", "pin", "orders", "7", "--route", balanced.route, "--carrier", "1", *REASON)
     code, _, err = ask(*pin)
     assert code == ExitCode.DONE and "not known whether that partition is carried" in err
-    assert balanced.book().pins(balanced.key, now_ms()) == {TopicPartition("orders", 7): 1}
+    assert balanced.order_log().pins(balanced.key, now_ms()) == {TopicPartition("orders", 7): 1}
 
 
 def test_excluding_the_only_carrier_left_is_warned_of(balanced, ask):
@@ -134,14 +134,14 @@ def test_that_no_balancer_acts_is_said_on_stderr(balanced, ask):
 
 def test_a_plan_without_a_driver_to_be_seen_is_refused(balanced, ask):
     code, _, err = ask("balance", "plan")
-    assert code == ExitCode.REFUSED and "nobody shows what is carried" in err
+    assert code == ExitCode.REFUSED and "no driver shows what it carries" in err
 
 
 def test_a_plan_says_why_nothing_is_known_of_loads(balanced, ask, values):
     balanced.show_driver()
     (stream,) = values("balance", "plan")["streams"]
     assert (stream["generation"], stream["moves"], stream["apply"]) == (0, [], None)
-    assert "not been looked at" in stream["degraded"]
+    assert "not been measured" in stream["degraded"]
     assert "there is nothing to do" in ask("balance", "plan")[1]
     assert ask("balance", "plan", "--stream", "gold")[0] == ExitCode.USAGE
 
@@ -169,12 +169,12 @@ def answering(balanced: Balanced) -> Iterator[Callable[..., None]]:
             found: list[ByHand] = []
 
             def is_ordered() -> bool:
-                order = balanced.book().by_hand(balanced.key, "default", now_ms())
+                order = balanced.order_log().by_hand(balanced.key, "default", now_ms())
                 found.extend([order] if order else [])
                 return bool(found)
 
             assert until(is_ordered, PATIENCE_SECONDS)
-            balanced.publish(*make(found[0]), taken_back=(key_of(found[0]),))
+            balanced.publish(*make(found[0]), tombstones=(key_of(found[0]),))
 
         threads.append(threading.Thread(target=answer))
         threads[-1].start()
@@ -197,7 +197,7 @@ def test_an_order_by_hand_is_answered_with_what_moved(balanced, answering, value
     found = values("balance", "apply", *route, "--generation", "3", "--timeout", "60")
     assert (found["result"], found["generation"], found["moves_count"]) == ("done", 4, 1)
     assert found["moves"] == [{"topic": "orders", "partition": 0, "source": 0, "target": 1}]
-    assert balanced.book().by_hand(balanced.key, "default", now_ms()) is None
+    assert balanced.order_log().by_hand(balanced.key, "default", now_ms()) is None
 
 
 def test_an_order_that_the_balancer_finds_stale_ends_as_stale_plans_do(balanced, answering, ask):
@@ -218,7 +218,7 @@ def test_what_is_stale_before_it_is_ordered_is_not_ordered(balanced, ask):
     balanced.publish(balanced.lease(), balanced.placed(4))
     code, out, _ = ask("balance", "apply", "--route", balanced.route, "--generation", "3")
     assert code == ExitCode.PLAN_STALE and "generation 4 holds by now" in out
-    assert balanced.book().by_hand(balanced.key, "default", now_ms()) is None
+    assert balanced.order_log().by_hand(balanced.key, "default", now_ms()) is None
 
 
 def test_without_a_balancer_the_order_stays_and_the_result_is_unknown(balanced, ask):
@@ -226,5 +226,5 @@ def test_without_a_balancer_the_order_stays_and_the_result_is_unknown(balanced, 
     code, out, err = ask(*apply, "--timeout", "1")
     assert code == ExitCode.RESULT_UNKNOWN and "no balancer acts. The order stays" in out
     assert "no balancer acts" in err
-    order = balanced.book().by_hand(balanced.key, "default", now_ms())
+    order = balanced.order_log().by_hand(balanced.key, "default", now_ms())
     assert order is not None and order.scope.value == "full"

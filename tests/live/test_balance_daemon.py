@@ -140,7 +140,7 @@ def test_a_killed_balancer_is_not_missed_and_the_next_one_moves_nothing(scene):
         scene.balancers.hear(second, "event=lease")
         assert until(
             lambda: (
-                scene.balancers.book().lease(scene.region.name).at_ms > placed.at_ms
+                scene.balancers.order_log().lease(scene.region.name).at_ms > placed.at_ms
                 and (status := scene.balancers.status())
                 and status.at_ms > placed.at_ms
                 and status.measured_part == 1.0
@@ -191,7 +191,7 @@ def test_orders_are_followed_and_taken_back(scene):
         assert until(lambda: scene.balancers.placed().where.get(five) == pin.carrier, 30, 0.3)
         assert until(
             lambda: (
-                scene.balancers.in_force().paused
+                scene.balancers.active_plan().paused
                 == ((scene.balancers.route_key, ((scene.topic, 7),)),)
             ),
             30,

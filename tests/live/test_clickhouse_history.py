@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,23 +15,27 @@ from balancer.demand.window_columns import WindowColumns
 from balancer.plan import TopicPartition
 from deploy.lab.clickhouse import PASSWORD, READER, ClickHouseServer
 from deploy.lab.credentials import Credentials
+from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
+from replicator.placement.traffic.chosen_history import HISTORY_SETTINGS
 from replicator.placement.traffic.clickhouse_history import COARSE, DAY_MS, FINE, ClickHouseHistory
+from replicator.placement.traffic.traffic_history import MEANWHILE
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, PLACES, coarse, fine, look, written
 
 pytestmark = pytest.mark.stores
 
 
+def history_at(url, route="west>east", days=30, password=PASSWORD, **more):
+    address = ClickHouseAddress.parse(url)
+    server = ClickHouse(address, HISTORY_SETTINGS, MEANWHILE, password=password, **more)
+    return ClickHouseHistory(server, route, days=days)
+
+
 @pytest.fixture
 def make_history(shared_clickhouse, clickhouse_database):
     """`make_history(days=3)`: a history in a database of the test's own."""
-    address = ClickHouseAddress.parse(shared_clickhouse.address(clickhouse_database))
-
-    def make(route="west>east", days=30, password=PASSWORD, **settings):
-        return ClickHouseHistory(address, route, days=days, password=password, **settings)
-
-    return make
+    return partial(history_at, shared_clickhouse.address(clickhouse_database))
 
 
 @pytest.fixture
@@ -115,13 +120,15 @@ def test_anybody_may_ask_the_tables_as_the_page_does(make_history, client):
 def test_a_wrong_password_an_unknown_user_and_an_unknown_database_are_named(shared_clickhouse):
     right = shared_clickhouse.address()
     for url, password, said in (
-        (right, "sesame", "Wrong password for user sluice; mend the user in .*_password_file"),
-        (shared_clickhouse.address(user="nobody"), PASSWORD, "Unknown user nobody; mend the user"),
+        (right, "sesame", "Wrong password for user sluice; correct the user in .*_password_file"),
+        (
+            shared_clickhouse.address(user="nobody"),
+            PASSWORD,
+            "Unknown user nobody; correct the user",
+        ),
         (shared_clickhouse.address("none"), PASSWORD, "none doesn't exist; create the database"),
     ):
-        history = ClickHouseHistory(
-            ClickHouseAddress.parse(url), "west>east", days=30, password=password
-        )
+        history = history_at(url, password=password)
         with pytest.raises(StoreUnreachable, match=said) as caught:
             history.write(look(0, 1))
         assert str(shared_clickhouse.port) in str(caught.value)
@@ -129,21 +136,17 @@ def test_a_wrong_password_an_unknown_user_and_an_unknown_database_are_named(shar
 
 
 def test_a_user_who_may_not_write_is_told_what_to_be_granted(shared_clickhouse):
-    address = ClickHouseAddress.parse(shared_clickhouse.address(user=READER))
-    history = ClickHouseHistory(address, "west>east", days=30, password=PASSWORD)
+    history = history_at(shared_clickhouse.address(user=READER))
     with pytest.raises(StoreUnreachable, match="readonly mode; grant the user SELECT, INSERT"):
         history.write(look(0, 1))
 
 
 def test_a_server_that_stands_still_is_not_waited_for(own_clickhouse):
-    address = ClickHouseAddress.parse(own_clickhouse.address())
-    history = ClickHouseHistory(
-        address, "west>east", days=30, password=PASSWORD, timeout_seconds=0.5
-    )
+    history = history_at(own_clickhouse.address(), timeout_seconds=0.5)
     written(history, range(2))
     own_clickhouse.process.send(signal.SIGSTOP)
     began = time.monotonic()
-    with pytest.raises(StoreUnreachable, match="see that it runs"):
+    with pytest.raises(StoreUnreachable, match="check that it runs"):
         history.write(look(2, 1))
     assert time.monotonic() - began < 10
     own_clickhouse.process.send(signal.SIGCONT)
@@ -156,9 +159,8 @@ def test_tls_is_spoken_with_whom_the_authority_signed_and_with_nobody_else(
     foreign = Credentials(directory=tmp_path / "foreign", protocol="tls")
     foreign.write()
     with ClickHouseServer(tmp_path, tls=True) as server:
-        address = ClickHouseAddress.parse(server.address())
         of_server, of_foreign = (
-            ClickHouseHistory(address, "west>east", days=30, password=PASSWORD, ca_file=ca_file)
+            history_at(server.address(), ca_file=ca_file)
             for ca_file in (server.ca_file, foreign.directory / "ca.pem")
         )
         looks = written(of_server, range(3))

@@ -33,20 +33,20 @@ from tui.exit_codes import ExitCode
 
 
 @pytest.fixture
-def heard(balanced: Balanced) -> Iterator[Callable[[], OrderLog]]:
-    """`heard()`: returns the next order log that a driver of the region receives."""
+def next_order_log(balanced: Balanced) -> Iterator[Callable[[], OrderLog]]:
+    """`next_order_log()`: returns the next order log that a driver of the region receives."""
     balanced.log.make_topic()
-    books: queue.Queue[OrderLog] = queue.Queue()
-    following = OrderFollower("aggregate", balanced._cluster, books.put)
-    following.start()
-    yield lambda: books.get(timeout=PATIENCE_SECONDS)
-    following.stop()
+    order_logs: queue.Queue[OrderLog] = queue.Queue()
+    follower = OrderFollower("aggregate", balanced.cluster, order_logs.put)
+    follower.start()
+    yield lambda: order_logs.get(timeout=PATIENCE_SECONDS)
+    follower.stop()
 
 
-def planned(book: OrderLog, balanced: Balanced) -> Plan:
+def planned(order_log: OrderLog, balanced: Balanced) -> Plan:
     """Returns a plan as the driver makes it."""
     wanted = {balanced.key: (*ORDERS, *PAYMENTS)}
-    return Planner(2).plan(wanted, 2, Plan(0), book, 0).plan
+    return Planner(2).plan(wanted, 2, Plan(0), order_log, 0).plan
 
 
 def write(aggregate: KafkaCluster, *records: tuple[bytes, bytes]) -> None:
@@ -60,7 +60,7 @@ def write(aggregate: KafkaCluster, *records: tuple[bytes, bytes]) -> None:
 def test_a_stream_whose_patterns_do_not_compile_joined_is_planned(balanced, ask, values):
     create = ("stream", "create", "money", "--route", balanced.route, *REASON)
     values(*create, "--topics", r"\Qpayments", "--topics", "pay.*")
-    plan = planned(balanced.book(), balanced)
+    plan = planned(balanced.order_log(), balanced)
     assert plan.partitions == 4
     assert [each for load in plan.loads.values() for each in load if each in PAYMENTS]
     code, _, err = ask(*create[:2], "more", *create[3:], "--topics", "(")
@@ -68,27 +68,27 @@ def test_a_stream_whose_patterns_do_not_compile_joined_is_planned(balanced, ask,
 
 
 def test_flawed_records_are_named_once_and_left_out_and_all_others_are_followed(
-    balanced, aggregate, heard, caplog
+    balanced, aggregate, next_order_log, caplog
 ):
     stream = Stream(**balanced.said(), name="bad", topics=("a(",), first_carrier=1000)
     nowhere = Placed(**balanced.said(), stream="default", generation=1, carriers=(), topics={})
     pin = Pin(**balanced.said(), topic="orders", partition=0, carrier=1)
     caplog.set_level(logging.WARNING, "replicator")
-    heard()
+    next_order_log()
     flawed = [(key_of(each), encode(each)) for each in (stream, nowhere)]
     flawed.append((key_of(stream), encode(pin)))
     write(aggregate, *flawed, *flawed, (key_of(pin), encode(pin)))
-    book = heard()
-    while not book.pins(balanced.key, 0):
-        book = heard()
-    assert book.streams(balanced.key, 0) == []
-    assert planned(book, balanced).partitions == 4
-    said = [each.getMessage() for each in caplog.records if "order-flawed" in each.getMessage()]
-    assert len(said) == 3, said
-    assert f'["stream","{balanced.key}","bad"]' in said[0]
-    assert "topics: 'a(': not an RE2 pattern" in said[0]
-    assert "carriers: there is none" in said[1]
-    assert "its key belongs to another record" in said[2]
+    order_log = next_order_log()
+    while not order_log.pins(balanced.key, 0):
+        order_log = next_order_log()
+    assert order_log.streams(balanced.key, 0) == []
+    assert planned(order_log, balanced).partitions == 4
+    logged = [each.getMessage() for each in caplog.records if "order-flawed" in each.getMessage()]
+    assert len(logged) == 3, logged
+    assert f'["stream","{balanced.key}","bad"]' in logged[0]
+    assert "topics: 'a(': not an RE2 pattern" in logged[0]
+    assert "carriers: there is none" in logged[1]
+    assert "its key belongs to another record" in logged[2]
 
 
 def test_an_order_that_could_not_be_followed_is_refused_before_it_is_written(balanced):
@@ -96,4 +96,4 @@ def test_an_order_that_could_not_be_followed_is_refused_before_it_is_written(bal
     stream = Stream(**balanced.said(), name="bad", topics=("a(",), first_carrier=1000)
     with pytest.raises(FlawedRecord, match="not an RE2 pattern"):
         balanced.log.write([stream])
-    assert balanced.book().streams(balanced.key, 0) == []
+    assert balanced.order_log().streams(balanced.key, 0) == []

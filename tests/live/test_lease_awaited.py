@@ -15,6 +15,7 @@ from deploy.lab.wait import until
 from replicator.config.names import BALANCE_TOPIC
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import TRANSACTION, Cluster
+from replicator.orders.balance_log import BalanceLog
 from replicator.orders.order_records import Lease
 from replicator.placement.rounds.balancer_leadership import BalancerLeadership
 
@@ -68,21 +69,21 @@ async def test_a_balancer_waits_while_the_transaction_before_it_is_completed(
     region = await coordinated_region(settings)
     left = await asyncio.to_thread(leave_transaction, two_brokers, region)
     caplog.set_level(logging.WARNING, "replicator")
-    tenure = BalancerLeadership("two", settings, region, "me")
+    leadership = BalancerLeadership("two", settings, region, "me")
     # The marker cannot be written, so InitProducerId answers CONCURRENT_TRANSACTIONS until then.
     two_brokers.pause(HOLDER)
-    opening = asyncio.create_task(tenure._open())
+    opening = asyncio.create_task(leadership.open_producer())
     try:
-        is_said = lambda: opening.done() or "event=lease-awaited" in caplog.text  # noqa: E731
-        assert await asyncio.to_thread(until, is_said, PATIENCE_SECONDS)
+        is_logged = lambda: opening.done() or "event=lease-awaited" in caplog.text  # noqa: E731
+        assert await asyncio.to_thread(until, is_logged, PATIENCE_SECONDS)
         assert not opening.done(), opening.exception()
         assert "CONCURRENT_TRANSACTIONS" in caplog.text
     finally:
         two_brokers.resume(HOLDER)
     async with asyncio.timeout(PATIENCE_SECONDS):
         await opening
-    await tenure.write([Lease(route=region, at_ms=1, who="me", since_ms=1)])
-    lease = tenure._log.read().lease(region)
+    await leadership.write([Lease(route=region, at_ms=1, who="me", since_ms=1)])
+    lease = BalanceLog("two", settings).read().lease(region)
     assert lease and lease.who == "me"
     assert caplog.text.count("event=lease-awaited") == 1
     del left

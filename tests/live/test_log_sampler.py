@@ -84,9 +84,9 @@ async def open_sampler() -> AsyncIterator[Opener]:
     """`await open_sampler(cluster)`: a sampler whose connection is closed after the test."""
     opened = []
 
-    async def open_sampler(cluster, timeout_ms=15_000):
+    async def open_sampler(cluster, timeout_ms=15_000, client=Cluster):
         settings = topology.KafkaCluster.model_validate(cluster.topology_table())
-        opened.append(Cluster("west regional", settings, request_timeout_ms=timeout_ms))
+        opened.append(client("west regional", settings, request_timeout_ms=timeout_ms))
         await opened[-1].open()
         return LogSampler(opened[-1])
 
@@ -105,7 +105,7 @@ async def until_seen(sampler, partitions, is_enough=lambda look: not look.missin
     moment after the metadata show them."""
     async with asyncio.timeout(60):
         while True:
-            look = await sampler.look(partitions)
+            look = await sampler.sample(partitions)
             if is_enough(look):
                 return look
             await asyncio.sleep(0.05)
@@ -139,7 +139,7 @@ async def test_traffic_is_what_each_partition_took_in_in_bytes_and_records(open_
     fill(regional, topic, {0: 300, 1: 10, 2: 50})
     before = await until_seen(sampler, places_of(topic, 3))
     fill(regional, topic, {0: 2000, 1: 500})
-    after = await sampler.look(places_of(topic, 3))
+    after = await sampler.sample(places_of(topic, 3))
     found = windows(before, after)
     assert [found[place].records for place in places_of(topic, 3)] == [2000, 500, 0]
     assert [found[p].bytes for p in places_of(topic, 3)] == [bytes_of(2000), bytes_of(500), 0]
@@ -152,7 +152,7 @@ async def test_bytes_are_those_of_compressed_batches(open_sampler, regional):
     sampler = await open_sampler(regional)
     before = await until_seen(sampler, places_of(topic, 1))
     fill(regional, topic, {0: 2000}, shape=Shape(codec="zstd", batch_records=100))
-    after = await sampler.look(places_of(topic, 1))
+    after = await sampler.sample(places_of(topic, 1))
     (window,) = windows(before, after).values()
     assert window.records == 2000
     log = regional.directory / "node-1" / "data" / f"{topic}-0" / f"{0:020}.log"
@@ -176,13 +176,13 @@ async def test_deleted_records_are_no_traffic_and_what_comes_meanwhile_is(open_s
     create(regional, topic)
     sampler = await open_sampler(regional)
     fill(regional, topic, {0: 1000})
-    before = await sampler.look(places_of(topic, 1))
+    before = await sampler.sample(places_of(topic, 1))
     admin = regional.admin()
     for deleted in admin.delete_records([KafkaTopicPartition(topic, 0, 990)]).values():
         deleted.result(30)
-    calm = await sampler.look(places_of(topic, 1))
+    calm = await sampler.sample(places_of(topic, 1))
     fill(regional, topic, {0: 200})
-    after = await sampler.look(places_of(topic, 1))
+    after = await sampler.sample(places_of(topic, 1))
     place = TopicPartition(topic, 0)
     assert calm.logs[place].start == 990
     assert windows(before, calm)[place].bytes == 0
@@ -199,7 +199,7 @@ async def test_a_topic_made_anew_starts_over(open_sampler, regional):
     place = TopicPartition(topic, 0)
     before = await until_seen(sampler, [place])
     delete(regional, topic)
-    gone = await sampler.look([place])
+    gone = await sampler.sample([place])
     assert (gone.logs, gone.missing) == ({}, 1)
     create(regional, topic)
     fill(regional, topic, {0: 500})
@@ -207,7 +207,7 @@ async def test_a_topic_made_anew_starts_over(open_sampler, regional):
     assert before.logs[place].topic_id != after.logs[place].topic_id
     assert windows(before, after) == {}
     fill(regional, topic, {0: 100})
-    (window,) = windows(after, await sampler.look([place])).values()
+    (window,) = windows(after, await sampler.sample([place])).values()
     assert (window.bytes, window.records) == (bytes_of(100), 100)
 
 
@@ -216,9 +216,9 @@ async def test_partitions_that_there_are_not_are_left_out_and_counted(open_sampl
     create(regional, topic, 2)
     sampler = await open_sampler(regional)
     await until_seen(sampler, places_of(topic, 2))
-    look = await sampler.look([*places_of(topic, 5), TopicPartition(new_name("none"), 0)])
+    look = await sampler.sample([*places_of(topic, 5), TopicPartition(new_name("none"), 0)])
     assert (set(look.logs), look.missing) == (set(places_of(topic, 2)), 4)
-    assert (await sampler.look([])).logs == {}
+    assert (await sampler.sample([])).logs == {}
 
 
 # -- several brokers
@@ -230,31 +230,33 @@ async def test_each_partition_is_seen_at_the_broker_that_leads_it(open_sampler, 
     sampler = await open_sampler(two_brokers)
     before = await until_seen(sampler, places_of(topic, 4))
     fill(two_brokers, topic, {number: 100 * (number + 1) for number in range(4)})
-    after = await sampler.look(places_of(topic, 4))
+    after = await sampler.sample(places_of(topic, 4))
     assert [after.logs[place].leader for place in places_of(topic, 4)] == [1, 2, 1, 2]
     found = windows(before, after)
     assert [found[p].bytes for p in places_of(topic, 4)] == [bytes_of(100 * n) for n in range(1, 5)]
 
 
-async def test_a_look_asks_each_broker_three_times_however_many_partitions(
+async def test_a_snapshot_takes_three_requests_to_each_broker_however_many_partitions(
     open_sampler, two_brokers
 ):
+    sent = []
+
+    class CountedCluster(Cluster):
+        """Client that notes the requests of the sampler."""
+
+        async def send(self, node, request, purpose="control"):
+            if purpose == "looks":
+                sent.append((node, type(request).__name__))
+            return await super().send(node, request, purpose)
+
     topic = new_name("many")
     create(two_brokers, topic, 200)
-    sampler = await open_sampler(two_brokers)
+    sampler = await open_sampler(two_brokers, client=CountedCluster)
     await until_seen(sampler, places_of(topic, 200))
-    cluster, asked = sampler._cluster, []
-    send_on = cluster.send
-
-    async def counted(node, request, purpose="control"):
-        if purpose == "looks":
-            asked.append((node, type(request).__name__))
-        return await send_on(node, request, purpose)
-
-    cluster.send = counted
-    assert len((await sampler.look(places_of(topic, 200))).logs) == 200
-    questions = ["LogDirsRequest", "OffsetRequest", "OffsetRequest"]
-    assert sorted(asked) == [(node, name) for node in (1, 2) for name in questions]
+    sent.clear()
+    assert len((await sampler.sample(places_of(topic, 200))).logs) == 200
+    requests = ["LogDirsRequest", "OffsetRequest", "OffsetRequest"]
+    assert sorted(sent) == [(node, name) for node in (1, 2) for name in requests]
 
 
 async def test_segments_that_retention_takes_away_do_not_make_traffic_less(
@@ -267,11 +269,11 @@ async def test_segments_that_retention_takes_away_do_not_make_traffic_less(
     place = TopicPartition(topic, 0)
     fill(two_brokers, topic, {0: 4000})
     assert until(lambda: log_start(two_brokers, topic) > 0, 60)
-    before = await sampler.look([place])
+    before = await sampler.sample([place])
     started = log_start(two_brokers, topic)
     fill(two_brokers, topic, {0: 4000})
     assert until(lambda: log_start(two_brokers, topic) > max(started, 4000), 60)
-    after = await sampler.look([place])
+    after = await sampler.sample([place])
     window = windows(before, after, {place: RECORD_BYTES * 1.02})[place]
     assert (window.bytes, window.records) == (bytes_of(4000), 4000)
 
@@ -297,7 +299,7 @@ async def test_a_broker_that_does_not_answer_costs_only_its_partitions(
     (two_brokers.kill if how == "killed" else two_brokers.pause)(2)
     try:
         fill(two_brokers, topic, {0: 100, 2: 100})
-        look = await sampler.look(places_of(topic, 4))
+        look = await sampler.sample(places_of(topic, 4))
     finally:
         (two_brokers.restart if how == "killed" else two_brokers.resume)(2)
         two_brokers.wait_ready()
@@ -316,7 +318,7 @@ async def test_a_cluster_of_which_no_broker_answers_is_named(open_sampler, two_b
         for number in two_brokers.brokers:
             two_brokers.kill(number)
         with pytest.raises(Unreachable, match="west regional"):
-            await sampler.look(places_of(topic, 2))
+            await sampler.sample(places_of(topic, 2))
     finally:
         for number in two_brokers.brokers:
             two_brokers.restart(number)
@@ -338,7 +340,7 @@ async def test_without_the_right_to_sizes_bytes_follow_from_records(open_sampler
     fill(guarded, topic, {0: 50})
     before = await until_seen(sampler, places_of(topic, 2))
     fill(guarded, topic, {0: 100})
-    blind = await sampler.look(places_of(topic, 2))
+    blind = await sampler.sample(places_of(topic, 2))
     place = TopicPartition(topic, 0)
     assert (blind.missing, unsized(blind), blind.logs[place].end) == (0, 2, 150)
     assert windows(before, blind)[place].bytes == 100 * DENSITY_DEFAULT
@@ -346,7 +348,7 @@ async def test_without_the_right_to_sizes_bytes_follow_from_records(open_sampler
     try:
         sighted = await until_seen(sampler, places_of(topic, 2), lambda look: not unsized(look))
         fill(guarded, topic, {0: 100})
-        after = await sampler.look(places_of(topic, 2))
+        after = await sampler.sample(places_of(topic, 2))
     finally:
         take_back()
     assert sighted.logs[place].size_bytes == bytes_of(150)

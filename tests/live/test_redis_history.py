@@ -11,23 +11,23 @@ from balancer.demand.look_back import LookBack
 from balancer.demand.window import Rate, Window
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
-from replicator.placement.traffic import redis_history
 from replicator.placement.traffic.redis_history import RedisHistory
+from replicator.placement.traffic.traffic_history import COARSE_SECONDS, FINE_SECONDS
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.looks import HOUR, MINUTE, NOON, coarse, fine, look, written
 
 pytestmark = pytest.mark.stores
 
 
-def test_everything_expires_after_its_time(redis, monkeypatch):
+def test_everything_expires_after_its_time(redis):
     with RedisHistory(redis.url, "west") as store, Redis.from_url(redis.url) as client:
         written(store, range(11))
         for name in client.keys("sluice:traffic:west:*"):
-            most = redis_history.COARSE_SECONDS if b"coarse" in name else redis_history.FINE_SECONDS
+            most = COARSE_SECONDS if b"coarse" in name else FINE_SECONDS
             assert most - 60 < client.ttl(name) <= most
-        monkeypatch.setattr(redis_history, "FINE_SECONDS", 1)
-        monkeypatch.setattr(redis_history, "COARSE_SECONDS", 1)
         client.flushall()
+    brief = RedisHistory(redis.url, "west", fine_seconds=1, coarse_seconds=1)
+    with brief as store, Redis.from_url(redis.url) as client:
         written(store, range(11, 22))
         assert until(lambda: not client.keys("sluice:traffic:*"), 10)
 

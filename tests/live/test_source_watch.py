@@ -31,8 +31,8 @@ def watch_of(regional, aggregate, redis, history):
 
 
 @asynccontextmanager
-async def keeping(watch):
-    task = asyncio.create_task(watch.keep())
+async def running(watch):
+    task = asyncio.create_task(watch.run())
     try:
         yield
     finally:
@@ -49,9 +49,9 @@ async def test_traffic_is_measured_while_its_history_is_away_which_is_said_once(
     server, history = kept_apart.server, kept_apart.of()
     await asyncio.to_thread(server.stop)
     watch = watch_of(regional, aggregate, redis, history)
-    watch.want([place])
+    watch.set_partitions([place])
     with caplog.at_level(logging.INFO, logger="replicator.placement.rounds.source_watch"):
-        async with keeping(watch):
+        async with running(watch):
             assert await comes_true(lambda: watch.degraded(now_ms()) is None)
             assert place in watch.rates(now_ms())
             server.start()
@@ -67,8 +67,8 @@ async def test_a_watch_that_starts_expects_what_another_one_saw(
 ):
     place = TopicPartition(make_topic(regional), 0)
     first = watch_of(regional, aggregate, redis, kept.of())
-    first.want([place])
-    async with keeping(first):
+    first.set_partitions([place])
+    async with running(first):
         assert await comes_true(lambda: list(kept.of().fine(0, now_ms())))
     second = watch_of(regional, aggregate, redis, kept.of())
     await second.load()

@@ -44,16 +44,16 @@ def test_a_stream_is_made_changed_paused_and_deleted_with_all_that_is_said_of_it
 
     values("stream", "pause", "money", *route, *REASON)
     assert values("stream", "list")["streams"][0]["is_paused"] is True
-    assert balanced.book().split(balanced.key, ORDERS, now_ms())["money"] == []
+    assert balanced.order_log().split(balanced.key, ORDERS, now_ms())["money"] == []
     assert "is paused already" in ask("stream", "pause", "money", *route, *REASON)[1]
     values("stream", "resume", "money", *route)
-    assert len(balanced.book().split(balanced.key, ORDERS, now_ms())["money"]) == 3
+    assert len(balanced.order_log().split(balanced.key, ORDERS, now_ms())["money"]) == 3
 
     values("balance", "pause", "--stream", "money", *REASON)
     mine = Placed(**balanced.said(stream="money", generation=1), carriers=(1000,), topics={})
     balanced.publish(mine)
     values("stream", "delete", "money", *route)
-    assert not [it for it in balanced.book().records.values() if it.route == balanced.key]
+    assert not [it for it in balanced.order_log().records.values() if it.route == balanced.key]
     code, _, err = ask("stream", "delete", "money", *route)
     assert code == ExitCode.USAGE and "known: default" in err
 
@@ -85,7 +85,7 @@ def test_a_topic_and_one_partition_rest_until_they_are_told_to_go_on(balanced, a
     values(*pause, "--partition", "1", *REASON)
 
     def carried() -> list[int]:
-        split = balanced.book().split(balanced.key, ORDERS, now_ms())
+        split = balanced.order_log().split(balanced.key, ORDERS, now_ms())
         return [each.partition for each in split["default"]]
 
     assert carried() == [0, 2]

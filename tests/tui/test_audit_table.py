@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from replicator.audit.audit import Asked, Audited
+from replicator.audit.audit import AuditRequest, AuditResult
 from replicator.audit.partition_audit import Depth
 from replicator.audit.tally import EXPIRED, GONE, Tally
 from replicator.audit.verdict import Row, by_topic
@@ -30,8 +30,8 @@ INCOMPLETE = Row("west>west", "old", 0, Tally(doubts={EXPIRED: 40}, held_back=3)
 PROBLEMS = ("west regional: no broker answers",)
 
 
-def asked(depth: Depth = Depth.COUNT) -> Asked:
-    return Asked(
+def asked(depth: Depth = Depth.COUNT) -> AuditRequest:
+    return AuditRequest(
         routes=(), topics=frozenset(), window=Window(0, 600_000), depth=depth, now_ms=700_000
     )
 
@@ -49,11 +49,11 @@ def asked(depth: Depth = Depth.COUNT) -> Asked:
     ],
 )
 def test_it_ends_with_the_worst_that_was_found(rows, problems, code) -> None:
-    assert exit_code(Audited(rows, problems)) is code
+    assert exit_code(AuditResult(rows, problems)) is code
 
 
 def test_a_line_for_each_topic_and_below_it_what_differs_and_what_is_open() -> None:
-    found = Audited((EQUAL, MISSING, BEHIND, INCOMPLETE), PROBLEMS)
+    found = AuditResult((EQUAL, MISSING, BEHIND, INCOMPLETE), PROBLEMS)
     assert as_text(asked(), found, by_topic(found.rows)).splitlines() == [
         "1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z, by count",
         "",
@@ -73,18 +73,18 @@ def test_a_line_for_each_topic_and_below_it_what_differs_and_what_is_open() -> N
 
 def test_partitions_have_lines_of_their_own_and_bytes_columns_of_theirs() -> None:
     read = Row("a>b", "t", 7, Tally(source_records=2, source_bytes=20, target_bytes=20, changed=1))
-    text = as_text(asked(Depth.BYTES), Audited((read,)), [read])
+    text = as_text(asked(Depth.BYTES), AuditResult((read,)), [read])
     heads, line = text.splitlines()[2:4]
     assert heads.split()[:3] == ["ROUTE", "TOPIC", "PART"]
     assert line.split() == ["a>b", "t", "7", "2", "0", "0", "0", "0", "1", "20", "20", "changed"]
 
 
 def test_nothing_to_audit_is_said() -> None:
-    assert "nothing was audited" in as_text(asked(), Audited(()), [])
+    assert "nothing was audited" in as_text(asked(), AuditResult(()), [])
 
 
 def test_values_are_for_programs_and_unknown_ones_are_null() -> None:
-    found = Audited((MISSING,), PROBLEMS)
+    found = AuditResult((MISSING,), PROBLEMS)
     values = json.loads(json.dumps(as_values(asked(), found, found.rows)))
     assert values["schema_version"] == 1
     assert (values["since"], values["until"]) == ("1970-01-01T00:00:00Z", "1970-01-01T00:10:00Z")
@@ -93,6 +93,6 @@ def test_values_are_for_programs_and_unknown_ones_are_null() -> None:
     assert (row["route"], row["partition"], row["verdict"]) == ("west>east", 1, "missing")
     assert (row["missing"], row["source_bytes"], row["changed"]) == (3, None, None)
     assert row["examples"] == ["missing: source offsets 5..7"]
-    lossy = Audited((Row("a>b", "t", 0, Tally(doubts={GONE: 4})),))
+    lossy = AuditResult((Row("a>b", "t", 0, Tally(doubts={GONE: 4})),))
     (row,) = as_values(asked(Depth.BYTES), lossy, lossy.rows)["rows"]
     assert (row["not_compared"], row["source_bytes"]) == ({GONE: 4}, 0)

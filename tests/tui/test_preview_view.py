@@ -6,7 +6,7 @@ from balancer.decision.placement import Move, Placement, Reason, Scope
 from balancer.plan import TopicPartition
 from replicator.orders.round_status import MoveStatus
 from replicator.placement.rounds.preview import Preview
-from replicator.placement.rounds.shares import Known
+from replicator.placement.rounds.shares import ShareEstimates
 from replicator.placement.rounds.stream_round import Outcome
 from tests.tui.balance_records import ROUTE, status
 from tui.preview_view import Planned, apply_command, as_text, as_values
@@ -37,7 +37,8 @@ def preview(moves: int = 1, stream: str = "default", **more) -> Preview:
         held=None,
         **more,
     )
-    outcome = Outcome(told, placement=placement if moves else None, known=Known({ORDERS: 0.2}))
+    estimates = ShareEstimates({ORDERS: 0.2})
+    outcome = Outcome(told, placement=placement if moves else None, estimates=estimates)
     return Preview(ROUTE, stream, 3, outcome, {0: 0.3, 1: 0.6})
 
 

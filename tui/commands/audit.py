@@ -13,7 +13,7 @@ from tui.output import config_option, emit, output_option, say
 from tui.waiting import LINE_SECONDS, Waiting
 
 if TYPE_CHECKING:
-    from replicator.audit.audit import Asked, Audited
+    from replicator.audit.audit import AuditRequest, AuditResult
     from replicator.audit.window import Window
     from replicator.config.topology import Appliance, Route
 
@@ -73,7 +73,7 @@ def audit(
     when a server could not be reached, and with 5 when something could not be compared.
     docs/audit.md says what it proves, and what it costs.
     """
-    from replicator.audit.audit import Asked
+    from replicator.audit.audit import AuditRequest
     from replicator.audit.partition_audit import Depth
     from replicator.audit.verdict import by_topic
     from replicator.config.topology import load
@@ -82,7 +82,7 @@ def audit(
     now_ms = int(time.time() * 1000)
     asked_window = _window(since, until, now_ms)
     appliance = load(config)
-    asked = Asked(
+    asked = AuditRequest(
         routes=_routes(appliance, region, route_names),
         topics=frozenset(topics),
         window=asked_window,
@@ -115,7 +115,7 @@ def _routes(appliance: Appliance, region: str | None, names: Sequence[str]) -> t
     return chosen or routes
 
 
-def _audited(appliance: Appliance, asked: Asked, timeout: float) -> Audited:
+def _audited(appliance: Appliance, asked: AuditRequest, timeout: float) -> AuditResult:
     from replicator.audit.audit import Audit
 
     waiting, began = Waiting("audit", sys.stderr), time.monotonic()

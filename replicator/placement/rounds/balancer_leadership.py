@@ -18,8 +18,8 @@ from replicator.runtime.run_in_thread import run_in_thread
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
-AGAIN_SECONDS = 0.5
-SUCCESSOR_LOOKS, SUCCESSOR_LOOK_SECONDS = 10, 1.0
+RETRY_SECONDS = 0.5
+SUCCESSOR_READS, SUCCESSOR_READ_SECONDS = 10, 1.0
 
 
 class TimedOut(AdminError):
@@ -32,7 +32,7 @@ class BalancerLeadership:
     Args:
         name: of the cluster, shown to people.
         region: the region of this balancer.
-        who: unique name of this process.
+        who: unique name of this process, in the records that it writes.
     """
 
     def __init__(self, name: str, cluster: KafkaCluster, region: str, who: str) -> None:
@@ -42,15 +42,15 @@ class BalancerLeadership:
         self._since_ms = _now_ms()
         self._writing = asyncio.Lock()
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Fences older balancers and publishes the lease. Raises AdminError, LogUnreadable or
         Superseded."""
         await run_in_thread(self._log.make_topic)
-        await self._open()
-        await self._say_lease()
+        await self.open_producer()
+        await self._publish_lease()
         log.info("event=lease region=%s who=%r", self._region, self._who)
 
-    async def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
+    async def write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes] = ()) -> None:
         """Writes all records and tombstones in one transaction.
 
         Raises:
@@ -58,20 +58,20 @@ class BalancerLeadership:
             AdminError, LogUnreadable: the records may not be written; only the log tells.
         """
         try:
-            await self._write(records, taken_back)
+            await self._write(records, tombstones)
         except Superseded:
             await self._confirm_successor()
             raise TimedOut(
-                self._name, "a transaction of ours timed out, and no newer balancer speaks"
+                self._name, "our transaction timed out, and no newer balancer is active"
             ) from None
 
-    async def _write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes]) -> None:
+    async def _write(self, records: Iterable[AnyRecord], tombstones: Iterable[bytes]) -> None:
         async with self._writing:
             if self._publisher is None:
-                await self._take_again()
+                await self._reacquire()
             assert self._publisher
             # A canceled publish would leave its transaction open until the timeout.
-            writing = run_in_thread(self._publisher.publish, tuple(records), tuple(taken_back))
+            writing = run_in_thread(self._publisher.publish, tuple(records), tuple(tombstones))
             try:
                 await asyncio.shield(writing)
             except (AdminError, Superseded):
@@ -80,7 +80,7 @@ class BalancerLeadership:
                 self._publisher = None
                 raise
 
-    async def keep(self) -> None:
+    async def renew(self) -> None:
         """Renews the lease periodically, so that an idle balancer notices that it was fenced.
 
         Raises Superseded.
@@ -89,42 +89,46 @@ class BalancerLeadership:
         while True:
             await asyncio.sleep(LEASE_SECONDS)
             try:
-                await self._say_lease()
+                await self._publish_lease()
                 if reports.settle(self._region):
                     log.info("event=lease region=%s who=%r", self._region, self._who)
             except (AdminError, LogUnreadable) as error:
                 if reports.is_news(self._region):
-                    log.warning("event=lease-unsaid %s; placements hold as they are", error)
+                    log.warning("event=lease-unsaid %s; the placements stay in force", error)
 
-    async def _say_lease(self) -> None:
-        said = {"route": self._region, "at_ms": _now_ms(), "who": self._who}
-        await self.write((Lease.model_validate({**said, "since_ms": self._since_ms}),))
+    async def _publish_lease(self) -> None:
+        lease = Lease(route=self._region, at_ms=_now_ms(), who=self._who, since_ms=self._since_ms)
+        await self.write((lease,))
 
-    async def _take_again(self) -> None:
+    async def _reacquire(self) -> None:
         """Reopens the producer, unless a newer balancer has published its lease meanwhile."""
         if successor := await self._successor():
             raise Superseded(successor)
-        await self._open()
+        await self.open_producer()
 
     async def _confirm_successor(self) -> None:
         """Raises Superseded once the lease of a newer balancer is read; returns if none appears.
 
         A newer balancer publishes its lease as soon as it has started.
         """
-        for _ in range(SUCCESSOR_LOOKS):
+        for _ in range(SUCCESSOR_READS):
             if successor := await self._successor():
                 raise Superseded(successor)
-            await asyncio.sleep(SUCCESSOR_LOOK_SECONDS)
+            await asyncio.sleep(SUCCESSOR_READ_SECONDS)
 
     async def _successor(self) -> str | None:
         """Returns a description of the newest lease if it is not ours, or None."""
-        book = await run_in_thread(self._log.read)
-        lease = book.lease(self._region)
+        order_log = await run_in_thread(self._log.read)
+        lease = order_log.lease(self._region)
         if lease is None or lease.who == self._who:
             return None
-        return f"{self._name}: {lease.who} acts since {lease.since_ms} ms"
+        return f"{self._name}: {lease.who} is active since {lease.since_ms} ms"
 
-    async def _open(self) -> None:
+    async def open_producer(self) -> None:
+        """Fences older balancers. Waits until the coordinator of the transactional id is ready.
+
+        Raises AdminError.
+        """
         publisher = Publisher(self._name, self._cluster, self._region)
         reports = ReportOnce()
         while True:
@@ -133,8 +137,8 @@ class BalancerLeadership:
                 break
             except NotYet as reason:
                 if reports.is_news(self._region):
-                    log.warning("event=lease-awaited %s; it is asked for again", reason)
-                await asyncio.sleep(AGAIN_SECONDS)
+                    log.warning("event=lease-awaited %s; retrying", reason)
+                await asyncio.sleep(RETRY_SECONDS)
         self._publisher = publisher
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from balancer.demand.load_model import Factors, NotFitted, Saturated
+from balancer.demand.load_model import Factors, LoadModel, NotFitted, Saturated
 from replicator.mirror.offset_map.reports import PartitionReport
 
 BEHIND_SECONDS = 5.0
@@ -18,7 +18,7 @@ PURE = 0.05
 
 
 class Calibration:
-    """Collects windows of one route's carriers, and fits the cost of carrying.
+    """Fit of the cost of carrying to windows of one route's carriers.
 
     A saturated carrier may spend its time waiting for a slow target. This time counts as well: a
     plan must not give a carrier more than it can deliver to that target.
@@ -30,51 +30,54 @@ class Calibration:
             is_opened: deque(maxlen=WINDOWS_MAX) for is_opened in (False, True)
         }
         self._was_behind: frozenset[int] = frozenset()
+        self._observed_at: float | None = None
 
-    def observe(self, reports: Iterable[PartitionReport], now: float, seconds: float) -> None:
+    def observe(self, reports: Iterable[PartitionReport], now: float) -> None:
         """Adds windows of carriers that were saturated now and at the last call.
 
         Args:
             reports: of the route's carriers.
             now: Unix time in seconds.
-            seconds: time since the last call.
         """
+        last, self._observed_at = self._observed_at, now
+        if last is None or now <= last:
+            return
         of_carrier: dict[int, list[PartitionReport]] = defaultdict(list)
         for report in reports:
             if now - report.at < REPORT_SECONDS and report.parked is None:
                 of_carrier[report.carrier].append(report)
-        behind = {carrier for carrier, some in of_carrier.items() if _is_behind(some)}
+        behind = {carrier for carrier, own in of_carrier.items() if _is_behind(own)}
         for carrier in behind & self._was_behind:
-            self._add(of_carrier[carrier], seconds)
+            self._add(of_carrier[carrier], now - last)
         self._was_behind = frozenset(behind)
 
-    def factors(self, unopened: Factors, opened: Factors) -> tuple[Factors, Factors]:
-        """Returns the fitted cost of batches carried as they are, and of batches that are opened.
+    def costs(self, default: LoadModel) -> LoadModel:
+        """Returns the fitted cost of carrying.
 
         Args:
-            unopened, opened: returned for a kind whose windows do not determine a fit.
+            default: gives the cost of a kind of batches whose windows do not determine a fit.
         """
-        return self._fitted(False, unopened), self._fitted(True, opened)
+        return LoadModel(self._fitted(False, default.unopened), self._fitted(True, default.opened))
 
     def _add(self, reports: list[PartitionReport], seconds: float) -> None:
         size = round(sum(report.bytes_per_second or 0.0 for report in reports) * seconds)
         records = round(sum(report.records_per_second or 0.0 for report in reports) * seconds)
         known = [report for report in reports if report.opened_part is not None]
-        flows = sum(report.records_per_second or 0.0 for report in known)
-        if size < 1 or records < 1 or not flows:
+        rate = sum(report.records_per_second or 0.0 for report in known)
+        if size < 1 or records < 1 or not rate:
             return
-        weighed = sum(
+        opened_rate = sum(
             (report.opened_part or 0.0) * (report.records_per_second or 0.0) for report in known
         )
-        part = weighed / flows
+        part = opened_rate / rate
         if min(part, 1 - part) <= PURE:
             self._windows[part > 0.5].append(Saturated(seconds, size, records))
 
-    def _fitted(self, is_opened: bool, otherwise: Factors) -> Factors:
+    def _fitted(self, is_opened: bool, default: Factors) -> Factors:
         try:
             return Factors.fitted(list(self._windows[is_opened]))
         except NotFitted:
-            return otherwise
+            return default
 
 
 def _is_behind(reports: Iterable[PartitionReport]) -> bool:

@@ -77,16 +77,16 @@ class Daemon(Work):
         log.info("event=starting region=%s", self._region)
         self._serve_metrics()
         await self._cluster_ids.compare_routes_into(self._region)
-        await self._leadership.take()
-        following = self._follow()
+        await self._leadership.acquire()
+        follower = self._follow_orders()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._cluster_ids.compare_until_all_answer())
-                tasks.create_task(self._leadership.keep())
-                tasks.create_task(self._rounds.keep_looking())
+                tasks.create_task(self._leadership.renew())
+                tasks.create_task(self._rounds.watch_sources())
                 tasks.create_task(self._keep_rounds())
         finally:
-            following.stop()
+            follower.stop()
 
     @override
     async def verdict(self, error: BaseException, stop: asyncio.Event) -> Exit:
@@ -107,20 +107,20 @@ class Daemon(Work):
         port = self._appliance.balance.metrics_port
         self._stop_metrics = serve(port, self._appliance.metrics.address, registry)
 
-    def _follow(self) -> OrderFollower:
+    def _follow_orders(self) -> OrderFollower:
         loop = asyncio.get_running_loop()
 
-        def heard(orders: OrderLog) -> None:
+        def on_change(order_log: OrderLog) -> None:
             with suppress(RuntimeError):  # the event loop is closed: the daemon has ended
-                loop.call_soon_threadsafe(self._rounds.hear, orders)
+                loop.call_soon_threadsafe(self._rounds.update_orders, order_log)
 
-        following = OrderFollower(self._name, self._cluster, heard)
-        following.start()
-        return following
+        follower = OrderFollower(self._name, self._cluster, on_change)
+        follower.start()
+        return follower
 
     async def _keep_rounds(self) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
-                    await self._rounds.happened.wait()
+                    await self._rounds.orders_changed.wait()
             await self._rounds.tick(self._leadership.write)

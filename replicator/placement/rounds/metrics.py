@@ -29,12 +29,12 @@ class BalanceCollector(Collector):
         yield from self._of_streams(statuses)
         loads = GaugeMetricFamily(
             "sluice_balance_carrier_load",
-            "Predicted load of a carrier, of its time.",
+            "Predicted load of a carrier, as a part of its time.",
             labels=(*STREAM, "carrier"),
         )
         alerts = GaugeMetricFamily(
             "sluice_balance_alerts",
-            "How many things of this name are the matter.",
+            "Number of alerts of this name.",
             labels=(*STREAM, "alert"),
         )
         for status in statuses:
@@ -50,17 +50,25 @@ class BalanceCollector(Collector):
     def _of_streams(self, statuses: Iterable[RoundStatus]) -> Iterator[Metric]:
         gauges: tuple[tuple[str, str, Callable[[RoundStatus], float | None]], ...] = (
             ("partitions", "Partitions to be carried.", lambda it: it.partitions),
-            ("generation", "Of the placement that holds.", lambda it: it.generation),
-            ("carriers", "Carriers of the placement.", lambda it: len(it.loads)),
-            ("carriers_needed", "Carriers that the loads ask for.", lambda it: it.needed),
+            ("generation", "Generation of the active placement.", lambda it: it.generation),
+            ("carriers", "Carriers of the active placement.", lambda it: len(it.loads)),
+            ("carriers_needed", "Number of carriers that the loads need.", lambda it: it.needed),
             (
                 "bound",
-                "The heaviest carrier has this at least, with hot partitions alone.",
+                "Lower bound of the heaviest load among carriers without a hot partition.",
                 lambda it: it.bound,
             ),
-            ("moves", "Moves of the last placement.", lambda it: it.moves_count),
-            ("measured_part", "Partitions whose traffic is known.", lambda it: it.measured_part),
-            ("round_timestamp_seconds", "When the last round was.", lambda it: it.at_ms / 1000),
+            ("moves", "Moves of the active placement.", lambda it: it.moves_count),
+            (
+                "measured_part",
+                "Part of the partitions whose own traffic was measured lately.",
+                lambda it: it.measured_part,
+            ),
+            (
+                "round_timestamp_seconds",
+                "Time of the last round, Unix time in seconds.",
+                lambda it: it.at_ms / 1000,
+            ),
         )
         for name, text, value in gauges:
             family = GaugeMetricFamily(f"sluice_balance_{name}", text, labels=STREAM)

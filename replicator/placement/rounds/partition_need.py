@@ -1,5 +1,5 @@
-"""Need of each partition: the share that it takes of its carrier, and the basis of that number. For
-people."""
+"""Need of each partition, for people: its share of its carrier's time, and the basis of that
+number."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from balancer.demand.demand import Basis
 from balancer.demand.window import Rate
 from balancer.plan import TopicPartition
-from replicator.placement.rounds.shares import Known
-from replicator.placement.rounds.stream_round import Scene
+from replicator.placement.rounds.route_snapshot import RouteSnapshot
+from replicator.placement.rounds.shares import ShareEstimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +37,35 @@ class PartitionNeed:
 
 
 def needs_of(
-    scene: Scene, known: Known, where: Mapping[TopicPartition, int]
+    snapshot: RouteSnapshot, estimates: ShareEstimates, where: Mapping[TopicPartition, int]
 ) -> list[PartitionNeed]:
     """Returns the needs of all partitions, the heaviest first.
 
     Args:
         where: maps each partition to its carrier.
     """
-    heaviest = sorted(known.shares, key=lambda each: (-known.shares[each], each))
-    return [_need(each, scene, known, where.get(each)) for each in heaviest]
+    heaviest = sorted(estimates.shares, key=lambda each: (-estimates.shares[each], each))
+    return [_need(each, snapshot, estimates, where.get(each)) for each in heaviest]
 
 
 def _need(
-    partition: TopicPartition, scene: Scene, known: Known, carrier: int | None
+    partition: TopicPartition,
+    snapshot: RouteSnapshot,
+    estimates: ShareEstimates,
+    carrier: int | None,
 ) -> PartitionNeed:
-    basis = known.bases[partition]
+    basis = estimates.bases[partition]
     rate = {
-        Basis.MEASURED: scene.rates.get(partition),
-        Basis.FILE: scene.throughput.rate(partition),
+        Basis.MEASURED: snapshot.rates.get(partition),
+        Basis.FILE: snapshot.throughput.rate(partition),
     }.get(basis)
-    report = scene.reports.get(partition)
+    report = snapshot.reports.get(partition)
     return PartitionNeed(
         partition=partition,
         carrier=carrier,
-        share=known.shares[partition],
+        share=estimates.shares[partition],
         basis=basis,
-        is_fresh=partition in known.measured,
+        is_fresh=partition in estimates.measured,
         rate=rate,
         lag_records=report.lag_records if report else None,
         lag_seconds=report.lag_seconds if report else None,

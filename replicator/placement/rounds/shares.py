@@ -5,7 +5,7 @@ Traffic is measured at the source; for partitions never measured, a file may giv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from balancer.demand.demand import Basis, believed, demands
@@ -22,8 +22,8 @@ BYTES_PER_RECORD = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Every partition's share, and its reliability.
+class ShareEstimates:
+    """Estimated share of every partition of a stream.
 
     Args:
         measured: partitions whose own traffic was measured lately.
@@ -36,16 +36,32 @@ class Known:
     doubts: Mapping[TopicPartition, str] = field(default_factory=dict)
     bases: Mapping[TopicPartition, Basis] = field(default_factory=dict)
 
+    def loads(
+        self, carriers: Iterable[int], where: Mapping[TopicPartition, int]
+    ) -> dict[int, float]:
+        """Returns the predicted load of each of these carriers.
+
+        Args:
+            where: carrier of each partition; partitions of other carriers are left out.
+        """
+        found = dict.fromkeys(carriers, 0.0)
+        for partition, carrier in where.items():
+            if carrier in found:
+                found[carrier] += self.shares.get(partition, 0.0)
+        return found
+
 
 class ShareMemory:
-    """Last shares of one stream's partitions. A share that jumps is believed once it is seen
-    twice."""
+    """Last shares of one stream's partitions, with which a share that jumps is compared.
+
+    Such a share is believed once it is seen twice.
+    """
 
     def __init__(self) -> None:
         self._seen: Mapping[TopicPartition, float] = {}
         self._held: Mapping[TopicPartition, float] = {}
 
-    def known(
+    def estimate(
         self,
         partitions: Set[TopicPartition],
         rates: Mapping[TopicPartition, Rate],
@@ -53,8 +69,8 @@ class ShareMemory:
         reports: Mapping[TopicPartition, PartitionReport],
         model: LoadModel,
         throughput: Throughput | None = None,
-    ) -> Known:
-        """Returns the current shares.
+    ) -> ShareEstimates:
+        """Returns the current shares, and remembers them.
 
         Args:
             rates: expected rates of all partitions that were ever measured.
@@ -71,9 +87,9 @@ class ShareMemory:
         found = believed(new, self._seen, self._held)
         self._seen, self._held = new, found.shares
         measured = {each: share for each, share in found.shares.items() if each in rates}
-        told = {each: share for each, share in found.shares.items() if each not in rates}
-        wanted = demands(measured, told, sorted(partitions), model.share(RATE_DEFAULT))
-        return Known(
+        from_file = {each: share for each, share in found.shares.items() if each not in rates}
+        wanted = demands(measured, from_file, sorted(partitions), model.share(RATE_DEFAULT))
+        return ShareEstimates(
             {each: demand.share for each, demand in wanted.items()},
             measured.keys() & fresh,
             found.doubts,
@@ -84,7 +100,7 @@ class ShareMemory:
 def share_of(rate: Rate, report: PartitionReport | None, model: LoadModel) -> float:
     """Returns one partition's share of a carrier's time."""
     records = report.lag_records if report and report.lag_records else 0
-    flows = rate.records_per_second > 0
-    size = rate.bytes_per_second / rate.records_per_second if flows else BYTES_PER_RECORD
+    has_traffic = rate.records_per_second > 0
+    size = rate.bytes_per_second / rate.records_per_second if has_traffic else BYTES_PER_RECORD
     opened = report.opened_part if report and report.opened_part is not None else 0.0
     return model.share(rate, opened_part=opened, lag=(round(records * size), records))

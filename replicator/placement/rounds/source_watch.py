@@ -19,25 +19,25 @@ from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.placement.traffic.chosen_history import chosen_history
 from replicator.placement.traffic.growth import Densities, densities, windows
 from replicator.placement.traffic.log_sampler import LogSampler
-from replicator.placement.traffic.log_snapshot import Look
-from replicator.placement.traffic.traffic_history import TrafficHistory
+from replicator.placement.traffic.log_snapshot import LogSnapshot
+from replicator.placement.traffic.traffic_history import (
+    COARSE_SECONDS,
+    FINE_SECONDS,
+    TrafficHistory,
+)
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.runtime.store_errors import StoreUnreachable
 
 log = logging.getLogger(__name__)
 
-FINE_MS = 4_800_000
-"""80 minutes: one hour, ten minutes before it whose sums may be missing, and the ten minutes in
-progress."""
-DAY_MS = 95_400_000
-REST = 4.0
-"""After a look the watch pauses for at least this many times its duration. With 100 000 partitions
-the answers take seconds to parse, which blocks everything else in this process."""
-SILENT = (Unreachable, Answered, KafkaError, OSError, TimeoutError)
+PAUSE_FACTOR = 4.0
+"""After a measurement the watch pauses for at least this many times its duration. With 100 000
+partitions the answers take seconds to parse, which blocks everything else in this process."""
+NO_ANSWER = (Unreachable, Answered, KafkaError, OSError, TimeoutError)
 
 
 class SourceWatch:
-    """Looks at the source's logs periodically.
+    """Periodic measurement of the traffic of a route's source.
 
     Args:
         history: where windows are kept over restarts; None: the history that the settings name.
@@ -59,21 +59,21 @@ class SourceWatch:
         self._sampler = LogSampler(self._cluster)
         self._history = history or chosen_history(appliance, route)
         self._look_back = LookBack()
-        self._wanted: frozenset[TopicPartition] = frozenset()
-        self._last: Look | None = None
+        self._partitions: frozenset[TopicPartition] = frozenset()
+        self._last: LogSnapshot | None = None
         self._densities: Densities = {}
-        self._looked_at_ms: int | None = None
+        self._measured_at_ms: int | None = None
         self._is_first = self._is_open = False
         self.is_loaded = False
-        """True once the history was read, or could not be. Rates must not be asked for before."""
+        """True once the history was read, or could not be. Rates are not valid before."""
         self._troubles: dict[str, str] = {}
-        self._wants = asyncio.Event()
+        self._has_partitions = asyncio.Event()
 
-    def want(self, partitions: Collection[TopicPartition]) -> None:
-        """Sets the partitions to look at."""
-        if partitions != self._wanted:
-            self._wanted = frozenset(partitions)
-            self._wants.set()
+    def set_partitions(self, partitions: Collection[TopicPartition]) -> None:
+        """Sets the partitions to measure."""
+        if partitions != self._partitions:
+            self._partitions = frozenset(partitions)
+            self._has_partitions.set()
 
     def rates(self, now_ms: int) -> Mapping[TopicPartition, Rate]:
         """Returns the expected rates of all partitions that were ever measured."""
@@ -85,17 +85,17 @@ class SourceWatch:
 
     def degraded(self, now_ms: int) -> str | None:
         """Returns the reason why no rate can be believed; None if rates can be."""
-        if self._looked_at_ms is None:
+        if self._measured_at_ms is None:
             trouble = self._troubles.get("look")
-            return f"{self._name}: " + (trouble or "its traffic has not been looked at yet")
-        seconds = (now_ms - self._looked_at_ms) / 1000
+            return f"{self._name}: " + (trouble or "its traffic has not been measured yet")
+        seconds = (now_ms - self._measured_at_ms) / 1000
         if seconds <= self._settings.held_seconds:
             return None
         trouble = self._troubles.get("look", "")
-        return f"{self._name}: its traffic was last looked at {seconds:.0f} s ago: {trouble}"
+        return f"{self._name}: its traffic was last measured {seconds:.0f} s ago: {trouble}"
 
     def has_first_look(self) -> bool:
-        """Returns True if traffic was seen for the first time since the last call."""
+        """Returns True if traffic was measured for the first time since the last call."""
         found, self._is_first = self._is_first, False
         return found
 
@@ -105,24 +105,24 @@ class SourceWatch:
         try:
             await run_in_thread(self._read, now_ms)
         except StoreUnreachable as error:
-            self._say("history", str(error))
+            self._report("history", str(error))
         self.is_loaded = True
 
-    async def keep(self) -> None:
-        """Looks until canceled."""
+    async def run(self) -> None:
+        """Measures until canceled."""
         await self.load()
-        await self._wants.wait()
+        await self._has_partitions.wait()
         while True:
             began = time.monotonic()
             try:
-                found = await self._look()
-                self._say("look", "")
-            except SILENT as error:
+                found = await self._measure()
+                self._report("look", "")
+            except NO_ANSWER as error:
                 found = {}
-                self._say("look", f"{error or type(error).__name__}")
+                self._report("look", f"{error or type(error).__name__}")
             took = time.monotonic() - began
             await self._write(found)
-            await asyncio.sleep(max(self._settings.sample_seconds - took, REST * took))
+            await asyncio.sleep(max(self._settings.sample_seconds - took, PAUSE_FACTOR * took))
 
     async def close(self) -> None:
         """Closes the connections to the source and to the history."""
@@ -133,29 +133,29 @@ class SourceWatch:
 
     def _read(self, now_ms: int) -> None:
         # Sums first: the more exact windows of the last hour come last.
-        for told in self._history.coarse(now_ms - DAY_MS, now_ms):
-            self._look_back.add_coarse(told)
-            self._looked_at_ms = int(told.ends_ms.max())
-        for told in self._history.fine(now_ms - FINE_MS, now_ms):
-            self._look_back.add(told)
-            self._looked_at_ms = int(told.ends_ms.max())
+        for sums in self._history.coarse(now_ms - COARSE_SECONDS * 1000, now_ms):
+            self._look_back.add_coarse(sums)
+            self._measured_at_ms = int(sums.ends_ms.max())
+        for windows_of_look in self._history.fine(now_ms - FINE_SECONDS * 1000, now_ms):
+            self._look_back.add(windows_of_look)
+            self._measured_at_ms = int(windows_of_look.ends_ms.max())
 
-    async def _look(self) -> Mapping[TopicPartition, Window]:
+    async def _measure(self) -> Mapping[TopicPartition, Window]:
         if not self._is_open:
             await self._cluster.open()
             self._is_open = True
-        look = await self._sampler.look(self._wanted)
-        before, self._last = self._last, look
+        snapshot = await self._sampler.sample(self._partitions)
+        before, self._last = self._last, snapshot
         if before is None:
             return {}
-        self._densities = densities(before, look, self._densities)
-        found = windows(before, look, self._densities)
+        self._densities = densities(before, snapshot, self._densities)
+        found = windows(before, snapshot, self._densities)
         if not found:
             return {}
-        self._is_first = self._is_first or self._looked_at_ms is None
-        self._looked_at_ms = look.at_ms
+        self._is_first = self._is_first or self._measured_at_ms is None
+        self._measured_at_ms = snapshot.at_ms
         self._look_back.add(found)
-        self._look_back.keep(self._wanted, look.at_ms)
+        self._look_back.keep(self._partitions, snapshot.at_ms)
         return found
 
     async def _write(self, found: Mapping[TopicPartition, Window]) -> None:
@@ -163,11 +163,11 @@ class SourceWatch:
             return
         try:
             await run_in_thread(self._history.write, found)
-            self._say("history", "")
+            self._report("history", "")
         except StoreUnreachable as error:
-            self._say("history", str(error))
+            self._report("history", str(error))
 
-    def _say(self, about: str, trouble: str) -> None:
+    def _report(self, about: str, trouble: str) -> None:
         """Logs a problem once when it begins, and once when it is over."""
         before = self._troubles.get(about, "")
         self._troubles[about] = trouble

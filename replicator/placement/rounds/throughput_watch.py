@@ -13,17 +13,17 @@ log = logging.getLogger(__name__)
 
 
 class ThroughputWatch:
-    """Entries of one source in the throughput file.
+    """Rates of one source in the throughput file.
 
     Args:
-        path: None: there is no file, and no rate is known from it.
+        path: None if there is no file.
         cluster: name of the source in the file.
     """
 
     def __init__(self, path: Path | None, cluster: str) -> None:
         self._path, self._cluster = path, cluster
         self._throughput = Throughput()
-        self._read: object = None
+        self._version: object = None
         self._reports = ReportOnce()
 
     def throughput(self, topics: Set[str]) -> Throughput:
@@ -37,35 +37,35 @@ class ThroughputWatch:
         if self._path is None:
             return self._throughput
         try:
-            self._look(self._path, topics)
+            self._refresh(self._path, topics)
         except OSError as error:
-            self._read = None
-            self._say(error.strerror or type(error).__name__)
+            self._version = None
+            self._report(error.strerror or type(error).__name__)
         except UnicodeDecodeError as error:
-            self._say(f"not UTF-8 text: byte {error.start}")
+            self._report(f"not UTF-8 text: byte {error.start}")
         except BadThroughput as error:
-            self._say(str(error))
+            self._report(str(error))
         return self._throughput
 
-    def _look(self, path: Path, topics: Set[str]) -> None:
+    def _refresh(self, path: Path, topics: Set[str]) -> None:
         # Taken before the text is read, so that a write in between is noticed at the next call.
-        seen = path.stat()
-        upon = (seen.st_ino, seen.st_size, seen.st_mtime_ns, frozenset(topics))
-        if upon == self._read:
+        state = path.stat()
+        version = (state.st_ino, state.st_size, state.st_mtime_ns, frozenset(topics))
+        if version == self._version:
             return
         text = path.read_text(encoding="utf-8")
-        self._read = upon
+        self._version = version
         self._throughput = read(text, self._cluster, topics)
-        self._say("")
+        self._report("")
 
-    def _say(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         """Logs a problem when it begins, changes or ends."""
         if not trouble:
             if self._reports.settle(self._path):
                 log.info("event=throughput-read file=%s cluster=%s", self._path, self._cluster)
         elif self._reports.is_news(self._path, trouble):
             log.warning(
-                "event=throughput-unread file=%s cluster=%s: %s; what it said before counts",
+                "event=throughput-unread file=%s cluster=%s: %s; the last valid content stays",
                 self._path,
                 self._cluster,
                 trouble,

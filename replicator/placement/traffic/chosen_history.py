@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from replicator.clickhouse.errors import SettingNames
 from replicator.config.security import read_secret
 from replicator.config.topology import Appliance, Route
 from replicator.placement.traffic.redis_history import RedisHistory
-from replicator.placement.traffic.traffic_history import TrafficHistory
+from replicator.placement.traffic.traffic_history import MEANWHILE, TrafficHistory
+
+HISTORY_SETTINGS = SettingNames(
+    "balance.history_clickhouse", "balance.history_clickhouse_password_file"
+)
 
 
 def chosen_history(appliance: Appliance, route: Route) -> TrafficHistory:
@@ -15,13 +20,15 @@ def chosen_history(appliance: Appliance, route: Route) -> TrafficHistory:
     if not settings.history_clickhouse:
         return RedisHistory(appliance.region(route.target).redis_url(), route.source)
     # The import takes half a second, so it is made only if ClickHouse is used.
+    from replicator.clickhouse.server import ClickHouse
     from replicator.placement.traffic.clickhouse_history import ClickHouseHistory
 
     secret = settings.history_clickhouse_password_file
-    return ClickHouseHistory(
+    server = ClickHouse(
         settings.history_clickhouse,
-        route.name,
-        days=settings.history_clickhouse_days,
+        HISTORY_SETTINGS,
+        MEANWHILE,
         password=read_secret(secret) if secret else "",
         ca_file=settings.history_clickhouse_ca_file,
     )
+    return ClickHouseHistory(server, route.name, days=settings.history_clickhouse_days)

@@ -15,23 +15,18 @@ look takes 0.2 s, and so does reading the sums of ten minutes.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 from clickhouse_driver import Client
-from clickhouse_driver.errors import Error
 
 from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
 from balancer.plan import TopicPartition
-from replicator.clickhouse.errors import trouble
-from replicator.config.clickhouse_address import ClickHouseAddress
-from replicator.runtime.store_errors import StoreUnreachable
+from replicator.clickhouse.server import ClickHouse
+from replicator.placement.traffic.traffic_history import INTERVAL_MS, interval_start
 
-STRETCH_MS = 600_000
 DAY_MS = 86_400_000
 FINE, COARSE = "sluice_traffic_fine", "sluice_traffic_coarse"
 COLUMNS = "route, at_ms, topic, partition, begin_ms, end_ms, bytes, records"
@@ -56,11 +51,11 @@ SUMMED_LAST = f"SELECT max(at_ms) FROM {COARSE} WHERE route = %(route)s AND at_m
 SUM_UP = f"""
 INSERT INTO {COARSE} ({COLUMNS})
 SELECT
-    route, intDiv(at_ms - 1, {STRETCH_MS}) * {STRETCH_MS} AS stretch_ms, topic, partition,
+    route, intDiv(at_ms - 1, {INTERVAL_MS}) * {INTERVAL_MS} AS interval_ms, topic, partition,
     max(end_ms) - sum(end_ms - begin_ms), max(end_ms), sum(bytes), sum(records)
 FROM {FINE} FINAL
 WHERE route = %(route)s AND at_ms > %(begin_ms)s AND at_ms <= %(end_ms)s
-GROUP BY route, stretch_ms, topic, partition ORDER BY stretch_ms
+GROUP BY route, interval_ms, topic, partition ORDER BY interval_ms
 """
 # The server's clock limits at_ms: a writer whose clock is ahead would otherwise drop all days.
 OLD_DAYS = f"""
@@ -68,9 +63,6 @@ SELECT DISTINCT table, toInt64OrZero(partition) AS day FROM system.parts
 WHERE database = currentDatabase() AND table IN ('{FINE}', '{COARSE}') AND active
 AND day < intDiv(least(%(at_ms)s, toInt64(toUnixTimestamp(now())) * 1000), {DAY_MS}) - %(days)s
 """
-
-# The driver logs each failed connection with a traceback. We raise the error, and log it once.
-logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)
 
 
 class ClickHouseHistory:
@@ -80,27 +72,12 @@ class ClickHouseHistory:
         route: name of the route. Balancers of several regions may share a server; each reads only
             the rows of its own route.
         days: number of days kept before the newest one.
-        ca_file: CA certificates that the server's certificate is checked against; None: those of
-            the system.
-        timeout_seconds: for connecting, and for each wait for data of an answer.
     """
 
-    def __init__(
-        self,
-        address: ClickHouseAddress,
-        route: str,
-        *,
-        days: int,
-        password: str = "",
-        ca_file: Path | None = None,
-        timeout_seconds: float = 10.0,
-    ) -> None:
-        self._address = address
+    def __init__(self, server: ClickHouse, route: str, *, days: int) -> None:
+        self._server = server
         self._route = route
         self._days = days
-        self._password = password
-        self._ca_file = ca_file
-        self._timeout_seconds = timeout_seconds
         self._summed_until: int | None = None
 
     def close(self) -> None:
@@ -117,22 +94,22 @@ class ClickHouseHistory:
         """
         if not windows:
             return
-        told = WindowColumns.of(windows)
-        at_ms = int(told.ends_ms.max())
+        look = WindowColumns.of(windows)
+        at_ms = int(look.ends_ms.max())
         columns = [
-            [self._route] * len(told),
-            [at_ms] * len(told),
-            [place.topic for place in told.partitions],
-            [place.partition for place in told.partitions],
-            *(each.tolist() for each in (told.begins_ms, told.ends_ms, told.bytes, told.records)),
+            [self._route] * len(look),
+            [at_ms] * len(look),
+            [each.topic for each in look.partitions],
+            [each.partition for each in look.partitions],
+            *(each.tolist() for each in (look.begins_ms, look.ends_ms, look.bytes, look.records)),
         ]
-        stretch_ms = _stretch(at_ms)
-        with self._reached() as client:
+        interval_ms = interval_start(at_ms)
+        with self._connected() as client:
             client.execute(INSERT, columns, columnar=True)
-            if self._summed_until != stretch_ms:
-                self._sum_up(client, stretch_ms)
+            if self._summed_until != interval_ms:
+                self._sum_up(client, interval_ms)
                 self._drop_old(client, at_ms)
-                self._summed_until = stretch_ms
+                self._summed_until = interval_ms
 
     def fine(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
         """Yields the stored windows that end in (begin_ms, end_ms], look by look.
@@ -149,18 +126,18 @@ class ClickHouseHistory:
         Raises:
             StoreUnreachable: also during iteration.
         """
-        for sums in self._read(COARSE, _stretch(begin_ms + 1) - 1, end_ms - 1):
+        for sums in self._read(COARSE, interval_start(begin_ms + 1) - 1, end_ms - 1):
             yield from _ending(sums, begin_ms, end_ms)
 
     def _read(self, table: str, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
-        asked = {"route": self._route, "begin_ms": begin_ms, "end_ms": end_ms}
+        parameters = {"route": self._route, "begin_ms": begin_ms, "end_ms": end_ms}
         names: tuple[object, object] | None = None
         places: tuple[TopicPartition, ...] = ()
-        with self._reached() as client:
-            for (at_ms,) in client.execute(TIMES.format(table=table), asked):
+        with self._connected() as client:
+            for (at_ms,) in client.execute(TIMES.format(table=table), parameters):
                 topics, numbers, *columns = (
                     client.execute(
-                        WINDOWS.format(table=table), asked | {"at_ms": at_ms}, columnar=True
+                        WINDOWS.format(table=table), parameters | {"at_ms": at_ms}, columnar=True
                     )
                     or [()] * 6
                 )
@@ -177,51 +154,26 @@ class ClickHouseHistory:
         The last interval with sums is summed again, since another writer may have been late or
         interrupted.
         """
-        asked = {"route": self._route, "until_ms": until_ms}
-        [(last_ms,)] = client.execute(SUMMED_LAST, asked)
+        parameters = {"route": self._route, "until_ms": until_ms}
+        [(last_ms,)] = client.execute(SUMMED_LAST, parameters)
         begin_ms = max(last_ms, until_ms - DAY_MS)
-        client.execute(SUM_UP, asked | {"begin_ms": begin_ms, "end_ms": until_ms})
+        client.execute(SUM_UP, parameters | {"begin_ms": begin_ms, "end_ms": until_ms})
 
     def _drop_old(self, client: Client, at_ms: int) -> None:
         for table, day in client.execute(OLD_DAYS, {"at_ms": at_ms, "days": self._days}):
             client.execute(f"ALTER TABLE {table} DROP PARTITION {day}")
 
     @contextmanager
-    def _reached(self) -> Iterator[Client]:
-        """Yields a connection, with both tables created."""
-        address = self._address
-        client = Client(
-            address.host,
-            port=address.port,
-            database=address.database,
-            user=address.user,
-            password=self._password,
-            secure=address.is_tls,
-            ca_certs=self._ca_file,
-            connect_timeout=self._timeout_seconds,
-            send_receive_timeout=self._timeout_seconds,
-        )
-        try:
+    def _connected(self) -> Iterator[Client]:
+        """Yields a connection, with both tables created. Raises StoreUnreachable."""
+        with self._server.connected() as client:
             for table in (FINE, COARSE):
                 client.execute(TABLE.format(table=table))
             yield client
-        except (Error, OSError, EOFError) as error:
-            raise StoreUnreachable(
-                f"ClickHouse at {address}: {trouble(error)}; traffic is still measured, and "
-                "forgotten with this process"
-            ) from error
-        finally:
-            client.disconnect()
 
 
-def _stretch(end_ms: int) -> int:
-    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
-    end."""
-    return (end_ms - 1) // STRETCH_MS * STRETCH_MS
-
-
-def _ending(told: WindowColumns, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
+def _ending(windows: WindowColumns, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
     """Yields the windows that end in (begin_ms, end_ms], or nothing if there are none."""
-    kept = told.ending(begin_ms, end_ms)
+    kept = windows.ending(begin_ms, end_ms)
     if len(kept):
         yield kept

@@ -1,4 +1,4 @@
-"""Looks at a source cluster's logs: their start and end offsets, and their sizes in bytes.
+"""Sampler of a source cluster's logs: their start and end offsets, and their sizes in bytes.
 
 Each broker gets two offset requests and one size request, whatever the number of partitions that it
 leads. All brokers are asked at the same time.
@@ -18,28 +18,28 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import EARLIEST, LATEST, Cluster
 from replicator.kafka.protocol.log_dirs import LogDirsRequest, log_sizes
-from replicator.placement.traffic.log_snapshot import Look, SeenLog
+from replicator.placement.traffic.log_snapshot import LogSnapshot, LogState
 from replicator.runtime.gather import gather_or_cancel
 
-_SILENT = (OSError, KafkaError, TimeoutError, KeyError, Unreachable)
+_NO_ANSWER = (OSError, KafkaError, TimeoutError, KeyError, Unreachable)
 
-_Numbers = dict[TopicPartition, int]
-_Seen = dict[TopicPartition, SeenLog]
+_Offsets = dict[TopicPartition, int]
+_Logs = dict[TopicPartition, LogState]
 
 
 class LogSampler:
-    """Looks at logs of one cluster.
+    """Sampler of the logs of one cluster.
 
     Args:
         cluster: opened and closed by the caller. A broker that takes longer than its
-            request_timeout_ms is left out of that look. No latency-critical task should share its
-            event loop: with 100 000 partitions the answers take seconds to parse.
+            request_timeout_ms is left out of that snapshot. No latency-critical task should share
+            its event loop: with 100 000 partitions the answers take seconds to parse.
     """
 
     def __init__(self, cluster: Cluster):
         self._cluster = cluster
 
-    async def look(self, partitions: Iterable[TopicPartition]) -> Look:
+    async def sample(self, partitions: Iterable[TopicPartition]) -> LogSnapshot:
         """Returns the logs of these partitions as they are now.
 
         A partition is left out if it has no leader, or its request is refused, or its broker does
@@ -50,56 +50,58 @@ class LogSampler:
             Unreachable: no broker answers; nothing was learned.
         """
         wanted = set(partitions)
-        self._cluster.watch({place.topic for place in wanted})
+        self._cluster.watch({each.topic for each in wanted})
         try:
             await self._cluster.refresh()
         except (OSError, KafkaError, TimeoutError) as error:
             raise Unreachable(
-                f"{self._cluster.name}: a broker went while it told who leads what "
-                f"({error or type(error).__name__}); check that they run"
+                f"{self._cluster.name}: a broker went away during the metadata request "
+                f"({error or type(error).__name__}); check that the brokers run"
             ) from error
         led: dict[int, list[TopicPartition]] = {}
-        for place in wanted:
-            leader = self._cluster.leader(*place)
+        for partition in wanted:
+            leader = self._cluster.leader(*partition)
             if leader:
-                led.setdefault(leader.node, []).append(place)
+                led.setdefault(leader.node, []).append(partition)
         at_ms = time.time_ns() // 1_000_000
         answers = await gather_or_cancel(
-            *(self._of_broker(node, places) for node, places in led.items())
+            *(self._of_broker(node, partitions) for node, partitions in led.items())
         )
         if answers and all(answer is None for answer in answers):
             raise Unreachable(
-                f"{self._cluster.name}: of {len(led)} brokers that lead what was asked for, none "
-                "says where its logs end; check that they run"
+                f"{self._cluster.name}: none of the {len(led)} leaders answered the request for "
+                "log ends; check that the brokers run"
             )
-        logs = {place: log for answer in answers if answer for place, log in answer.items()}
-        return Look(at_ms, logs, missing=len(wanted) - len(logs))
+        logs = {each: log for answer in answers if answer for each, log in answer.items()}
+        return LogSnapshot(at_ms, logs, missing=len(wanted) - len(logs))
 
-    async def _of_broker(self, node: int, places: Sequence[TopicPartition]) -> _Seen | None:
+    async def _of_broker(self, node: int, partitions: Sequence[TopicPartition]) -> _Logs | None:
         """Returns the logs that this leader answers for, or None if it does not answer."""
         try:
             # Ends first: records that arrive in between count in the next window.
             ends, starts, sizes = await gather_or_cancel(
-                self._offsets(node, places, LATEST),
-                self._offsets(node, places, EARLIEST),
-                self._sizes(node, places),
+                self._offsets(node, partitions, LATEST),
+                self._offsets(node, partitions, EARLIEST),
+                self._sizes(node, partitions),
             )
-        except _SILENT:
+        except _NO_ANSWER:
             return None
-        return dict(self._seen(node, starts, ends, sizes))
+        return dict(self._logs(node, starts, ends, sizes))
 
-    def _seen(
-        self, node: int, starts: _Numbers, ends: _Numbers, sizes: _Numbers
-    ) -> Iterator[tuple[TopicPartition, SeenLog]]:
-        for place, end in ends.items():
-            topic = self._cluster.topic(place.topic)
-            if topic and place in starts:
-                start = min(starts[place], end)
-                yield place, SeenLog(topic.id, node, start, end, sizes.get(place))
+    def _logs(
+        self, node: int, starts: _Offsets, ends: _Offsets, sizes: _Offsets
+    ) -> Iterator[tuple[TopicPartition, LogState]]:
+        for partition, end in ends.items():
+            topic = self._cluster.topic(partition.topic)
+            if topic and partition in starts:
+                start = min(starts[partition], end)
+                yield partition, LogState(topic.id, node, start, end, sizes.get(partition))
 
-    async def _offsets(self, node: int, places: Sequence[TopicPartition], which: int) -> _Numbers:
+    async def _offsets(
+        self, node: int, partitions: Sequence[TopicPartition], which: int
+    ) -> _Offsets:
         asked: dict[str, list[tuple[int, int]]] = {}
-        for topic, number in places:
+        for topic, number in partitions:
             asked.setdefault(topic, []).append((number, which))
         response = await self._send(node, OffsetRequest(-1, 0, list(asked.items())))
         return {
@@ -109,11 +111,11 @@ class LogSampler:
             if not code and offset >= 0
         }
 
-    async def _sizes(self, node: int, places: Sequence[TopicPartition]) -> _Numbers:
+    async def _sizes(self, node: int, partitions: Sequence[TopicPartition]) -> _Offsets:
         """Returns the sizes that the broker gives. Without them traffic is still counted in
         records."""
-        with suppress(*_SILENT, NotImplementedError):
-            return log_sizes(await self._send(node, LogDirsRequest(places)))
+        with suppress(*_NO_ANSWER, NotImplementedError):
+            return log_sizes(await self._send(node, LogDirsRequest(partitions)))
         return {}
 
     async def _send(self, node: int, request: Any) -> Any:

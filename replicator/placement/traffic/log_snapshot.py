@@ -1,4 +1,4 @@
-"""Look: offsets and sizes of a cluster's logs at one time."""
+"""Snapshot of a cluster's logs: their offsets and sizes at one time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from balancer.plan import TopicPartition
 
 
-class SeenLog(NamedTuple):
+class LogState(NamedTuple):
     """A partition's log as its leader reported it.
 
     Args:
@@ -36,8 +36,8 @@ class SeenLog(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """All requested logs for which a broker answered.
+class LogSnapshot:
+    """Snapshot of all requested logs for which a broker answered.
 
     Args:
         at_ms: time of the request, Unix time in milliseconds.
@@ -46,5 +46,5 @@ class Look:
     """
 
     at_ms: int
-    logs: Mapping[TopicPartition, SeenLog]
+    logs: Mapping[TopicPartition, LogState]
     missing: int = 0

@@ -26,12 +26,14 @@ from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns, summed
 from balancer.plan import TopicPartition
 from replicator.placement.traffic.packed_windows import BrokenWindows, UnknownVersion, pack, unpack
+from replicator.placement.traffic.traffic_history import (
+    COARSE_SECONDS,
+    FINE_SECONDS,
+    INTERVAL_MS,
+    MEANWHILE,
+    interval_start,
+)
 from replicator.runtime.store_errors import reached, redis_name
-
-STRETCH_MS = 600_000
-FINE_SECONDS = 4800
-COARSE_SECONDS = 95_400
-"""26.5 hours: a day, an hour, and the rest of the hour that a sum counts for (see LookBack)."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +44,19 @@ class RedisHistory:
     Args:
         source_region: region of the measured logs.
         timeout_seconds: for each answer.
+        fine_seconds, coarse_seconds: time for which windows and sums are kept.
     """
 
-    def __init__(self, url: str, source_region: str, timeout_seconds: float = 5.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        source_region: str,
+        timeout_seconds: float = 5.0,
+        *,
+        fine_seconds: int = FINE_SECONDS,
+        coarse_seconds: int = COARSE_SECONDS,
+    ) -> None:
+        self._fine_seconds, self._coarse_seconds = fine_seconds, coarse_seconds
         self._name = redis_name(url)
         self._prefix = f"sluice:traffic:{source_region}"
         self._summed_until: int | None = None
@@ -72,15 +84,15 @@ class RedisHistory:
             return
         columns = WindowColumns.of(windows)
         end_ms = int(columns.ends_ms.max())
-        stretch_ms = _stretch(end_ms)
-        name = self._fine(stretch_ms)
+        interval_ms = interval_start(end_ms)
+        name = self._fine(interval_ms)
         with self._reached(), self._redis.pipeline(transaction=True) as pipeline:
             pipeline.hset(name, str(end_ms), pack(columns))
-            pipeline.expire(name, FINE_SECONDS)
+            pipeline.expire(name, self._fine_seconds)
             pipeline.execute()
-        if self._summed_until != stretch_ms:
-            self._sum_up(stretch_ms)
-            self._summed_until = stretch_ms
+        if self._summed_until != interval_ms:
+            self._sum_up(interval_ms)
+            self._summed_until = interval_ms
 
     def fine(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
         """Yields the stored windows that end in (begin_ms, end_ms], look by look.
@@ -90,11 +102,11 @@ class RedisHistory:
         Raises:
             StoreUnreachable: also during iteration.
         """
-        begin_ms = max(begin_ms, end_ms - FINE_SECONDS * 1000)
-        for stretch_ms in _stretches(begin_ms, end_ms):
+        begin_ms = max(begin_ms, end_ms - self._fine_seconds * 1000)
+        for interval_ms in _intervals(begin_ms, end_ms):
             with self._reached():
-                values: Any = self._redis.hvals(self._fine(stretch_ms))
-            looks = (look.ending(begin_ms, end_ms) for look in _unpacked(values, stretch_ms))
+                values: Any = self._redis.hvals(self._fine(interval_ms))
+            looks = (look.ending(begin_ms, end_ms) for look in _unpacked(values, interval_ms))
             yield from sorted(filter(len, looks), key=lambda look: int(look.ends_ms.max()))
 
     def coarse(self, begin_ms: int, end_ms: int) -> Iterator[WindowColumns]:
@@ -105,55 +117,50 @@ class RedisHistory:
         Raises:
             StoreUnreachable: also during iteration.
         """
-        begin_ms = max(begin_ms, end_ms - COARSE_SECONDS * 1000)
-        for stretch_ms in _stretches(begin_ms, end_ms):
+        begin_ms = max(begin_ms, end_ms - self._coarse_seconds * 1000)
+        for interval_ms in _intervals(begin_ms, end_ms):
             with self._reached():
-                value: Any = self._redis.get(self._coarse(stretch_ms))
-            for sums in _unpacked([value] if value else [], stretch_ms):
-                told = sums.ending(begin_ms, end_ms)
-                if len(told):
-                    yield told
+                value: Any = self._redis.get(self._coarse(interval_ms))
+            for sums in _unpacked([value] if value else [], interval_ms):
+                kept = sums.ending(begin_ms, end_ms)
+                if len(kept):
+                    yield kept
 
     def _sum_up(self, until_ms: int) -> None:
         """Sums up all earlier ten-minute intervals that have looks and no sums yet."""
-        over = range(until_ms - FINE_SECONDS * 1000, until_ms, STRETCH_MS)
+        ended = range(until_ms - self._fine_seconds * 1000, until_ms, INTERVAL_MS)
         with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
-            for stretch_ms in over:
-                pipeline.exists(self._coarse(stretch_ms))
-            is_there = pipeline.execute()
-        for stretch_ms in (at for at, there in zip(over, is_there, strict=True) if not there):
+            for interval_ms in ended:
+                pipeline.exists(self._coarse(interval_ms))
+            has_sums = pipeline.execute()
+        for interval_ms, is_summed in zip(ended, has_sums, strict=True):
+            if is_summed:
+                continue
             with self._reached():
-                values: Any = self._redis.hvals(self._fine(stretch_ms))
-            sums = summed(_unpacked(values, stretch_ms))
+                values: Any = self._redis.hvals(self._fine(interval_ms))
+            sums = summed(_unpacked(values, interval_ms))
             if len(sums):
                 with self._reached():
-                    self._redis.set(
-                        self._coarse(stretch_ms), pack(sums), ex=COARSE_SECONDS, nx=True
-                    )
+                    name, seconds = self._coarse(interval_ms), self._coarse_seconds
+                    self._redis.set(name, pack(sums), ex=seconds, nx=True)
 
-    def _fine(self, stretch_ms: int) -> str:
-        return f"{self._prefix}:fine:{stretch_ms}"
+    def _fine(self, interval_ms: int) -> str:
+        return f"{self._prefix}:fine:{interval_ms}"
 
-    def _coarse(self, stretch_ms: int) -> str:
-        return f"{self._prefix}:coarse:{stretch_ms}"
+    def _coarse(self, interval_ms: int) -> str:
+        return f"{self._prefix}:coarse:{interval_ms}"
 
     def _reached(self) -> AbstractContextManager[None]:
-        return reached(self._name, "traffic is still measured, and forgotten with this process")
+        return reached(self._name, MEANWHILE)
 
 
-def _stretch(end_ms: int) -> int:
-    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
-    end."""
-    return (end_ms - 1) // STRETCH_MS * STRETCH_MS
+def _intervals(begin_ms: int, end_ms: int) -> Iterable[int]:
+    return range(interval_start(begin_ms + 1), end_ms, INTERVAL_MS)
 
 
-def _stretches(begin_ms: int, end_ms: int) -> Iterable[int]:
-    return range(_stretch(begin_ms + 1), end_ms, STRETCH_MS)
-
-
-def _unpacked(values: Iterable[bytes], stretch_ms: int) -> Iterator[WindowColumns]:
+def _unpacked(values: Iterable[bytes], interval_ms: int) -> Iterator[WindowColumns]:
     for value in values:
         try:
             yield unpack(value)
         except (UnknownVersion, BrokenWindows) as error:
-            logger.warning("event=traffic-left-out stretch_ms=%d reason=%s", stretch_ms, error)
+            logger.warning("event=traffic-left-out stretch_ms=%d reason=%s", interval_ms, error)

@@ -1,7 +1,7 @@
-"""Interface of the stores that keep windows of traffic over restarts.
+"""Traffic history: windows of traffic that a store keeps over restarts.
 
-The caller adds what it reads to its LookBack, and continues to look. If a history loses everything,
-only the knowledge of the last hours is lost.
+The caller adds the windows that it reads to its LookBack, and continues to measure. If a history
+loses everything, only the knowledge of the last hours is lost.
 """
 
 from __future__ import annotations
@@ -13,9 +13,19 @@ from balancer.demand.window import Window
 from balancer.demand.window_columns import WindowColumns
 from balancer.plan import TopicPartition
 
+INTERVAL_MS = 600_000
+"""Ten minutes: the time that windows are summed up over."""
+FINE_SECONDS = 4800
+"""80 minutes: one hour, ten minutes before it whose sums may be missing, and the ten minutes in
+progress."""
+COARSE_SECONDS = 95_400
+"""26.5 hours: a day, an hour, and the rest of the hour that a sum counts for (see LookBack)."""
+MEANWHILE = "traffic is still measured, and forgotten with this process"
+"""Effect of a store that does not answer, for the operator."""
+
 
 class TrafficHistory(Protocol):
-    """Windows of one source region.
+    """History of one source region.
 
     All methods may block; every method except `close` raises StoreUnreachable.
     """
@@ -43,3 +53,9 @@ class TrafficHistory(Protocol):
         one sum of a partition.
         """
         ...
+
+
+def interval_start(end_ms: int) -> int:
+    """Returns the start of the ten-minute interval in which a window ends. Intervals include their
+    end."""
+    return (end_ms - 1) // INTERVAL_MS * INTERVAL_MS

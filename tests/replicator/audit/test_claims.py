@@ -43,7 +43,7 @@ def test_a_cut_keeps_exactly_the_records_within(gaps, begin, end) -> None:
 
 
 @given(RUNS, st.sets(OFFSETS))
-def test_a_record_has_landed_where_its_claimed_place_holds_one(gaps, there) -> None:
+def test_a_record_has_landed_if_its_claimed_target_offset_has_one(gaps, there) -> None:
     whole = claims(gaps)
     found = np.array(sorted(there), dtype=np.int64)
     landed = whole.landed(spans_of(found, found + 1))
@@ -52,7 +52,7 @@ def test_a_record_has_landed_where_its_claimed_place_holds_one(gaps, there) -> N
 
 
 @given(RUNS)
-def test_every_place_knows_its_source_and_no_other_has_one(gaps) -> None:
+def test_every_claimed_target_offset_has_its_source_offset_and_no_other_has_one(gaps) -> None:
     whole = claims(gaps)
     back = {target: source for source, target in pairs(whole)}
     targets = np.arange(80)
@@ -62,13 +62,15 @@ def test_every_place_knows_its_source_and_no_other_has_one(gaps) -> None:
 
 
 @given(RUNS, RUNS, st.integers(1, 12))
-def test_pieces_hold_every_source_offset_once_and_beside_it_its_place(one, other, most) -> None:
+def test_pieces_have_every_source_offset_once_together_with_its_target_offset(
+    one, other, most
+) -> None:
     asked = {"west": Span(0, 70), "east": Span(5, 40)}
-    told = {
+    claimed = {
         route: claims(gaps).between(*asked[route])
         for route, gaps in {"west": one, "east": other}.items()
     }
-    made = list(pieces(asked, told, most))
+    made = list(pieces(asked, claimed, most))
     assert all(piece.target.end - piece.target.begin <= most for piece in made)
     for route, span in asked.items():
         spans = [piece.sources[route] for piece in made]
@@ -76,12 +78,12 @@ def test_pieces_hold_every_source_offset_once_and_beside_it_its_place(one, other
         assert spans[0].begin == span.begin
         for piece in made:
             begin, end = piece.sources[route]
-            for source, target in pairs(told[route]):
+            for source, target in pairs(claimed[route]):
                 if begin <= source < end:
                     assert piece.target.begin <= target < piece.target.end
 
 
-def test_where_nothing_is_claimed_the_source_is_still_looked_at() -> None:
+def test_without_claims_the_source_is_still_read() -> None:
     nothing = claims([])
     made = list(pieces({"west": Span(3, 9)}, {"west": nothing}, 5))
     assert made == [Piece(Span(0, 0), {"west": Span(3, 9)})]

@@ -17,12 +17,12 @@ WORST_FIRST = [
 
 @pytest.mark.parametrize("worse", range(len(WORST_FIRST)))
 @pytest.mark.parametrize("better", range(len(WORST_FIRST)))
-def test_of_two_the_worse_is_said(worse: int, better: int) -> None:
+def test_the_worse_of_two_verdicts_counts(worse: int, better: int) -> None:
     both = WORST_FIRST[worse][0] + WORST_FIRST[better][0]
     assert verdict(both) is WORST_FIRST[min(worse, better)][1]
 
 
-def test_what_an_open_transaction_holds_back_is_behind() -> None:
+def test_offsets_behind_an_open_transaction_are_behind() -> None:
     assert verdict(Tally(held_back=1)) is Verdict.BEHIND
 
 
@@ -31,15 +31,19 @@ def test_only_missing_surplus_and_changed_are_differences() -> None:
     assert differing == {Verdict.MISSING, Verdict.SURPLUS, Verdict.CHANGED}
 
 
-def test_a_topic_is_as_bad_as_its_worst_partition_and_says_which_that_is() -> None:
+def test_a_topic_has_the_verdict_of_its_worst_partition_and_names_it() -> None:
     rows = [
         Row("west>east", "orders", 0, Tally(source_records=3)),
         Row("west>east", "orders", 1, Tally(missing=2, examples=("missing: ...",), notes=("x",))),
         Row("west>west", "orders", 0, Tally(behind=1)),
     ]
-    there, here = by_topic(rows)
-    assert (there.route, there.partition, there.verdict) == ("west>east", None, Verdict.MISSING)
-    assert (there.counted.source_records, there.counted.missing) == (3, 2)
-    assert there.counted.examples == ("partition 1: missing: ...",)
-    assert there.counted.notes == ("partition 1: x",)
-    assert (here.route, here.verdict) == ("west>west", Verdict.BEHIND)
+    to_east, to_west = by_topic(rows)
+    assert (to_east.route, to_east.partition, to_east.verdict) == (
+        "west>east",
+        None,
+        Verdict.MISSING,
+    )
+    assert (to_east.counted.source_records, to_east.counted.missing) == (3, 2)
+    assert to_east.counted.examples == ("partition 1: missing: ...",)
+    assert to_east.counted.notes == ("partition 1: x",)
+    assert (to_west.route, to_west.verdict) == ("west>west", Verdict.BEHIND)

@@ -11,7 +11,7 @@ from replicator.audit.window import FULL_MS, SETTLED_MS, BadWindow, Window, iso,
 NOW_MS = round(datetime(2026, 11, 22, 3, 14, 5, tzinfo=UTC).timestamp() * 1000)
 
 
-def test_without_a_word_it_is_the_last_full_ten_minutes_that_ended_a_minute_ago() -> None:
+def test_the_default_is_the_last_full_ten_minutes_that_ended_a_minute_ago() -> None:
     assert str(window(None, None, NOW_MS)) == "2026-11-22T03:00:00Z to 2026-11-22T03:10:00Z"
     just_after = NOW_MS - 3 * 60_000 - 5_000
     assert str(window(None, None, just_after)) == "2026-11-22T03:00:00Z to 2026-11-22T03:10:00Z"
@@ -19,7 +19,7 @@ def test_without_a_word_it_is_the_last_full_ten_minutes_that_ended_a_minute_ago(
 
 
 @given(st.integers(FULL_MS + SETTLED_MS, 4_000_000_000_000), st.integers(0, FULL_MS))
-def test_runs_of_a_timer_however_late_leave_no_time_out_and_look_at_none_twice(
+def test_late_audits_of_a_timer_leave_no_time_out_and_compare_none_twice(
     at_ms: int, late_ms: int
 ) -> None:
     first, second = window(None, None, at_ms), window(None, None, at_ms + FULL_MS)
@@ -42,9 +42,7 @@ def test_runs_of_a_timer_however_late_leave_no_time_out_and_look_at_none_twice(
         ),
     ],
 )
-def test_lengths_of_time_and_instants_are_understood(
-    since: str, until: str | None, found: Window
-) -> None:
+def test_durations_and_instants_are_accepted(since: str, until: str | None, found: Window) -> None:
     assert window(since, until, NOW_MS) == found
 
 
@@ -60,12 +58,12 @@ def test_lengths_of_time_and_instants_are_understood(
         ("99999d", None, "before 1970"),
     ],
 )
-def test_what_is_no_stretch_of_time_is_refused_with_the_reason(
+def test_a_wrong_window_is_refused_with_the_reason(
     since: str | None, until: str | None, what: str
 ) -> None:
     with pytest.raises(BadWindow, match=what):
         window(since, until, NOW_MS)
 
 
-def test_a_time_beyond_all_calendars_is_said_all_the_same() -> None:
+def test_a_time_beyond_the_calendar_is_shown_in_milliseconds() -> None:
     assert iso(2**62) == f"{2**62} ms"

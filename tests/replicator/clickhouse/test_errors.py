@@ -3,11 +3,13 @@
 import pytest
 from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeoutError
 
-from replicator.clickhouse.errors import trouble
+from replicator.clickhouse.errors import SettingNames, problem
+
+SETTINGS = SettingNames("store_address", "store_password_file")
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "reason", "mend"),
+    ("code", "text", "reason", "remedy"),
     [
         (81, "Database sluice doesn't exist", "Database sluice doesn't exist", "create the data"),
         (193, "Wrong password for user a", "Wrong password for user a", "_password_file"),
@@ -22,11 +24,11 @@ from replicator.clickhouse.errors import trouble
     ],
 )
 @pytest.mark.parametrize("stack", ["", ". Stack trace:\n\n0. /lib/libclickhouse.so(f()+0x1) [0x7]"])
-def test_a_servers_complaint_is_told_without_its_stack(code, text, reason, mend, stack):
-    told = trouble(ServerException(f"DB::Exception: {text}{stack}", code))
-    assert told.startswith(reason)
-    assert mend in told.rpartition("; ")[2]
-    assert "\n" not in told and "Stack" not in told and "DB::" not in told
+def test_an_error_of_a_server_is_shown_without_its_stack(code, text, reason, remedy, stack):
+    shown = problem(ServerException(f"DB::Exception: {text}{stack}", code), SETTINGS)
+    assert shown.startswith(reason)
+    assert remedy in shown.rpartition("; ")[2]
+    assert "\n" not in shown and "Stack" not in shown and "DB::" not in shown
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,12 @@ def test_a_servers_complaint_is_told_without_its_stack(code, text, reason, mend,
         TimeoutError(),
     ],
 )
-def test_a_server_that_is_away_is_to_be_looked_for(error):
-    reason, _, mend = trouble(error).rpartition("; ")
+def test_a_server_that_does_not_answer_is_to_be_checked(error):
+    reason, _, remedy = problem(error, SETTINGS).rpartition("; ")
     assert reason
-    assert mend == "see that it runs, and answers there"
+    assert remedy == "check that it runs, and answers there"
+
+
+def test_a_remedy_names_the_settings_of_the_client():
+    shown = problem(ServerException("Unknown user a", 192), SETTINGS)
+    assert shown == "Unknown user a; correct the user in store_address or store_password_file"

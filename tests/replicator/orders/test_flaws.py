@@ -24,7 +24,7 @@ places = st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(0, 9
         ({"topics": ("(?=x)",)}, "topics: "),
         ({"topics": ("((a{1000}){1000}){1000}",)}, "topics: "),
         ({"topics": ("",)}, "topics: ''"),
-        ({"topics": ()}, "topics: names no pattern"),
+        ({"topics": ()}, "topics: there is no pattern"),
         ({"name": "default"}, "name: "),
         ({"name": "a\nb"}, "name: "),
         ({"first_carrier": 0}, "first_carrier: 0"),

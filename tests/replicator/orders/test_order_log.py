@@ -8,48 +8,48 @@ SAID = {"route": "west.east", "at_ms": 1, "who": "ann@host"}
 PIN = Pin(**SAID, topic="t", partition=1, carrier=2)
 
 
-def book_of(*records):
+def order_log_of(*records):
     return OrderLog().after((key_of(each), each) for each in records)
 
 
 def test_a_newer_record_of_the_same_key_counts_instead():
     moved = PIN.model_copy(update={"carrier": 3})
-    assert book_of(PIN, moved).pins("west.east", 0) == {TopicPartition("t", 1): 3}
+    assert order_log_of(PIN, moved).pins("west.east", 0) == {TopicPartition("t", 1): 3}
 
 
-def test_what_is_taken_back_is_gone_and_nothing_else():
-    book = book_of(PIN, Exclusion(**SAID, carrier=2)).after(
+def test_a_deleted_order_is_gone_and_no_other():
+    order_log = order_log_of(PIN, Exclusion(**SAID, carrier=2)).after(
         [(key("pin", "west.east", "t", 1), None), (b"unknown", None)]
     )
-    assert book.pins("west.east", 0) == {}
-    assert book.excluded("west.east", 0) == {2: ""}
+    assert order_log.pins("west.east", 0) == {}
+    assert order_log.excluded("west.east", 0) == {2: ""}
 
 
 def test_an_order_is_over_at_its_time_and_not_before():
-    book = book_of(Hold(**SAID, until_ms=10))
-    assert book.hold("west.east", "default", 9)
-    assert book.hold("west.east", "default", 10) is None
+    order_log = order_log_of(Hold(**SAID, until_ms=10))
+    assert order_log.hold("west.east", "default", 9)
+    assert order_log.hold("west.east", "default", 10) is None
 
 
 def test_the_orders_of_another_route_do_not_count():
-    book = book_of(PIN, Pause(**SAID, topic="t"))
-    assert book.pins("east.east", 0) == {}
+    order_log = order_log_of(PIN, Pause(**SAID, topic="t"))
+    assert order_log.pins("east.east", 0) == {}
     partitions = [TopicPartition("t", 0)]
-    assert book.split("east.east", partitions, 0) == {"default": partitions}
-    assert book.split("west.east", partitions, 0) == {"default": []}
+    assert order_log.split("east.east", partitions, 0) == {"default": partitions}
+    assert order_log.split("west.east", partitions, 0) == {"default": []}
 
 
 def test_a_streams_patterns_are_for_whole_names():
     stream = Stream(**SAID, name="own", topics=("a|b",), first_carrier=1000)
     partitions = [TopicPartition(topic, 0) for topic in ("a", "ab", "b")]
-    found = book_of(stream).split("west.east", partitions, 0)
+    found = order_log_of(stream).split("west.east", partitions, 0)
     assert [each.topic for each in found["own"]] == ["a", "b"]
 
 
 def test_patterns_that_do_not_compile_joined_with_each_other_match_each_by_itself():
     topics = (r"\Qpay.ments", "(?P<kind>order).*", "(?P<kind>click)s")
     stream = Stream(**SAID, name="own", topics=topics, first_carrier=1000)
-    found = book_of(stream).streams_of("west.east", ["pay.ments", "payments", "orders"], 0)
+    found = order_log_of(stream).streams_of("west.east", ["pay.ments", "payments", "orders"], 0)
     assert found == {"pay.ments": "own", "payments": "default", "orders": "own"}
 
 

@@ -36,6 +36,14 @@ class Stream:
         self.over.set()
 
 
+def fails(_):
+    return Stream(fails=True)
+
+
+def never_ends(_):
+    return Stream()
+
+
 @pytest.fixture
 def pauses(monkeypatch):
     """Short pauses between two starts."""
@@ -72,13 +80,13 @@ async def test_a_query_that_failed_is_started_again_and_is_warm_then(caplog):
 async def test_a_spark_that_has_ended_ends_the_query():
     session = Session()
     session.is_alive = False
-    query = EpochQuery(session, lambda number: Stream(fails=True))
+    query = EpochQuery(session, fails)
     with pytest.raises(SparkGone):
         await query.keep()
     assert not query.warm.is_set()
 
 
 async def test_before_its_start_there_is_nothing_to_wait_for_or_to_stop():
-    query = EpochQuery(Session(), lambda number: Stream())
+    query = EpochQuery(Session(), never_ends)
     await query.wait_idle(60.0)
     await query.stop()

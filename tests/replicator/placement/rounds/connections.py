@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from replicator.config.topology import Appliance
+from replicator.config.topology import Appliance, Route
+from replicator.placement.rounds.connections import BalancerConnections
 
 APPLIANCE = Appliance.model_validate(
     {
@@ -23,46 +22,53 @@ APPLIANCE = Appliance.model_validate(
 )
 
 
-class Connections:
-    """Replaces the classes of a module that hold connections.
+class NotedConnections(BalancerConnections):
+    """Connections that are never made.
 
     Args:
         answers: by class and method, the value to return, or the error to raise.
     """
 
     def __init__(self, answers: dict[tuple[str, str], Any] | None = None) -> None:
+        super().__init__(APPLIANCE, "east")
         self.opened: list[str] = []
         self.closed: list[str] = []
         self._answers = answers or {}
 
-    def replace(self, monkeypatch: pytest.MonkeyPatch, module: object, *names: str) -> None:
-        for name in names:
-            monkeypatch.setattr(module, name, self._class(name))
+    def balance_log(self) -> Any:
+        return self._opened("BalanceLog")
 
-    def _class(self, name: str) -> Any:
-        connections = self
+    def status_board(self) -> Any:
+        return self._opened("StatusBoard")
 
-        class Connection:
-            def __init__(self, *_: object) -> None:
-                connections.opened.append(name)
+    def source_watch(self, route: Route) -> Any:
+        return self._opened("SourceWatch")
 
-            def __getattr__(self, method: str) -> Any:
-                return lambda *_: connections._answer(name, method)
+    def report_store(self, route: Route) -> Any:
+        return self._opened("OffsetStore")
 
-            def __enter__(self) -> Any:
-                return self
-
-            def __exit__(self, *_: object) -> None:
-                self.close()
-
-            def close(self) -> Any:
-                connections.closed.append(name)
-                return connections._answer(name, "close")
-
-        return Connection
-
-    def _answer(self, name: str, method: str) -> Any:
+    def answer(self, name: str, method: str) -> Any:
         answer = self._answers.get((name, method))
         if isinstance(answer, BaseException):
             raise answer
         return answer() if callable(answer) else answer
+
+    def _opened(self, name: str) -> Any:
+        self.opened.append(name)
+        return _Connection(name, self)
+
+
+class _Connection:
+    def __init__(self, name: str, connections: NotedConnections) -> None:
+        self._name, self._connections = name, connections
+
+    def __getattr__(self, method: str) -> Any:
+        def call(*_: object) -> Any:
+            return self._connections.answer(self._name, method)
+
+        call.__name__ = method
+        return call
+
+    def close(self) -> Any:
+        self._connections.closed.append(self._name)
+        return self._connections.answer(self._name, "close")

@@ -1,20 +1,24 @@
 """The cost of carrying is learned only from carriers that lag."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from balancer.demand.load_model import Factors
+from balancer.demand.load_model import WINDOWS_MIN, Factors, LoadModel
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.placement.rounds.calibration import BEHIND_SECONDS, Calibration
 
 TRUE = Factors(4e-9, 3e-6)
-DEFAULT = Factors(1e-9, 1e-8), Factors(1e-9, 1e-6)
+DEFAULT = LoadModel(Factors(1e-9, 1e-8), Factors(1e-9, 1e-6))
+ROUND_SECONDS = 15.0
+WINDOWS = 40
 
 
-def report(carrier, rate, size, *, lag=10**9, opened_part=0.0, at=100.0, parked=None):
+def report(carrier, rate, size, *, lag=10**9, opened_part=0.0, age=0.0, parked=None):
+    """Returns a report with the time of its age before 0."""
     return PartitionReport(
-        "r", "t", carrier, carrier, rate, rate * size, 1, 1, lag, 60.0, parked, at, opened_part
+        "r", "t", carrier, carrier, rate, rate * size, 1, 1, lag, 60.0, parked, -age, opened_part
     )
 
 
@@ -24,29 +28,29 @@ def saturated(carrier, size, **more):
     return report(carrier, rate, size, **more)
 
 
-def observed(*looks, seconds=15.0):
+def costs_after(*rounds):
+    """Returns the costs after rounds of reports, the first of them one period after the start."""
     calibration = Calibration()
-    for reports in looks:
-        calibration.observe(reports, 100.0, seconds)
-    return calibration
+    calibration.observe([], 0.0)
+    for number, reports in enumerate(rounds, 1):
+        now = number * ROUND_SECONDS
+        calibration.observe([replace(each, at=now + each.at) for each in reports], now)
+    return calibration.costs(DEFAULT)
 
 
-def of_sizes(**more):
+def of_sizes(count=WINDOWS, **more):
     chance = random.Random(1)
-    sizes = [chance.choice([50, 200, 1000, 5000]) for _ in range(40)]
+    sizes = [chance.choice([50, 200, 1000, 5000]) for _ in range(count)]
     return [[saturated(0, size, **more)] for size in sizes]
 
 
-def unopened_windows(calibration):
-    return len(calibration._windows[False])
-
-
-@pytest.mark.parametrize(("opened_part", "which"), [(0.0, 0), (1.0, 1)])
-def test_what_bytes_and_records_cost_is_found_again(opened_part, which):
-    found = observed(*of_sizes(opened_part=opened_part)).factors(*DEFAULT)
-    assert found[which].per_byte == pytest.approx(TRUE.per_byte, rel=0.01)
-    assert found[which].per_record == pytest.approx(TRUE.per_record, rel=0.01)
-    assert found[1 - which] == DEFAULT[1 - which]
+@pytest.mark.parametrize(("opened_part", "kind"), [(0.0, "unopened"), (1.0, "opened")])
+def test_the_costs_of_bytes_and_records_are_found_again(opened_part, kind):
+    found = costs_after(*of_sizes(opened_part=opened_part))
+    factors = getattr(found, kind)
+    assert factors.per_byte == pytest.approx(TRUE.per_byte, rel=0.01)
+    assert factors.per_record == pytest.approx(TRUE.per_record, rel=0.01)
+    assert found == replace(DEFAULT, **{kind: factors})
 
 
 @pytest.mark.parametrize(
@@ -54,25 +58,34 @@ def test_what_bytes_and_records_cost_is_found_again(opened_part, which):
     [
         {"lag": 0},
         {"opened_part": 0.5},
-        {"at": 10.0},
+        {"age": 90.0},
         {"parked": "source log was truncated"},
     ],
 )
-def test_carriers_that_have_time_left_or_mix_or_are_silent_tell_nothing(more):
-    calibration = observed(*of_sizes(**more))
-    assert not any(calibration._windows.values())
-    assert calibration.factors(*DEFAULT) == DEFAULT
+def test_carriers_that_are_idle_or_mix_batches_or_are_silent_give_no_window(more):
+    assert costs_after(*of_sizes(**more)) == DEFAULT
 
 
-def test_a_carrier_counts_once_it_was_behind_at_two_looks_in_a_row():
-    busy, idle = [saturated(0, 1000)], [report(0, 10.0, 1000, lag=0)]
-    assert unopened_windows(observed(busy)) == 0
-    assert unopened_windows(observed(busy, idle, busy)) == 0
-    assert unopened_windows(observed(busy, busy)) == 1
+def test_a_carrier_counts_once_it_was_behind_in_two_rounds_in_a_row():
+    rounds = of_sizes(WINDOWS_MIN + 1)
+    assert costs_after(*rounds[:-1]) == DEFAULT
+    assert costs_after(*rounds) != DEFAULT
+    idle = [report(0, 10.0, 1000, lag=0)]
+    between = [each for busy in of_sizes() for each in (busy, idle)]
+    assert costs_after(*between) == DEFAULT
+
+
+def test_the_first_observation_of_a_process_gives_no_window():
+    calibration = Calibration()
+    for number, reports in enumerate(of_sizes(WINDOWS_MIN + 1)):
+        now = number * ROUND_SECONDS
+        calibration.observe([replace(each, at=now) for each in reports], now)
+    assert calibration.costs(DEFAULT) == DEFAULT
 
 
 def test_little_lag_is_no_saturation():
-    rate = 1000.0
-    lag = int(rate * BEHIND_SECONDS) - 1
-    looks = [[report(0, rate, 100, lag=lag)]] * 10
-    assert unopened_windows(observed(*looks)) == 0
+    rounds = [
+        [replace(each, lag_records=int(each.records_per_second * BEHIND_SECONDS) - 1)]
+        for (each,) in of_sizes()
+    ]
+    assert costs_after(*rounds) == DEFAULT

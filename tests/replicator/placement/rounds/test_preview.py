@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,9 @@ from balancer.decision.placement import Scope
 from balancer.plan import Plan
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
-from replicator.placement.rounds import preview
 from replicator.placement.rounds.preview import NoDriver, previews
 from replicator.runtime.store_errors import StoreUnreachable
-from tests.replicator.placement.rounds.connections import APPLIANCE, Connections
+from tests.replicator.placement.rounds.connections import APPLIANCE, NotedConnections
 
 AWAY = StoreUnreachable("Redis is away")
 ANSWERS = {
@@ -23,6 +23,7 @@ ANSWERS = {
     ("SourceWatch", "load"): lambda: asyncio.sleep(0),
     ("SourceWatch", "close"): lambda: asyncio.sleep(0),
 }
+OF_ROUTE = ["StatusBoard", "SourceWatch", "OffsetStore"]
 
 
 @pytest.mark.parametrize(
@@ -31,19 +32,15 @@ ANSWERS = {
         ({("StatusBoard", "plan"): AWAY}, StoreUnreachable, ["StatusBoard"]),
         ({("StatusBoard", "rounds"): AWAY}, StoreUnreachable, ["StatusBoard"]),
         ({("StatusBoard", "plan"): None}, NoDriver, ["StatusBoard"]),
-        ({("SourceWatch", "load"): OSError("cut")}, OSError, ["StatusBoard", "SourceWatch"]),
-        (
-            {("OffsetStore", "reports"): AWAY},
-            StoreUnreachable,
-            ["StatusBoard", "SourceWatch", "OffsetStore"],
-        ),
+        ({("SourceWatch", "load"): OSError("cut")}, OSError, OF_ROUTE),
+        ({("OffsetStore", "reports"): AWAY}, StoreUnreachable, OF_ROUTE),
     ],
 )
-async def test_a_preview_that_fails_leaves_no_connection_open(monkeypatch, answers, error, opened):
-    connections = Connections(ANSWERS | answers)
-    names = ("BalanceLog", "StatusBoard", "SourceWatch", "OffsetStore")
-    connections.replace(monkeypatch, preview, *names)
+async def test_a_preview_that_fails_leaves_no_connection_open(
+    answers: dict[tuple[str, str], Any], error: type[Exception], opened: list[str]
+) -> None:
+    connections = NotedConnections(ANSWERS | answers)
     with pytest.raises(error):
-        await previews(APPLIANCE, "east", Scope.STICKY)
+        await previews(APPLIANCE, "east", Scope.STICKY, connections)
     assert connections.opened == ["BalanceLog", *opened]
     assert sorted(connections.closed) == sorted(opened)

@@ -18,11 +18,11 @@ def of(table: dict[str, Any], stream: Stream | None = None, partitions: int = 2)
 
 
 def stream(**own: Any) -> Stream:
-    said: Any = {"route": "west.east", "at_ms": 1, "who": "ann", "name": "s", "topics": ("a",)}
-    return Stream(**said, first_carrier=1000, **own)
+    order: Any = {"route": "west.east", "at_ms": 1, "who": "ann", "name": "s", "topics": ("a",)}
+    return Stream(**order, first_carrier=1000, **own)
 
 
-def test_a_streams_word_counts_before_its_routes_and_that_before_everybodys():
+def test_a_streams_setting_overrides_its_routes_and_that_the_general_one():
     table = {"threshold": 0.5, "routes": {"west>east": {"threshold": 0.6}}}
     assert of({"threshold": 0.5}).limits.threshold == 0.5
     assert of(table).limits.threshold == 0.6
@@ -37,7 +37,7 @@ def test_without_a_limit_there_are_as_many_carriers_as_task_slots():
     assert of({"carriers_min": 6}).limits.carriers_max == 6
 
 
-def test_memory_allows_as_many_partitions_as_it_is_enough_for():
+def test_memory_limits_the_number_of_partitions():
     room = partitions_within(1 << 30)
     assert 1000 < room < 100_000
     found = of({"memory_mib": 1024, "partitions_max": 1_000_000}).limits
@@ -53,7 +53,7 @@ def test_a_stream_may_have_another_cap_on_memory_or_none():
     assert of(table, stream(memory_mib=0)).limits.partitions_max == 1_000_000
 
 
-def test_the_least_memory_that_may_be_given_is_enough_for_some_partitions():
+def test_the_least_memory_that_may_be_configured_is_enough_for_some_partitions():
     assert of({"memory_mib": MEMORY_MIB_MIN}).limits.partitions_max >= 100
 
 
@@ -64,7 +64,7 @@ def test_a_capacity_counts_bytes_alone():
     assert model.share(rate, opened_part=1.0) == model.share(rate)
 
 
-def test_without_one_records_that_have_to_be_opened_cost_what_was_measured():
+def test_without_a_capacity_records_that_have_to_be_opened_cost_more():
     model = of({}).model
     rate = Rate(1_000_000, 100_000)
     assert model.share(rate, opened_part=1.0) > 20 * model.share(rate)

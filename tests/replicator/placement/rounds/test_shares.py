@@ -20,42 +20,42 @@ def report(lag_records=0, opened_part=None, bytes_per_second=0.0):
     )
 
 
-def known(
-    memory=None, rates=None, fresh=(A, B), reports=None, partitions=(A, B, C, OTHER), told=None
+def estimate(
+    memory=None, rates=None, fresh=(A, B), reports=None, partitions=(A, B, C, OTHER), file=None
 ):
     rates = {A: Rate(2e5, 200), B: Rate(4e5, 400)} if rates is None else rates
     memory = memory or ShareMemory()
-    return memory.known(set(partitions), rates, set(fresh), reports or {}, MODEL, told)
+    return memory.estimate(set(partitions), rates, set(fresh), reports or {}, MODEL, file)
 
 
-def test_a_partition_of_which_nothing_is_known_has_its_topics_mean_or_the_default():
-    found = known()
+def test_a_partition_that_was_never_measured_has_its_topics_mean_or_the_default():
+    found = estimate()
     assert [round(found.shares[each], 9) for each in (A, B, C)] == [0.2, 0.4, 0.3]
     assert found.shares[OTHER] == MODEL.share(RATE_DEFAULT)
     assert found.measured == {A, B}
 
 
-def test_what_was_looked_at_long_ago_counts_and_is_not_measured():
-    found = known(fresh=(A,))
+def test_an_old_measurement_counts_and_is_not_fresh():
+    found = estimate(fresh=(A,))
     assert round(found.shares[B], 9) == 0.4
     assert found.measured == {A}
 
 
-def test_a_file_tells_of_what_was_never_looked_at_and_does_not_count_as_a_look():
-    told = Throughput({A: Rate(9e5, 1), C: Rate(1e5, 100)}, {"other": Rate(3e5, 300)})
-    found = known(told=told, fresh=(A, B, C))
+def test_a_file_gives_rates_that_were_never_measured_and_do_not_count_as_measured():
+    file = Throughput({A: Rate(9e5, 1), C: Rate(1e5, 100)}, {"other": Rate(3e5, 300)})
+    found = estimate(file=file, fresh=(A, B, C))
     assert [round(found.shares[each], 9) for each in (A, B, C, OTHER)] == [0.2, 0.4, 0.1, 0.3]
     assert found.measured == {A, B}
 
 
-def test_a_file_that_jumps_is_believed_only_when_it_says_so_twice():
+def test_a_rate_of_a_file_that_jumps_is_believed_when_it_is_read_twice():
     memory, before, jump = ShareMemory(), *(Throughput({}, {"t": Rate(r, 1)}) for r in (1e5, 2e9))
-    known(memory, {}, told=before)
-    assert round(known(memory, {}, told=jump).shares[A], 9) == 0.1
-    assert known(memory, {}, told=jump).shares[A] > 1000
+    estimate(memory, {}, file=before)
+    assert round(estimate(memory, {}, file=jump).shares[A], 9) == 0.1
+    assert estimate(memory, {}, file=jump).shares[A] > 1000
 
 
-def test_what_a_carrier_managed_to_carry_does_not_count_and_what_it_is_behind_does():
+def test_a_share_follows_from_the_lag_and_not_from_the_carriers_throughput():
     rate = Rate(1e5, 100)
     assert share_of(rate, report(bytes_per_second=9e9), MODEL) == share_of(rate, None, MODEL)
     behind = share_of(rate, report(lag_records=10_000), MODEL)
@@ -69,13 +69,19 @@ def test_records_that_have_to_be_opened_cost_more():
 
 def test_a_jump_of_a_thousand_times_is_believed_only_when_it_is_seen_twice():
     memory = ShareMemory()
-    before = known(memory)
+    before = estimate(memory)
     jump = {A: Rate(2e9, 200), B: Rate(4e5, 400)}
-    first = known(memory, jump)
+    first = estimate(memory, jump)
     assert first.shares[A] == before.shares[A] and A in first.doubts
-    second = known(memory, jump)
+    second = estimate(memory, jump)
     assert second.shares[A] > 1000 and not second.doubts
 
 
-def test_a_restart_holds_nothing_against_what_it_sees_first():
-    assert known(rates={A: Rate(2e9, 1)}).doubts == {}
+def test_after_a_restart_the_first_measurement_is_believed():
+    assert estimate(rates={A: Rate(2e9, 1)}).doubts == {}
+
+
+def test_loads_are_sums_of_the_shares_of_each_carrier():
+    found = estimate()
+    loads = found.loads((0, 2), {A: 0, B: 0, C: 1})
+    assert loads == {0: found.shares[A] + found.shares[B], 2: 0.0}

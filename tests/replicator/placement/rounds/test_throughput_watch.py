@@ -26,18 +26,18 @@ def write(file: Path, kib: object, cluster: str = "west", name: str = "clicks-0"
 
 
 @pytest.fixture(autouse=True)
-def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, "replicator.placement.rounds")
     return caplog
 
 
-def warnings(said: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in said.records if each.levelno == logging.WARNING]
+def warnings(logged: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in logged.records if each.levelno == logging.WARNING]
 
 
-def test_without_a_file_nothing_is_told(said):
+def test_without_a_file_no_rate_is_known(logged):
     assert ThroughputWatch(None, "west").throughput(TOPICS).rate(CLICKS) is None
-    assert not said.records
+    assert not logged.records
 
 
 def test_a_file_that_changes_is_read_again_and_one_that_does_not_is_not(file):
@@ -50,7 +50,7 @@ def test_a_file_that_changes_is_read_again_and_one_that_does_not_is_not(file):
     assert watch.throughput(TOPICS).rate(CLICKS) == Rate(150 * 1024, 2)
 
 
-def test_a_file_that_is_put_in_its_place_is_read(file):
+def test_a_file_that_replaces_another_one_is_read(file):
     write(file, 15)
     watch = ThroughputWatch(file, "west")
     watch.throughput(TOPICS)
@@ -62,20 +62,20 @@ def test_a_file_that_is_put_in_its_place_is_read(file):
     assert watch.throughput(TOPICS).rate(CLICKS) == Rate(16 * 1024, 2)
 
 
-def test_a_bad_file_is_said_once_with_its_entry_and_what_it_said_before_counts(file, said):
+def test_a_wrong_file_is_logged_once_with_its_entry_and_its_last_content_stays(file, logged):
     write(file, 15)
     watch = ThroughputWatch(file, "west")
     before = watch.throughput(TOPICS)
     write(file, "many")
     assert [watch.throughput(TOPICS) for _ in range(3)] == [before] * 3
-    assert len(warnings(said)) == 1 and "clicks-0: 'many' is not a number" in warnings(said)[0]
+    assert len(warnings(logged)) == 1 and "clicks-0: 'many' is not a number" in warnings(logged)[0]
     write(file, 16)
     assert watch.throughput(TOPICS).rate(CLICKS) == Rate(16 * 1024, 2)
-    assert "event=throughput-read" in said.records[-1].getMessage()
+    assert "event=throughput-read" in logged.records[-1].getMessage()
 
 
 @pytest.mark.parametrize("content", [None, b"\xff", b'{"stats": {"east": {}}}'])
-def test_a_file_that_is_missing_or_says_nothing_of_the_source_is_said_once(file, said, content):
+def test_a_file_that_is_missing_or_lacks_the_source_is_logged_once(file, logged, content):
     write(file, 15)
     watch = ThroughputWatch(file, "west")
     before = watch.throughput(TOPICS)
@@ -83,10 +83,10 @@ def test_a_file_that_is_missing_or_says_nothing_of_the_source_is_said_once(file,
     if content:
         file.write_bytes(content)
     assert [watch.throughput(TOPICS) for _ in range(3)] == [before] * 3
-    assert len(warnings(said)) == 1 and str(file) in warnings(said)[0]
+    assert len(warnings(logged)) == 1 and str(file) in warnings(logged)[0]
 
 
-def test_a_file_that_was_away_is_said_to_be_back_though_it_is_the_same(file, said):
+def test_the_return_of_an_unchanged_file_is_logged(file, logged):
     write(file, 15)
     watch = ThroughputWatch(file, "west")
     watch.throughput(TOPICS)
@@ -94,7 +94,7 @@ def test_a_file_that_was_away_is_said_to_be_back_though_it_is_the_same(file, sai
     watch.throughput(TOPICS)
     away.rename(file)
     watch.throughput(TOPICS)
-    assert "event=throughput-read" in said.records[-1].getMessage()
+    assert "event=throughput-read" in logged.records[-1].getMessage()
 
 
 def test_a_topic_named_like_a_partition_is_one_as_soon_as_it_is_there(file):

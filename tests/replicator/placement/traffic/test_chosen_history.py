@@ -21,7 +21,7 @@ from replicator.placement.traffic.traffic_history import TrafficHistory
         ),
     ],
 )
-def test_it_is_in_redis_unless_told_otherwise_and_nothing_is_asked_of_it_yet(
+def test_it_is_in_redis_unless_configured_otherwise_and_does_not_connect_yet(
     balance: dict[str, Any], chosen: type
 ) -> None:
     region = {

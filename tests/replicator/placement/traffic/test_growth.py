@@ -8,25 +8,25 @@ from hypothesis import strategies as st
 from balancer.demand.window import Window
 from balancer.plan import TopicPartition
 from replicator.placement.traffic.growth import DENSITY_DEFAULT, densities, windows
-from replicator.placement.traffic.log_snapshot import Look, SeenLog
+from replicator.placement.traffic.log_snapshot import LogSnapshot, LogState
 
 A, B, OTHER = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("other", 0)
 ID, ANOTHER_ID = UUID(int=1), UUID(int=2)
 
 
 def log(start, end, size_bytes=None, topic_id=ID, leader=1):
-    return SeenLog(topic_id, leader, start, end, size_bytes)
+    return LogState(topic_id, leader, start, end, size_bytes)
 
 
 def between(before, after, known=None):
     """Returns bytes and records of one partition between two looks a minute apart."""
-    found = windows(Look(0, {A: before}), Look(60_000, {A: after}), known)
+    found = windows(LogSnapshot(0, {A: before}), LogSnapshot(60_000, {A: after}), known)
     return (found[A].bytes, found[A].records) if A in found else None
 
 
 def test_a_window_is_what_came_to_the_log_from_one_look_to_the_other():
-    before = Look(1000, {A: log(0, 10, 100), B: log(0, 5, 50)})
-    after = Look(61_000, {A: log(0, 30, 700), OTHER: log(0, 5, 50)})
+    before = LogSnapshot(1000, {A: log(0, 10, 100), B: log(0, 5, 50)})
+    after = LogSnapshot(61_000, {A: log(0, 30, 700), OTHER: log(0, 5, 50)})
     assert windows(before, after) == {A: Window(1000, 61_000, 600, 20)}
 
 
@@ -65,8 +65,8 @@ def test_a_size_that_only_one_look_knows_says_how_dense_records_are(sizes):
 
 
 def test_without_a_size_records_are_as_dense_as_those_of_the_topic_and_else_as_is_usual():
-    before = Look(0, {A: log(0, 10), B: log(0, 10, 1000), OTHER: log(0, 10)})
-    after = Look(1, {A: log(0, 20), B: log(0, 20, 2000), OTHER: log(0, 20)})
+    before = LogSnapshot(0, {A: log(0, 10), B: log(0, 10, 1000), OTHER: log(0, 10)})
+    after = LogSnapshot(1, {A: log(0, 20), B: log(0, 20, 2000), OTHER: log(0, 20)})
     found = windows(before, after)
     assert found[A].bytes == 10 * 100
     assert found[OTHER].bytes == 10 * DENSITY_DEFAULT
@@ -87,7 +87,11 @@ def test_a_log_that_was_cut_starts_over():
 
 
 def test_a_clock_that_did_not_go_on_measures_nothing():
-    looks = (Look(5, {A: log(0, 1, 10)}), Look(5, {A: log(0, 9, 90)}), Look(4, {A: log(0, 9, 90)}))
+    looks = (
+        LogSnapshot(5, {A: log(0, 1, 10)}),
+        LogSnapshot(5, {A: log(0, 9, 90)}),
+        LogSnapshot(4, {A: log(0, 9, 90)}),
+    )
     assert windows(looks[0], looks[1]) == windows(looks[0], looks[2]) == {}
 
 
@@ -95,23 +99,23 @@ def test_a_clock_that_did_not_go_on_measures_nothing():
 
 
 def test_what_came_in_last_counts_for_half():
-    before, after = Look(0, {A: log(0, 10, 100)}), Look(1, {A: log(0, 20, 400)})
+    before, after = LogSnapshot(0, {A: log(0, 10, 100)}), LogSnapshot(1, {A: log(0, 20, 400)})
     assert densities(before, after) == {A: 30.0}
     assert densities(before, after, {A: 10.0}) == {A: 20.0}
 
 
 def test_what_retention_may_have_spoiled_does_not_change_what_is_known():
-    before, after = Look(0, {A: log(0, 10, 100)}), Look(1, {A: log(5, 20, 101)})
+    before, after = LogSnapshot(0, {A: log(0, 10, 100)}), LogSnapshot(1, {A: log(5, 20, 101)})
     assert densities(before, after, {A: 10.0}) == {A: 10.0}
 
 
 def test_a_silent_log_keeps_its_density_and_one_just_found_has_that_of_all_it_holds():
-    look = Look(0, {A: log(0, 10, 100), B: log(0, 10, 500)})
+    look = LogSnapshot(0, {A: log(0, 10, 100), B: log(0, 10, 500)})
     assert densities(look, look, {A: 7.0}) == {A: 7.0, B: 50.0}
 
 
 def test_what_is_known_outlives_a_look_without_sizes_and_not_its_topic():
-    before, after = Look(0, {A: log(0, 10)}), Look(1, {A: log(0, 20)})
+    before, after = LogSnapshot(0, {A: log(0, 10)}), LogSnapshot(1, {A: log(0, 20)})
     known = {A: 7.0, B: 8.0, OTHER: 9.0}
     assert densities(before, after, known) == {A: 7.0, B: 8.0}
     assert windows(before, after, known)[A].bytes == 70
@@ -134,7 +138,7 @@ LOOKS = st.dictionaries(st.sampled_from([A, B, OTHER]), LOGS)
 
 @given(st.lists(LOOKS, min_size=2, max_size=6))
 def test_whatever_is_seen_nothing_is_negative_and_no_growth_of_a_size_is_lost(seen):
-    looks = [Look(at * 1000, logs) for at, logs in enumerate(seen)]
+    looks = [LogSnapshot(at * 1000, logs) for at, logs in enumerate(seen)]
     known = {}
     for before, after in pairwise(looks):
         known = densities(before, after, known)

@@ -2,7 +2,7 @@ from uuid import UUID
 
 import pytest
 
-from replicator.placement.traffic.log_snapshot import SeenLog
+from replicator.placement.traffic.log_snapshot import LogState
 
 ID = UUID(int=1)
 
@@ -14,4 +14,4 @@ ID = UUID(int=1)
 def test_a_log_says_how_dense_it_is_where_it_has_both_records_and_a_size(
     start, end, size_bytes, density
 ):
-    assert SeenLog(ID, 1, start, end, size_bytes).density == density
+    assert LogState(ID, 1, start, end, size_bytes).density == density

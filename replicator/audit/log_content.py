@@ -1,4 +1,4 @@
-"""Content of a range of a log, by offset: its records, and what readers pass over.
+"""Content of a range of a log, by offset: its records, and offsets that readers do not see.
 
 Counting needs only batch headers, and the records of batches that compaction thinned. Fingerprints
 need every record. All CRCs are verified in either case.
@@ -24,45 +24,45 @@ Flags = npt.NDArray[np.bool_]
 
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
 # Odd numbers without a pattern, from SplitMix64.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_STIR = np.uint64(0xBF58476D1CE4E5B9)
+_TIMESTAMP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_CONTENT_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prints:
+class Fingerprints:
     """Fingerprints of records, with their offsets and bytes (key, value, headers)."""
 
     offset: Ints = field(default_factory=_NOTHING.copy)
     print: Ints = field(default_factory=_NOTHING.copy)
     bytes: Ints = field(default_factory=_NOTHING.copy)
 
-    def where(self, keep: Flags) -> Prints:
-        return Prints(self.offset[keep], self.print[keep], self.bytes[keep])
+    def where(self, keep: Flags) -> Fingerprints:
+        return Fingerprints(self.offset[keep], self.print[keep], self.bytes[keep])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class LogContent:
     """Content of a range of a log.
 
     Args:
         records: offsets of records that readers see.
-        passed: offsets of markers and of aborted records.
-        prints: empty unless asked for.
+        invisible: offsets of markers and of aborted records.
+        fingerprints: empty unless they were requested.
     """
 
     records: Spans = field(default_factory=Spans)
-    passed: Spans = field(default_factory=Spans)
-    prints: Prints = field(default_factory=Prints)
+    invisible: Spans = field(default_factory=Spans)
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
 
-def seen(
+def content_of(
     fetched: bytes | memoryview,
     begin: int,
     end: int,
     *,
     aborted: Iterable[tuple[int, int]] | None,
-    with_prints: bool,
-) -> tuple[Seen, int]:
+    with_fingerprints: bool,
+) -> tuple[LogContent, int]:
     """Returns a fetch's content at begin..end-1, and the offset behind its last whole batch.
 
     Args:
@@ -72,23 +72,23 @@ def seen(
     """
     view, starts = _whole_batches(fetched, end)
     if not starts:
-        return Seen(), begin
+        return LogContent(), begin
     headers = headers_at(view, starts)
     base = headers["base_offset"].astype(np.int64)
     behind = base + headers["last_offset_delta"] + 1
     is_within = (behind > begin) & (base < end)
     is_data = _data(view, starts, headers["attributes"], ReadCommittedFilter(aborted))
     left, right = np.maximum(base, begin), np.minimum(behind, end)
-    passed = is_within & ~is_data
+    invisible = is_within & ~is_data
     held = is_within & is_data & (headers["count"] > 0)
     is_gapless = headers["count"] == behind - base
-    to_open = held if with_prints else held & ~is_gapless
-    found, offsets = Prints(), _NOTHING
+    to_open = held if with_fingerprints else held & ~is_gapless
+    found, offsets = Fingerprints(), _NOTHING
     if to_open.any():
         records = opened(view, np.asarray(starts)[to_open].tolist())
         is_inside = (records.offset >= begin) & (records.offset < end)
-        if with_prints:
-            found = prints(records).where(is_inside)
+        if with_fingerprints:
+            found = fingerprints_of(records).where(is_inside)
         # Offsets of gapless batches follow from their headers.
         is_thinned = np.repeat(~is_gapless[to_open], headers["count"][to_open])
         offsets = records.offset[is_inside & is_thinned]
@@ -96,26 +96,26 @@ def seen(
     whole = spans_of(
         np.concatenate([left[plain], offsets]), np.concatenate([right[plain], offsets + 1])
     )
-    return Seen(whole, spans_of(left[passed], right[passed]), found), int(behind[-1])
+    return LogContent(whole, spans_of(left[invisible], right[invisible]), found), int(behind[-1])
 
 
-def joined(parts: Sequence[Seen]) -> Seen:
+def joined(parts: Sequence[LogContent]) -> LogContent:
     """Joins parts in the order in which they were read."""
     sides = []
-    for name in ("records", "passed"):
+    for name in ("records", "invisible"):
         columns = [getattr(part, name).columns() for part in parts]
         begins, ends = zip(*columns, strict=True) if columns else ((), ())
         sides.append(
             spans_of(np.concatenate([_NOTHING, *begins]), np.concatenate([_NOTHING, *ends]))
         )
     columns = [
-        np.concatenate([_NOTHING, *(getattr(part.prints, name) for part in parts)])
+        np.concatenate([_NOTHING, *(getattr(part.fingerprints, name) for part in parts)])
         for name in ("offset", "print", "bytes")
     ]
-    return Seen(sides[0], sides[1], Prints(*columns))
+    return LogContent(sides[0], sides[1], Fingerprints(*columns))
 
 
-def prints(records: Records) -> Prints:
+def fingerprints_of(records: Records) -> Fingerprints:
     """Returns 64 bits for key, value, headers and timestamp; comparable within one process only.
 
     Takes a quarter of a microsecond per record. Two different records get equal bits once in 10^19.
@@ -125,10 +125,10 @@ def prints(records: Records) -> Prints:
     content = np.fromiter(
         (hash(data[begin:end]) for begin, end in limits), np.int64, len(records)
     ).view(np.uint64)
-    mixed = (content ^ (content >> np.uint64(31))) * _STIR
-    mixed += records.timestamp.view(np.uint64) * _SPREAD
+    mixed = (content ^ (content >> np.uint64(31))) * _CONTENT_FACTOR
+    mixed += records.timestamp.view(np.uint64) * _TIMESTAMP_FACTOR
     mixed ^= mixed >> np.uint64(29)
-    return Prints(records.offset, mixed.view(np.int64), records.end - records.tail)
+    return Fingerprints(records.offset, mixed.view(np.int64), records.end - records.tail)
 
 
 def _whole_batches(fetched: bytes | memoryview, end: int) -> tuple[memoryview, list[int]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.audit.seen import Seen, joined, seen
+from replicator.audit.log_content import LogContent, content_of, joined
 from replicator.batches import batch
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.packer import PackingRule, pack
@@ -17,8 +17,10 @@ EVERYTHING = 2**62
 TRANSACTIONAL = batch.TRANSACTIONAL
 
 
-def look(data: bytes, begin: int = 0, end: int = EVERYTHING, aborted=None, prints=False) -> Seen:
-    return seen(data, begin, end, aborted=aborted, with_prints=prints)[0]
+def content(
+    data: bytes, begin: int = 0, end: int = EVERYTHING, aborted=None, fingerprints=False
+) -> LogContent:
+    return content_of(data, begin, end, aborted=aborted, with_fingerprints=fingerprints)[0]
 
 
 def batch_of(first: int, count: int, **how) -> bytes:
@@ -26,29 +28,33 @@ def batch_of(first: int, count: int, **how) -> bytes:
 
 
 @given(batches(), st.booleans(), st.data())
-def test_exactly_the_records_within_are_seen_whether_or_not_they_are_read(made, prints, drawn):
+def test_the_content_has_exactly_the_records_within_whether_or_not_they_are_read(
+    made, prints, drawn
+):
     data, records = made
     places = st.integers(records[0].offset - 1, records[-1].offset + 2)
     begin, end = sorted((drawn.draw(places), drawn.draw(places)))
-    found, next_offset = seen(b"".join(data), begin, end, aborted=None, with_prints=prints)
+    found, next_offset = content_of(
+        b"".join(data), begin, end, aborted=None, with_fingerprints=prints
+    )
     assert offsets(found.records) == {r.offset for r in records if begin <= r.offset < end}
     assert next_offset > records[-1].offset
-    assert not len(found.passed)
+    assert not len(found.invisible)
     if prints:
-        assert set(found.prints.offset.tolist()) == offsets(found.records)
+        assert set(found.fingerprints.offset.tolist()) == offsets(found.records)
 
 
 @given(batches())
-def test_fingerprints_survive_being_packed_anew_and_tell_every_record_apart(made):
+def test_fingerprints_stay_when_records_are_packed_anew_and_differ_between_records(made):
     data, records = made
     whole = b"".join(data)
-    before = look(whole, prints=True).prints
+    before = content(whole, fingerprints=True).fingerprints
     anew = PackingRule(max_bytes=1 << 20, merge_below_records=1000, merge_batches_min=1)
     packed = pack(whole, position=0, aborted=None, rule=anew)
     at, after = 0, []
     for outgoing in packed.batches:
         outgoing.stamp(producer_id=1, producer_epoch=0, base_sequence=0)
-        prints = look(bytes(outgoing.data), prints=True).prints
+        prints = content(bytes(outgoing.data), fingerprints=True).fingerprints
         after += list(zip(prints.print.tolist(), prints.bytes.tolist(), strict=True))
         at += outgoing.count
     assert at == len(records)
@@ -71,58 +77,60 @@ def test_fingerprints_survive_being_packed_anew_and_tell_every_record_apart(made
 )
 def test_any_part_of_a_record_shows_in_its_fingerprint(other):
     one = Record(3, 7, b"k", b"v", (("h", b"1"),))
-    (first,), (second,) = (look(encoded([it]), prints=True).prints.print for it in (one, other))
+    (first,), (second,) = (
+        content(encoded([it]), fingerprints=True).fingerprints.print for it in (one, other)
+    )
     assert first != second
 
 
-def test_markers_and_aborted_records_are_passed_over_and_counted_apart():
+def test_markers_and_aborted_records_are_invisible():
     aborted = batch_of(0, 5, attributes=TRANSACTIONAL, producer_id=9)
     committed = batch_of(5, 3, attributes=TRANSACTIONAL, producer_id=8)
     data = aborted + committed + control(8, 9, 0) + control(9, 8, 1) + batch_of(10, 2)
-    found = look(data, aborted=[(9, 0)])
+    found = content(data, aborted=[(9, 0)])
     assert offsets(found.records) == {5, 6, 7, 10, 11}
-    assert offsets(found.passed) == {0, 1, 2, 3, 4, 8, 9}
+    assert offsets(found.invisible) == {0, 1, 2, 3, 4, 8, 9}
     # A reader of uncommitted records sees all but the markers.
-    assert offsets(look(data).records) == {*range(8), 10, 11}
+    assert offsets(content(data).records) == {*range(8), 10, 11}
 
 
 def test_a_transaction_after_the_aborted_one_of_the_same_producer_counts():
     how = {"attributes": TRANSACTIONAL, "producer_id": 9}
     data = batch_of(0, 2, **how) + control(2, 9, 0) + batch_of(3, 2, **how) + control(5, 9, 1)
-    found = look(data, aborted=[(9, 0)])
+    found = content(data, aborted=[(9, 0)])
     assert offsets(found.records) == {3, 4}
     # The same where the range begins behind the marker.
-    assert offsets(look(data, 4, 5, aborted=[(9, 0)]).records) == {4}
+    assert offsets(content(data, 4, 5, aborted=[(9, 0)]).records) == {4}
 
 
-def test_what_compaction_took_out_is_neither_a_record_nor_passed_over():
+def test_a_compacted_offset_is_neither_a_record_nor_invisible():
     data = encoded([one_record(1), one_record(4)], base_offset=0, next_offset=8) + batch_of(9, 1)
-    found = look(data)
+    found = content(data)
     assert offsets(found.records) == {1, 4, 9}
-    assert not len(found.passed)
+    assert not len(found.invisible)
 
 
 def test_a_batch_that_the_fetch_cut_off_comes_with_the_next_one():
     first, second = batch_of(0, 5), batch_of(5, 5)
-    found, at = seen(first + second[:-1], 0, 100, aborted=None, with_prints=False)
+    found, at = content_of(first + second[:-1], 0, 100, aborted=None, with_fingerprints=False)
     assert (offsets(found.records), at) == ({0, 1, 2, 3, 4}, 5)
-    assert seen(first[:40], 0, 100, aborted=None, with_prints=False)[1] == 0
+    assert content_of(first[:40], 0, 100, aborted=None, with_fingerprints=False)[1] == 0
 
 
-def test_a_broken_batch_is_told_unless_it_lies_behind_what_is_looked_at():
+def test_a_broken_batch_is_named_unless_it_is_behind_the_range():
     broken = bytearray(batch_of(5, 5))
     broken[-1] ^= 1
     data = batch_of(0, 5) + bytes(broken)
-    assert offsets(look(data, end=5).records) == {0, 1, 2, 3, 4}
+    assert offsets(content(data, end=5).records) == {0, 1, 2, 3, 4}
     with pytest.raises(BrokenBatch, match="5..9"):
-        look(data, end=6)
+        content(data, end=6)
 
 
-def test_parts_read_one_behind_the_other_are_one_stretch():
+def test_consecutive_parts_are_joined_to_one_range():
     data = [batch_of(0, 5), control(5, 9, 1), batch_of(6, 4)]
-    parts = [look(part, prints=True) for part in data]
-    whole, at_once = joined(parts), look(b"".join(data), prints=True)
+    parts = [content(part, fingerprints=True) for part in data]
+    whole, at_once = joined(parts), content(b"".join(data), fingerprints=True)
     assert whole.records == at_once.records
-    assert whole.passed == at_once.passed
-    assert whole.prints.print.tolist() == at_once.prints.print.tolist()
+    assert whole.invisible == at_once.invisible
+    assert whole.fingerprints.print.tolist() == at_once.fingerprints.print.tolist()
     assert not len(joined([]).records)

@@ -1,4 +1,4 @@
-"""Logs of one cluster, read for an audit; waits through elections, up to a timeout."""
+"""Reader of one cluster's logs for an audit; waits through elections, up to a timeout."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 
 from aiokafka.protocol.offset import OffsetRequest
 
-from replicator.audit.seen import Seen, joined, seen
-from replicator.audit.window_offsets import Stamp
+from replicator.audit.log_content import LogContent, content_of, joined
+from replicator.audit.window_offsets import OffsetAndTimestamp
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.codec import DecompressesTooFar
-from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import EARLIEST, LATEST, Answered, Cluster, Fetched
 from replicator.kafka.protocol.error_codes import Code
@@ -27,23 +26,22 @@ READ_COMMITTED, READ_UNCOMMITTED = 1, 0
 REPLICA = -1
 
 
-class LogReading:
-    """Reader of the topics of one cluster.
+class LogReader:
+    """Reader of the logs of one cluster.
 
     Args:
-        name: how people know the cluster, such as "west regional".
+        cluster: opened and closed with the reader.
         timeout_seconds: for each answer.
     """
 
-    def __init__(self, name: str, settings: KafkaCluster, timeout_seconds: float) -> None:
-        self.name = name
-        self._cluster = Cluster(name, settings, client_id="sluice-audit")
+    def __init__(self, cluster: Cluster, timeout_seconds: float) -> None:
+        self._cluster = cluster
         self._timeout_seconds = timeout_seconds
-        self._away: Unreachable | None = None
+        self._unreachable: Unreachable | None = None
 
     async def open(self, topics: Iterable[str]) -> None:
         """Connects to the cluster. Raises Unreachable."""
-        async with self._patience():
+        async with self._within_timeout():
             await self._cluster.open(topics)
 
     async def close(self) -> None:
@@ -57,16 +55,16 @@ class LogReading:
         isolation = READ_COMMITTED if is_stable else READ_UNCOMMITTED
         return (await self._listed(topic, partition, LATEST, isolation)).offset
 
-    async def at(self, topic: str, partition: int, timestamp_ms: int) -> Stamp | None:
+    async def at(self, topic: str, partition: int, timestamp_ms: int) -> OffsetAndTimestamp | None:
         """Returns the first record of a time or later; None where there is none."""
         found = await self._listed(topic, partition, timestamp_ms)
         return found if found.offset >= 0 else None
 
     async def _listed(
         self, topic: str, partition: int, which: int, isolation: int = READ_UNCOMMITTED
-    ) -> Stamp:
+    ) -> OffsetAndTimestamp:
         request = OffsetRequest(REPLICA, isolation, [(topic, [(partition, which)])])
-        async with self._patience():
+        async with self._within_timeout():
             response = await self._cluster.ask_leader(
                 topic,
                 partition,
@@ -74,24 +72,24 @@ class LogReading:
                 lambda r: [row[1] for _, rows in r.topics for row in rows],
             )
         _, _, timestamp_ms, offset = response.topics[0][1][0]
-        return Stamp(offset, timestamp_ms)
+        return OffsetAndTimestamp(offset, timestamp_ms)
 
     async def read(
-        self, topic: str, partition: int, stretch: Span, *, committed: bool, with_prints: bool
-    ) -> Seen:
+        self, topic: str, partition: int, span: Span, *, committed: bool, with_fingerprints: bool
+    ) -> LogContent:
         """Reads a range of offsets, up to the log's end, without what retention deletes meanwhile.
 
         Args:
-            committed: True: aborted records are passed over, and reading ends at the first open
+            committed: True: aborted records are invisible, and reading ends at the first open
                 transaction.
 
         Raises Unreachable, Answered or BrokenBatch.
         """
-        parts: list[Seen] = []
-        at, bytes_max = stretch.begin, FETCH_BYTES
-        while at < stretch.end:
+        parts: list[LogContent] = []
+        at, bytes_max = span.begin, FETCH_BYTES
+        while at < span.end:
             try:
-                left = Span(at, stretch.end)
+                left = Span(at, span.end)
                 found = await self._fetched(topic, partition, left, committed, bytes_max)
             except Answered as answer:
                 start = await self.start(topic, partition)
@@ -102,12 +100,12 @@ class LogReading:
             if found is None:
                 break
             try:
-                part, at = seen(
+                part, at = content_of(
                     found.records,
                     at,
-                    stretch.end,
+                    span.end,
                     aborted=found.aborted if committed else None,
-                    with_prints=with_prints,
+                    with_fingerprints=with_fingerprints,
                 )
             except BrokenBatch as broken:
                 if not isinstance(broken.__cause__, DecompressesTooFar) or bytes_max == ONE_BATCH:
@@ -123,7 +121,7 @@ class LogReading:
         """Returns an answer with records; None where the log ends."""
         is_small = left.end - left.begin <= SMALL_OFFSETS
         size = min(bytes_max, SMALL_FETCH_BYTES) if is_small else bytes_max
-        async with self._patience():
+        async with self._within_timeout():
             while True:
                 fetched = await self._cluster.fetch(
                     topic, partition, left.begin, size, read_committed=committed
@@ -134,15 +132,15 @@ class LogReading:
                     return None
 
     @asynccontextmanager
-    async def _patience(self) -> AsyncIterator[None]:
+    async def _within_timeout(self) -> AsyncIterator[None]:
         # After a timeout the cluster is not waited for again, because there may be many partitions.
-        if self._away:
-            raise self._away
+        if self._unreachable:
+            raise self._unreachable
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 yield
         except TimeoutError:
-            trouble = self._cluster.trouble or "it does not answer"
-            text = f"{self.name}: no answer within {self._timeout_seconds:g} s ({trouble})"
-            self._away = Unreachable(text)
-            raise self._away from None
+            reason = self._cluster.trouble or "it does not answer"
+            text = f"{self._cluster.name}: no answer within {self._timeout_seconds:g} s ({reason})"
+            self._unreachable = Unreachable(text)
+            raise self._unreachable from None

@@ -1,4 +1,4 @@
-"""Audited topics of routes: all that are mirrored; for others, why they are not."""
+"""Topics of routes: those that are mirrored, and the reasons why others are not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ KNOWN_MAX = 10
 
 
 class NotMirrored(Exception):
-    """A topic that was asked for is mirrored by none of the routes. Ask for one that is."""
+    """None of the routes mirrors a requested topic. Request one that is mirrored."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Subject:
-    """Topic of one route.
+class RouteTopic:
+    """Topic on one route.
 
     Args:
         partitions: of the source.
@@ -39,12 +39,12 @@ class Subject:
     compacts: bool
 
     @property
-    def places(self) -> list[TopicPartition]:
+    def topic_partitions(self) -> list[TopicPartition]:
         return [TopicPartition(self.topic, number) for number in range(self.partitions)]
 
 
 @dataclass(frozen=True, slots=True)
-class Subjects:
+class TargetTopics:
     """Topics of the routes into one target.
 
     Args:
@@ -52,47 +52,47 @@ class Subjects:
         stopped: by source topic, why it is not mirrored.
     """
 
-    found: tuple[Subject, ...] = ()
+    found: tuple[RouteTopic, ...] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
 
 
-def subjects(
+def target_topics(
     sources: Mapping[Route, Sequence[Topic] | None],
     target: Sequence[Topic],
     settings: TopicSettings,
-) -> Subjects:
+) -> TargetTopics:
     """Returns the topics that follow from the clusters' descriptions and the [topics] settings."""
-    there = {topic.name: topic for topic in target}
+    in_target = {topic.name: topic for topic in target}
     found, stopped = [], {}
-    feeds = by_name(sources)
+    in_sources = by_name(sources)
     for status in plan(sources, target, settings).topics:
         if not status.is_carried:
             notes = (note for note in status.notes if note.state in STOPPING)
             stopped[status.topic] = "; ".join(f"{note.state}: {note.text}" for note in notes)
             continue
-        landing = there.get(status.topic)
-        for route, topic in feeds[status.topic].items():
+        mirror = in_target.get(status.topic)
+        for route, topic in in_sources[status.topic].items():
             found.append(
-                Subject(
+                RouteTopic(
                     route,
                     topic.name,
                     topic.partitions,
-                    min(topic.partitions, landing.partitions) if landing else 0,
+                    min(topic.partitions, mirror.partitions) if mirror else 0,
                     topic.topic_id.hex,
-                    landing.topic_id.hex if landing else None,
-                    landing is not None and "compact" in landing.configs.policies,
+                    mirror.topic_id.hex if mirror else None,
+                    mirror is not None and "compact" in mirror.configs.policies,
                 )
             )
-    return Subjects(tuple(sorted(found)), stopped)
+    return TargetTopics(tuple(sorted(found)), stopped)
 
 
 def chosen(
-    every: Iterable[Subjects],
+    every: Iterable[TargetTopics],
     routes: Collection[Route],
     topics: Collection[str],
     *,
     is_all_known: bool,
-) -> list[Subject]:
+) -> list[RouteTopic]:
     """Returns the topics of these routes, limited to named topics if there are any.
 
     Args:

@@ -6,7 +6,14 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import pytest
 
-from replicator.audit.subjects import KNOWN_MAX, NotMirrored, Subject, chosen, some_of, subjects
+from replicator.audit.route_topics import (
+    KNOWN_MAX,
+    NotMirrored,
+    RouteTopic,
+    chosen,
+    some_of,
+    target_topics,
+)
 from replicator.config.settings import TopicSettings
 from replicator.config.topology import Route
 from replicator.kafka.admin.topic import Configs, Topic
@@ -25,10 +32,10 @@ SOURCES = {
 }
 THERE = [topic("orders", 2, cleanup_policy="delete"), topic("east-only", cleanup_policy="compact")]
 SETTINGS = TopicSettings(deny=("secret",))
-FOUND = subjects(SOURCES, THERE, SETTINGS)
+FOUND = target_topics(SOURCES, THERE, SETTINGS)
 
 
-def names(found: list[Subject]) -> list[tuple[str, str]]:
+def names(found: list[RouteTopic]) -> list[tuple[str, str]]:
     return [(each.route.name, each.topic) for each in found]
 
 
@@ -44,10 +51,10 @@ def test_every_route_that_feeds_a_topic_is_audited_by_itself() -> None:
     assert (east_only.compacts, orders.compacts) == (True, False)
     assert (orders.partitions, orders.mirrored, orders_of_east.mirrored) == (3, 2, 2)
     assert (new.mirrored, new.target_topic) == (0, None)
-    assert [place.partition for place in orders.places] == [0, 1, 2]
+    assert [each.partition for each in orders.topic_partitions] == [0, 1, 2]
 
 
-def test_a_topic_is_looked_for_on_the_routes_that_are_asked_for() -> None:
+def test_a_topic_is_searched_on_the_requested_routes() -> None:
     assert names(chosen([FOUND], [WEST, EAST], ["orders"], is_all_known=True)) == [
         ("east>east", "orders"),
         ("west>east", "orders"),
@@ -64,11 +71,11 @@ def test_a_topic_that_is_left_out_on_purpose_is_refused_with_the_reason() -> Non
         chosen([FOUND], [WEST], ["secret"], is_all_known=True)
 
 
-def test_while_a_cluster_is_away_nobody_says_that_a_topic_is_not_mirrored() -> None:
+def test_while_a_cluster_is_away_no_topic_is_refused() -> None:
     assert chosen([FOUND], [WEST], ["unheard"], is_all_known=False) == []
 
 
-def test_of_many_known_names_some_are_said() -> None:
+def test_some_of_many_known_names_are_shown() -> None:
     assert some_of([]) == "none"
     assert some_of(["a", "b"]) == "a, b"
     assert some_of(["t"] * (KNOWN_MAX + 3)).endswith("t and 3 more")

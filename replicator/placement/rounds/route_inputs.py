@@ -1,0 +1,78 @@
+"""Inputs of one route's rounds: traffic of its source, reports of its carriers, throughput file."""
+
+from __future__ import annotations
+
+from balancer.demand.load_model import LoadModel
+from balancer.plan import TopicPartition
+from replicator.config.topology import Route
+from replicator.mirror.offset_map.offset_store import OffsetStore
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.orders.active_plan import ActivePlan
+from replicator.orders.order_log import OrderLog
+from replicator.placement.rounds.route_snapshot import RouteSnapshot
+from replicator.placement.rounds.source_watch import SourceWatch
+from replicator.placement.rounds.throughput_watch import ThroughputWatch
+from replicator.runtime.run_in_thread import run_in_thread
+
+Reports = dict[TopicPartition, PartitionReport]
+
+
+class RouteInputs:
+    """Inputs of one route's rounds.
+
+    Args:
+        source: traffic of the route's source; closed with the inputs.
+        report_store: reports of the route's carriers; closed with the inputs.
+        file: throughput file.
+    """
+
+    def __init__(
+        self, route: Route, source: SourceWatch, report_store: OffsetStore, file: ThroughputWatch
+    ) -> None:
+        self.source = source
+        self._route, self._report_store, self._file = route, report_store, file
+
+    async def reports(self) -> Reports:
+        """Returns the newest report of each partition.
+
+        Raises:
+            StoreUnreachable: Redis does not answer.
+            ValueError: another version of Sluice wrote the reports.
+        """
+        found = await run_in_thread(self._report_store.reports)
+        return {TopicPartition(topic, number): it for (_, topic, number), it in found.items()}
+
+    async def snapshot(
+        self,
+        now_ms: int,
+        order_log: OrderLog,
+        active_plan: ActivePlan,
+        reports: Reports,
+        costs: LoadModel,
+    ) -> RouteSnapshot:
+        """Returns the knowledge about the route.
+
+        Args:
+            now_ms: Unix time in milliseconds.
+            costs: cost of carrying, if no capacity is configured.
+        """
+        topics = {each.topic for each in active_plan.partitions(self._route.key)}
+        throughput = await run_in_thread(self._file.throughput, topics)
+        return RouteSnapshot(
+            now_ms=now_ms,
+            order_log=order_log,
+            active_plan=active_plan,
+            rates=self.source.rates(now_ms),
+            fresh=self.source.fresh(now_ms),
+            reports=reports,
+            degraded=self.source.degraded(now_ms),
+            costs=costs,
+            throughput=throughput,
+        )
+
+    async def aclose(self) -> None:
+        """Closes the connections to the source, its history and Redis."""
+        try:
+            await self.source.close()
+        finally:
+            self._report_store.close()

@@ -1,0 +1,102 @@
+"""The status of a round names carriers by the numbers that operators see."""
+
+from dataclasses import replace
+
+import pytest
+
+from balancer.demand.load_model import Factors, LoadModel
+from balancer.demand.window import Rate
+from balancer.plan import CarrierId, Plan, TopicPartition
+from replicator.config.balance_settings import BalanceSettings
+from replicator.mirror.offset_map.reports import PartitionReport
+from replicator.orders.order_records import Pin, Stream
+from replicator.placement.rounds.stream_round import StreamRound
+from tests.replicator.placement.rounds.snapshots import (
+    MIB,
+    NOW_MS,
+    ORDER,
+    PARTITIONS,
+    ROUTE,
+    active_plan,
+    order_log_of,
+    rates,
+    snapshot,
+)
+
+CAPACITY = BalanceSettings(capacity_mib_per_second=10.0, carriers_max=8, cool_down_seconds=0.0)
+OWN = Stream(**ORDER, name="own", topics=("orders",), first_carrier=3000)
+
+
+def stream_round(stream="default", settings=CAPACITY):
+    return StreamRound(settings, ROUTE, stream, "balancer")
+
+
+def status_of(at, stream="default", settings=CAPACITY):
+    return stream_round(stream, settings).round(at).status
+
+
+def test_alerts_of_a_stream_name_carriers_by_the_numbers_that_people_see():
+    pin = Pin(**ORDER, topic="orders", partition=0, carrier=3007)
+    alerts = status_of(snapshot(order_log_of(OWN, pin)), "own").alerts
+    assert any("no carrier 3007" in each.text for each in alerts)
+
+
+def test_loads_counts_and_moves_name_carriers_by_the_numbers_that_people_see():
+    status = status_of(snapshot(order_log_of(OWN)), "own")
+    assert status.loads == {3000: pytest.approx(0.6), 3001: pytest.approx(0.6)}
+    assert status.counts == {3000: 6, 3001: 6}
+    assert {move.target for move in status.moves} == {3000, 3001}
+    assert status.moves_count == len(status.moves) == 12
+
+
+def test_a_round_without_a_new_placement_has_the_moves_of_the_last_one():
+    rounds = stream_round()
+    first = rounds.round(snapshot())
+    rounds.accept(first)
+    later = rounds.round(snapshot(now_ms=NOW_MS + 10_000)).status
+    assert first.status.moves and first.status.placed_at_ms == NOW_MS
+    assert later == first.status.model_copy(update={"at_ms": NOW_MS + 10_000})
+
+
+@pytest.mark.parametrize(("age", "is_silent"), [(1.0, False), (60.0, True)])
+def test_a_carrier_that_does_not_report_is_silent_and_moves_stop(age, is_silent):
+    rounds = stream_round()
+    rounds.accept(rounds.round(snapshot()))
+    now_ms = NOW_MS + 60_000
+    reports = {
+        each: PartitionReport(
+            "r", *each, each.partition % 2, 1.0, 1.0, 1, 1, 0, 0.0, None, now_ms / 1000 - age
+        )
+        for each in PARTITIONS
+    }
+    settled = replace(active_plan(), posted_at=NOW_MS / 1000 - 60)
+    outcome = rounds.round(snapshot(now_ms=now_ms, reports=reports, active_plan=settled))
+    assert (outcome.status.held is not None) is is_silent
+
+
+def test_the_costs_of_the_loads_are_shown_and_a_configured_capacity_counts_before_them():
+    costs = LoadModel(Factors(2e-9, 1e-8), Factors(3e-9, 1e-6))
+    status = status_of(snapshot(costs=costs), settings=BalanceSettings())
+    assert (status.unopened.per_byte, status.opened.per_record) == (2e-9, 1e-6)
+    status = status_of(snapshot(costs=costs))
+    assert status.unopened == status.opened
+    assert status.unopened.per_byte == pytest.approx(1 / (CAPACITY.capacity_mib_per_second * MIB))
+
+
+def test_a_hot_partition_is_named_with_its_topic():
+    hot = {**rates(0.1), PARTITIONS[0]: Rate(9 * MIB, 1)}
+    alerts = status_of(snapshot(rates=hot)).alerts
+    assert any(each.name == "hot partition" and "orders" in each.text for each in alerts)
+
+
+def test_carriers_of_other_streams_and_routes_count_where_task_slots_are_few():
+    theirs: dict[CarrierId, tuple[TopicPartition, ...]] = {
+        CarrierId(ROUTE.key, 1000): (TopicPartition("own", 0),),
+        CarrierId("east.east", 0): (TopicPartition("own", 0),),
+        CarrierId("east.east", 1): (),
+    }
+    ours = active_plan(slots=3)
+    shown = replace(ours, plan=Plan(1, {**ours.plan.loads, **theirs}))
+    (alert,) = status_of(snapshot(active_plan=shown)).alerts
+    assert "2 carriers, and 2 of other streams, share 3 task slots" in alert.text
+    assert not status_of(snapshot(active_plan=replace(shown, slots=4))).alerts
