@@ -100,14 +100,14 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
 
 
 def parts(
-    ledger: Ledger, writer: FencedCommitter, source: Cluster, target: Cluster
+    ledger: Ledger, fenced_committer: FencedCommitter, source: Cluster, target: Cluster
 ) -> dict[str, Any]:
     async def tell(_: Mapping[TopicPartition, tuple[Entry, RunSegment]]) -> None:
         """Publishes no run, since nothing was carried."""
 
     return {
         "ledger": ledger,
-        "writer": writer,
+        "fenced_committer": fenced_committer,
         "source": source,
         "target": target,
         "start": "earliest",

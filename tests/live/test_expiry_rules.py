@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
@@ -16,6 +17,7 @@ from replicator.kafka.protocol.produce import ProduceRequest
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger import inspection
 from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand
 from tests.live.stage import SELDOM
@@ -261,11 +263,11 @@ def test_old_records_appended_and_answered_with_an_error_are_looked_for_in_the_l
 # -- expired transactional ids
 
 
-class AnyProducer(Takeover):
-    """A takeover that accepts any producer id for its fence."""
+class AnyProducer(FencedTails):
+    """Mutation: accepts any producer id for the fence."""
 
-    async def _examine(self, partition, entry, holder):
-        return await inspection.inspect_target(self._target, partition, entry)
+    async def examine(self, partition, entry, holder):
+        return await inspection.inspect_target(self.target, partition, entry)
 
 
 @IN_FORCE
@@ -278,7 +280,10 @@ def test_a_writer_that_the_broker_forgot_is_not_held_for_fenced(
     zombie.freeze()
     stage.until_id_forgotten(zombie)
     if not in_force:
-        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", AnyProducer)
+        monkeypatch.setattr(
+            "replicator.mirror.carrier.carrier_session.Takeover",
+            partial(Takeover, tails=AnyProducer),
+        )
     taker = stage.hand(1).start()
     if in_force:
         taker.until(lambda: stage.place in taker.session._acquisition.stopped)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
+from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.conftest import FORGETS_PRODUCERS
 from tests.live.deposed_leader import REPLICATED_BY_TWO, DeposedLeader
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import COMPACTED, SELDOM
+
+TAKEOVER = "replicator.mirror.carrier.carrier_session.Takeover"
 
 SESSION_MS = 6000
 """Broker session timeout: for this long a stopped follower stays in sync, and a dead leader keeps
@@ -40,7 +44,7 @@ def stage(request, make_stage):
 def with_the_rule_and_without(*mutations):
     """Parametrizes a test: the rule on one and on three brokers, each mutation on one broker."""
     without = [("one broker", mutation) for mutation in mutations]
-    cases = [("one broker", Takeover), ("three brokers", Takeover), *without]
+    cases = [("one broker", FencedTails), ("three brokers", FencedTails), *without]
     return pytest.mark.parametrize(("stage", "rule"), cases, indirect=["stage"])
 
 
@@ -57,20 +61,20 @@ async def tail_to_the_watermark(cluster, partition, entry, begin, end):
     return Tail(landed, offset, entry.mark, ())
 
 
-class ToTheWatermark(Takeover):
+class ToTheWatermark(FencedTails):
     """Mutation: reads up to the log end of the inspection, not to the marker."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
+    async def read(self, partition, entry, found, memory, marker):
         return await tail_to_the_watermark(
-            self._target, partition, entry, entry.target_offset, found.end
+            self.target, partition, entry, entry.target_offset, found.end
         )
 
 
-class OnlyWhatIsRemembered(Takeover):
+class OnlyWhatIsRemembered(FencedTails):
     """Mutation: trusts only the leader's memory from before the fence."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         return replace(tail, landed=entry.landed_up_to(memory.state.last_sequence))
 
 
@@ -79,7 +83,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch,
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
+    monkeypatch.setattr(TAKEOVER, partial(Takeover, tails=rule))
     taker = stage.hand(1, **SELDOM)
     gate = Gate(taker.target, "AddPartitionsToTxn")
     taker.start()
@@ -88,7 +92,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, monkeypatch,
     zombie.until_landed(stage.place, stage.send(500))
     gate.open()
     taker.until_carried(stage.place)
-    if rule is Takeover:
+    if rule is FencedTails:
         stage.assert_exact()
     else:
         assert stage.seen().duplicated == 500
@@ -103,30 +107,30 @@ def cleans(tmp_path_factory):
         yield cluster
 
 
-class CountsRecords(Takeover):
+class CountsRecords(FencedTails):
     """Mutation: counts the records found instead of using the last sequence."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         landed, offset = 0, entry.target_offset
         while offset < tail.end:
-            for _, header in scan(await self._target.read(*partition, offset, 1 << 20)):
+            for _, header in scan(await self.target.read(*partition, offset, 1 << 20)):
                 offset = header.next_offset
                 if (header.producer_id, header.producer_epoch) == (entry.producer_id, entry.epoch):
                     landed += header.count
         return replace(tail, landed=landed)
 
 
-@pytest.mark.parametrize("rule", [Takeover, CountsRecords])
+@pytest.mark.parametrize("rule", [FencedTails, CountsRecords])
 def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, monkeypatch, rule):
     stage = make_stage(target=cleans, target_config=COMPACTED)
     old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
+    monkeypatch.setattr(TAKEOVER, partial(Takeover, tails=rule))
     taker = stage.hand(1, **SELDOM).start()
     taker.until(lambda: stage.place in taker.pipelines)
-    again = 0 if rule is Takeover else 930
+    again = 0 if rule is FencedTails else 930
     assert stage.entry.source_offset == 1000 - again
     stage.send(500, keys=70)
     taker.until_carried(stage.place)
@@ -134,37 +138,37 @@ def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, mo
     closing, fence = 1, 1
     assert taker.call(taker.target.log_end(*stage.place)) == 1000 + closing + fence + again + 500
     seen = stage.seen()
-    if rule is Takeover:
+    if rule is FencedTails:
         assert (seen.arrived, seen.lost) == (70 + 500, 930)
         assert not (seen.duplicated or seen.reordered or seen.changed)
     else:
         assert seen.duplicated == 70
 
 
-class AsksAfterTheFence(Takeover):
-    async def _read_tails(self, entries, found, holder):
+class AsksAfterTheFence(FencedTails):
+    async def read_all(self, entries, found, holder):
         for topic, number in entries:
             await holder.fence(topic, [number])
             # EndTxn is answered before its marker is written.
             epoch = None
             while epoch != holder.epoch:
-                states = await self._target.producer_states(topic, number)
+                states = await self.target.producer_states(topic, number)
                 epoch = states[holder.producer_id].epoch
-        return await super()._read_tails(entries, found, holder)
+        return await super().read_all(entries, found, holder)
 
 
-class ReadsOnly(Takeover):
+class ReadsOnly(FencedTails):
     """Mutation: counts the records read and ignores the leader's memory."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        return await read_tail(self._target, partition, Reading(entry, found.start), marker)
+    async def read(self, partition, entry, found, memory, marker):
+        return await read_tail(self.target, partition, Reading(entry, found.start), marker)
 
 
 @with_the_rule_and_without(AsksAfterTheFence, ReadsOnly)
 def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkeypatch, rule):
     stage.left_behind(0)
     stage.delete_target_records(1000)
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
+    monkeypatch.setattr(TAKEOVER, partial(Takeover, tails=rule))
     stage.send(500)
     hand = stage.hand(1).start()
     if rule is AsksAfterTheFence:
@@ -172,14 +176,14 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, monkey
         return
     hand.until_carried(stage.place)
     again = stage.seen().arrived
-    assert again == (500 if rule is Takeover else 1500)
+    assert again == (500 if rule is FencedTails else 1500)
 
 
-class OnlyWhereAllIsForgotten(Takeover):
+class OnlyWhereAllIsForgotten(FencedTails):
     """Mutation: takes a memory reset by another carrier's marker for proof that nothing landed."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         return tail if memory.state is None or isinstance(tail, Tail) else _nothing(found)
 
 
@@ -199,9 +203,9 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
     gate.wait()  # it has fenced, and so reset the leader's memory
     first.kill()
     gate.open()
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
+    monkeypatch.setattr(TAKEOVER, partial(Takeover, tails=rule))
     second = stage.hand(2, **SELDOM).start()
-    if rule is Takeover:
+    if rule is FencedTails:
         assert "target deleted the tail" in second.reason_of(stage.place)
         assert stage.seen().arrived == 0
     else:
@@ -209,11 +213,11 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(
         assert stage.seen().arrived == 1000
 
 
-class TakesItForNothing(Takeover):
+class TakesItForNothing(FencedTails):
     """Mutation: concludes from an empty tail that nothing landed."""
 
-    async def _read_tails(self, entries, found, holder):
-        tails = await super()._read_tails(entries, found, holder)
+    async def read_all(self, entries, found, holder):
+        tails = await super().read_all(entries, found, holder)
         return {
             place: tail
             if isinstance(tail, Tail)
@@ -222,7 +226,7 @@ class TakesItForNothing(Takeover):
         }
 
 
-@pytest.mark.parametrize("rule", [Takeover, TakesItForNothing])
+@pytest.mark.parametrize("rule", [FencedTails, TakesItForNothing])
 def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatch, rule):
     """Other producers have rewritten all of its keys, and no broker remembers its writer."""
     stage = make_stage(target=cleans, target_config=COMPACTED)
@@ -230,9 +234,9 @@ def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, monkeypatc
     stage.foreign(70, keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
+    monkeypatch.setattr(TAKEOVER, partial(Takeover, tails=rule))
     taker = stage.hand(1, **SELDOM).start()
-    if rule is Takeover:
+    if rule is FencedTails:
         assert "compaction left nothing" in taker.reason_of(stage.place)
     else:
         taker.until(lambda: stage.place in taker.pipelines)
@@ -246,11 +250,11 @@ LED_BY_ONE = {
 }
 
 
-class TheLargerAnswer(Takeover):
+class TheLargerAnswer(FencedTails):
     """Mutation: counts what a former leader remembers, whatever the log shows."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         remembered = entry.landed_up_to(memory.state.last_sequence)
         return replace(tail, landed=max(tail.landed, remembered))
 
@@ -258,9 +262,9 @@ class TheLargerAnswer(Takeover):
 @pytest.mark.parametrize(
     ("cause", "rule"),
     [
-        ("by_a_kill", Takeover),
-        ("by_a_stall", Takeover),
-        ("by_a_preferred_election", Takeover),
+        ("by_a_kill", FencedTails),
+        ("by_a_stall", FencedTails),
+        ("by_a_preferred_election", FencedTails),
         ("by_a_preferred_election", TheLargerAnswer),
     ],
 )
@@ -274,7 +278,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(
         old = stage.hand(0, **SELDOM).start()
         old.until_landed(stage.place, stage.send(1000))
         old.freeze()
-        monkeypatch.setattr("replicator.mirror.carrier.carrier_session.Takeover", rule)
+        monkeypatch.setattr(TAKEOVER, partial(Takeover, tails=rule))
         taker = stage.hand(1, **SELDOM)
         asks = Gate(taker.target, "DescribeProducers")
         fences = Gate(taker.target, "AddPartitionsToTxn")
@@ -293,7 +297,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(
         seen = stage.seen()
         assert seen.duplicated == 0
         # A batch that the follower's last fetch still received is not lost.
-        assert seen.lost == 0 if rule is Takeover else 0 < seen.lost <= 500
+        assert seen.lost == 0 if rule is FencedTails else 0 < seen.lost <= 500
 
 
 def test_a_deleted_tail_stops_where_the_leader_that_remembers_it_was_deposed(make_stage, three):

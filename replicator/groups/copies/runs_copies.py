@@ -14,7 +14,7 @@ import redis
 from replicator.groups.copies.runs_follower import RunsTold
 from replicator.kafka.tail.stored_positions import PRELUDE, Positions, header, text
 from replicator.kafka.tail.tail_position import Portion, Position
-from replicator.mirror.offset_map.offset_store import packed_together, runs_name
+from replicator.mirror.offset_map.offset_store import packed_jointly, runs_name
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion, unpack
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.runtime.store_errors import reached, redis_name
@@ -106,7 +106,7 @@ def _joined(pieces: list[bytes]) -> list[bytes]:
     if len(pieces) < JOINED_FROM:
         return pieces
     try:
-        return packed_together([unpack(piece) for piece in pieces])
+        return packed_jointly([unpack(piece) for piece in pieces])
     except (BrokenPiece, UnknownVersion):
         # Not for a copier to judge: loading this map raises the error.
         return pieces

@@ -11,7 +11,7 @@ from replicator.groups.failover.ledger_view import LedgerView
 from replicator.groups.progress.aggregate import Known, Passed
 from replicator.groups.progress.numbering import numbering
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.offset_store import OffsetStore, maps_of, whole_of
+from replicator.mirror.offset_map.offset_store import OffsetStore, map_after_losses, maps_by_losses
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.runs_topic import RunsKey
@@ -53,7 +53,9 @@ def read_runs(
             told = store.pieces(some.values())
             for place, key in some.items():
                 try:
-                    known[place] = known_of(words[place], key.source_topic_id, maps_of(told[key]))
+                    known[place] = known_of(
+                        words[place], key.source_topic_id, maps_by_losses(told[key])
+                    )
                 except (BrokenPiece, RunsContradict, UnknownVersion) as error:
                     notes.setdefault(place, f"{route.name}: its runs cannot be read: {error}")
     for place, word in words.items():
@@ -70,7 +72,7 @@ def known_of(word: LedgerView, source_topic: str | None, maps: Mapping[int, Offs
 
     Raises RunsContradict.
     """
-    runs, passed = whole_of(maps), word.passed
+    runs, passed = map_after_losses(maps), word.passed
     if passed and word.unwritten_up_to is not None:
         is_beyond = runs.target_end > passed.target_offset
         if not is_beyond and runs.source_end <= passed.source_offset:

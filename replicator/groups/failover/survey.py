@@ -37,7 +37,7 @@ from replicator.groups.progress.aggregate import Aggregate, Known
 from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Commit
-from replicator.mirror.ledger.entries import Entries, entries_of, told
+from replicator.mirror.ledger.entries import Entries, decoded, entries_of
 from replicator.mirror.ledger.ledger import groups_of
 from replicator.mirror.offset_map.offset_map import OffsetMap
 
@@ -210,7 +210,7 @@ class Survey:
                 )
                 if row or is_whole:
                     adopted[topic] = row.offset if row else 0
-            entries = told(rows, adopted)
+            entries = decoded(rows, adopted)
             words[route] = {
                 place: word(
                     route,

@@ -40,7 +40,7 @@ class Readiness:
         self._target = target
         self._accept = accept
 
-    async def set_aside(
+    async def exclude_unready(
         self,
         todo: set[TopicPartition],
         entries: Mapping[TopicPartition, Entry],
@@ -67,8 +67,8 @@ class Readiness:
                 acquired.waiting[partition] = "no leader in the target"
             elif self._source.is_refused(topic):
                 acquired.waiting[partition] = REFUSED.format("source", "Read")
-            elif one := self._one_topic(topic):
-                acquired.waiting[partition] = ONE_TOPIC.format(one)
+            elif shared_id := self._shared_topic_id(topic):
+                acquired.waiting[partition] = ONE_TOPIC.format(shared_id)
             elif self._source.topic(topic) and self._source.leader(*partition) is None:
                 acquired.waiting[partition] = "no leader in the source"
             elif entry.source_topic is None and self._source.topic(topic) is None:
@@ -81,7 +81,7 @@ class Readiness:
         if gone:
             await self._look_again(gone, acquired)
 
-    def _one_topic(self, name: str) -> UUID | None:
+    def _shared_topic_id(self, name: str) -> UUID | None:
         """Returns the topic id if both ends report the same one.
 
         A topic that is mirrored onto itself would grow forever.

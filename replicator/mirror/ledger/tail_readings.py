@@ -71,7 +71,7 @@ class TailReadings:
             reading = Reading(entry, begin, memory.leader_epoch, is_whole, known)
             kept = self._kept[partition] = _Kept(reading, memory)
         elif kept.tail is None:
-            kept.reading.go_on(found.start)
+            kept.reading.continue_from(found.start)
         if memory.state and memory.state.epoch == entry.epoch:
             kept.memory = memory
         try:

@@ -112,7 +112,7 @@ class OffsetStore:
 
     # Reading
 
-    def why_not_whole(self) -> str | None:
+    def incomplete_reason(self) -> str | None:
         """Returns None when all published runs are here; else the reason to rebuild."""
         with self._reached():
             mark: Any = self._redis.get(WholeMark.name(self._route_key))
@@ -172,14 +172,14 @@ class OffsetStore:
 
     # Maintenance
 
-    def tend(self, key: RunsKey, target_log_start: int, runs_max: int = RUNS_MAX) -> OffsetMap:
+    def maintain(self, key: RunsKey, target_log_start: int, runs_max: int = RUNS_MAX) -> OffsetMap:
         """Joins a partition's loose pieces, trims below the target's log start, keeps the cap.
 
         Returns the map after all losses. Cheap when there is little to do; carriers may append
         meanwhile.
         """
         members = self._members(key)
-        maps = maps_of(members)
+        maps = maps_by_losses(members)
         changed = False
         for offset_map in maps.values():
             before = len(offset_map), offset_map.trimmed
@@ -193,15 +193,15 @@ class OffsetStore:
         }
         if changed or len(members) > len(pieces) + LOOSE_PIECES_MAX:
             self._replace(key, members, pieces)
-        return whole_of(maps)
+        return map_after_losses(maps)
 
-    def miss(self) -> None:
+    def mark_missed(self) -> None:
         """Marks runs as missing here, so that they are read back."""
         with self._reached():
             self._redis.set(WholeMark.name(self._route_key), WholeMark.MISSED)
 
-    def rebuild(self, told: Iterator[tuple[RunsKey, Piece]]) -> bool:
-        """Puts all runs of the runs topic into Redis (`told` is runs_topic.read).
+    def rebuild(self, published: Iterator[tuple[RunsKey, Piece]]) -> bool:
+        """Puts all runs of the runs topic into Redis (`published` is runs_topic.read).
 
         Only adds, so carriers go on meanwhile. Returns True once Redis has all runs and the mark
         says so. Returns False when something was lost meanwhile: rebuild again.
@@ -211,10 +211,10 @@ class OffsetStore:
             run_id = self._run_id()
             self._redis.set(name, mine)
         # Read only now: a carrier that drops pieces from here on changes the mark.
-        for portion in batched(told):
+        for portion in batched(published):
             with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
                 for key, pieces in portion.items():
-                    packed = dict.fromkeys(packed_together(pieces), key.losses)
+                    packed = dict.fromkeys(packed_jointly(pieces), key.losses)
                     pipeline.zadd(runs_name(self._route_key, key), packed, gt=True)
                 pipeline.execute()
         with self._reached():
@@ -255,7 +255,7 @@ def joined(pieces: Mapping[bytes, int]) -> OffsetMap:
 
     Raises RunsContradict, UnknownVersion or BrokenPiece.
     """
-    return whole_of(maps_of(pieces))
+    return map_after_losses(maps_by_losses(pieces))
 
 
 def _runs_prefix(route_key: str) -> str:
@@ -267,27 +267,27 @@ def _literal(text: str) -> str:
     return "".join(f"\\{sign}" if sign in "*?[]\\^-" else sign for sign in text)
 
 
-def maps_of(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
+def maps_by_losses(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
     """Returns losses -> the map of the pieces published under them. Raises as `joined` does."""
     pieces: dict[int, list[Piece]] = {}
     for member, losses in members.items():
         pieces.setdefault(losses, []).append(unpack(member))
     maps: dict[int, OffsetMap] = {}
-    for losses, told in pieces.items():
+    for losses, some in pieces.items():
         maps[losses] = OffsetMap()
-        maps[losses].join(told)
+        maps[losses].join(some)
     return maps
 
 
-def whole_of(maps: Mapping[int, OffsetMap]) -> OffsetMap:
+def map_after_losses(maps: Mapping[int, OffsetMap]) -> OffsetMap:
     """Returns the map that holds after all losses."""
     found = OffsetMap()
     for _, newer in sorted(maps.items()):
-        found.give_way(newer)
+        found.join_newer(newer)
     return found
 
 
-def packed_together(pieces: list[Piece]) -> list[bytes]:
+def packed_jointly(pieces: list[Piece]) -> list[bytes]:
     """Returns the same pieces as bytes, joined into few where they agree."""
     offset_map = OffsetMap()
     try:

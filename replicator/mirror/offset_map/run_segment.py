@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 # Runs in one message at most: 27 bytes each in the worst case, so below 1 MiB.
-RUNS_PER_STRETCH_MAX = 30_000
+RUNS_PER_SEGMENT_MAX = 30_000
 
 
 class Run(NamedTuple):
@@ -98,14 +98,14 @@ class RunBuffer:
         self._close()
         runs, self._runs = self._runs, []
         begin, self._source_begin = self._source_begin, self._source_end
-        stretches = []
-        while len(runs) > RUNS_PER_STRETCH_MAX:
-            first, runs = runs[:RUNS_PER_STRETCH_MAX], runs[RUNS_PER_STRETCH_MAX:]
+        segments = []
+        while len(runs) > RUNS_PER_SEGMENT_MAX:
+            first, runs = runs[:RUNS_PER_SEGMENT_MAX], runs[RUNS_PER_SEGMENT_MAX:]
             end = runs[0].source_offset
-            stretches.append(RunSegment(begin, end, tuple(first)))
+            segments.append(RunSegment(begin, end, tuple(first)))
             begin = end
-        stretches.append(RunSegment(begin, self._source_end, tuple(runs)))
-        return stretches
+        segments.append(RunSegment(begin, self._source_end, tuple(runs)))
+        return segments
 
     def _close(self) -> None:
         if self._open is not None:

@@ -207,7 +207,7 @@ class Acceptance:
         )
         takeover = self._takeover = Takeover(
             ledger=self._ledger,
-            writer=self._writer,
+            fenced_committer=self._writer,
             source=self._source,
             target=self._target,
             start=self._start,

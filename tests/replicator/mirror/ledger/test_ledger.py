@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,9 @@ ROUTE = Route("west", "east")
 PLACES = [TopicPartition(f"topic-{t}", n) for t in range(20) for n in range(100)]
 
 
-def a_ledger() -> Ledger:
+def a_ledger(runs: Any = None) -> Ledger:
     nowhere = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
-    return Ledger(Cluster("nowhere", nowhere), ROUTE)
+    return Ledger(Cluster("nowhere", nowhere), ROUTE, runs)
 
 
 def test_entries_spread_over_all_groups():
@@ -113,7 +114,7 @@ async def test_a_replacement_that_stays_hidden_is_made_again():
 async def test_a_replacement_that_is_not_shown_writes_over_no_other_entry(later):
     cluster = coordinator(later)
     holder = FencedCommitter(cluster, f"{OLD}.free")
-    with pytest.raises(Fenced, match="quicker"):
+    with pytest.raises(Fenced, match="faster"):
         await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
     assert await shown_in(cluster) == later
 
@@ -147,8 +148,7 @@ def decoded(ledger: Ledger, entry: Entry) -> Entry:
 
 def test_an_entry_is_committed_with_the_ends_of_the_runs_topic():
     runs = SimpleNamespace(positions=(3, 4))
-    ledger = a_ledger()
-    ledger._runs = runs  # type: ignore[assignment]
+    ledger = a_ledger(runs)
     assert decoded(ledger, TAKEN).runs == (3, 4)
     lost = Loss(LossKind.LEDGER_TURNED_BACK, 1, 2)
     assert decoded(ledger, TAKEN.park(lost)).runs == (3, 4)

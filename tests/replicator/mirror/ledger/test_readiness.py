@@ -31,7 +31,7 @@ async def test_a_partition_whose_entry_is_gone_is_parked_and_counted_by_nobody()
     """Nothing remembers that it was counted, so every epoch would count it again."""
     acquired, todo = Acquired(), {ONE, TWO}
     ready = Readiness(Ledger(), None, None, ())  # type: ignore[arg-type]
-    await ready.set_aside(todo, {}, acquired)
+    await ready.exclude_unready(todo, {}, acquired)
     assert todo == set()
     assert "the ledger entry is gone" in acquired.parked[ONE]
     assert acquired.waiting == {TWO: "not adopted yet"}

@@ -160,8 +160,9 @@ def test_what_is_kept_fits_into_an_entry_and_comes_back_ascending(rows):
         stable = min(stable + more, 2**62)
         high = max(high, min(stable + unstable, 2**62))
         time_ms = min(time_ms + later, 2**42)
-        seen.append(Sighting(time_ms, time_ms + lasted // 2**41, stable, high))
-        time_ms = seen[-1].last_ms
+        last_ms = min(time_ms + lasted // 2**41, 2**42)
+        seen.append(Sighting(time_ms, last_ms, stable, high))
+        time_ms = last_ms
     numbers = packed(seen)
     assert len(json.dumps(numbers, separators=(",", ":"))) <= PACKED_BYTES_MAX
     kept = unpacked(numbers)

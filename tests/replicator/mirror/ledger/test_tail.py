@@ -14,7 +14,7 @@ from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import DETAIL_CHARACTERS_MAX, SEQUENCE_MASK, Gap, Mark
 from replicator.mirror.ledger.loss import LossKind
 from replicator.mirror.ledger.tail import (
-    Found,
+    FoundBatch,
     Reading,
     Remembered,
     mark_holds,
@@ -22,9 +22,8 @@ from replicator.mirror.ledger.tail import (
     read_tail,
 )
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
-from tests.replicator.mirror.ledger.ends import LEADER_EPOCH
+from tests.replicator.mirror.ledger.ends import LEADER_EPOCH, batch, marker
 from tests.replicator.mirror.ledger.held import held
-from tests.replicator.mirror.ledger.test_takeover import batch, marker
 
 ENTRY = held(sequence=SEQUENCE_MASK - 5, source_offset=100, target_offset=1000)
 WRITER, OTHER = (ENTRY.producer_id, ENTRY.epoch), (99, 0)
@@ -96,14 +95,14 @@ counts = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 @given(counts)
 def test_contiguous_batches_miss_nothing(sizes):
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
-    found = [Found(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
+    found = [FoundBatch(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
     assert missing_records(ENTRY, found) is None
 
 
 @given(counts, st.data())
 def test_whatever_is_left_out_is_within_the_range(sizes, data):
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
-    every = [Found(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
+    every = [FoundBatch(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
     out = data.draw(st.sets(st.sampled_from(range(len(every)))))
     kept = [each for k, each in enumerate(every) if k not in out]
     landed = kept[-1].end if kept else 0
@@ -117,7 +116,7 @@ def test_whatever_is_left_out_is_within_the_range(sizes, data):
 
 def test_the_range_is_in_offsets_of_the_source_gaps_and_all():
     gapped = replace(ENTRY, gaps=(Gap(10, 1000),))
-    loss = missing_records(gapped, [Found(0, 8, False), Found(12, 15, False)])
+    loss = missing_records(gapped, [FoundBatch(0, 8, False), FoundBatch(12, 15, False)])
     assert (loss.begin, loss.end) == (108, 1112)
 
 
@@ -182,7 +181,7 @@ async def read_in(log, reading: Reading, attempts: list[int]):
         try:
             return await read_tail(log, PLACE, reading, TAKER)
         except asyncio.CancelledError:
-            reading.go_on(log.start)
+            reading.continue_from(log.start)
     log.left = 10 * len(log.batches)
     return await read_tail(log, PLACE, reading, TAKER)
 
@@ -254,7 +253,7 @@ async def test_what_was_read_before_an_election_is_read_again():
     with pytest.raises(asyncio.CancelledError):
         await read_tail(cut, PLACE, reading, TAKER)  # type: ignore[arg-type]
     assert reading.landed == 20
-    reading.go_on(0)
+    reading.continue_from(0)
     today = [own(1000, 0, 10), under(6, batch(1010, OTHER, 0, 20)), under(6, marker(1030, TAKER))]
     found = await read_in(BatchByBatch(*today), reading, [])
     assert (found.landed, found.end) == (10, 1031)

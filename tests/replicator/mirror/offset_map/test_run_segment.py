@@ -21,7 +21,7 @@ def test_a_gap_on_either_side_begins_a_run():
     assert told.runs == (Run(10, 110, 5), Run(16, 115, 1), Run(17, 200, 1))
 
 
-def test_stretches_taken_one_after_another_touch():
+def test_segments_taken_one_after_another_touch():
     gathering = RunBuffer(7)
     gathering.land(10, 110, 5)
     (first,) = gathering.take()
@@ -56,8 +56,8 @@ def test_a_parcel_of_several_spans_lands_as_one_piece_of_target_offsets():
     assert told.runs == (Run(5, 100, 2), Run(9, 102, 4))
 
 
-def test_a_long_stretch_is_told_in_parts_that_touch(monkeypatch):
-    monkeypatch.setattr("replicator.mirror.offset_map.run_segment.RUNS_PER_STRETCH_MAX", 2)
+def test_a_long_segment_is_told_in_parts_that_touch(monkeypatch):
+    monkeypatch.setattr("replicator.mirror.offset_map.run_segment.RUNS_PER_SEGMENT_MAX", 2)
     gathering = RunBuffer(0)
     for source in range(1, 10, 2):
         gathering.land(source, source, 1)

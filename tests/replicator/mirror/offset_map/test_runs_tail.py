@@ -13,7 +13,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.brokers import Leader, Topic
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.offset_map.packed_map import pack, pack_stretch
+from replicator.mirror.offset_map.packed_map import pack, pack_segment
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_tail import LastRun, RunsTail, _covered_to
 from replicator.mirror.offset_map.runs_topic import RunsKey, encode
@@ -75,7 +75,7 @@ async def test_the_last_run_of_each_key_is_found_in_any_partition(codec):
     log.tell(1, OTHER, Run(100, 7, 1))
     log.tell(1, OTHER)  # offsets passed over, without a record
     tail = RunsTail(log, "west.east")
-    found = await tail.told_since((0, 0))
+    found = await tail.published_since((0, 0))
     assert found == {ONE: LastRun(15, 33), OTHER: LastRun(101, 8)}
     assert tail.positions == (3, 2)
 
@@ -85,11 +85,11 @@ async def test_what_was_read_is_not_read_again():
     for number in range(4):
         log.tell(0, ONE, Run(number, number, 1))
     tail = RunsTail(log, "west.east")
-    assert await tail.told_since((3,)) == {ONE: LastRun(4, 4)}
+    assert await tail.published_since((3,)) == {ONE: LastRun(4, 4)}
     log.tell(0, OTHER, Run(0, 9, 1))
-    assert (await tail.told_since((4,)))[OTHER] == LastRun(1, 10)
+    assert (await tail.published_since((4,)))[OTHER] == LastRun(1, 10)
     assert log.asked == [(0, 3), (0, 4)]
-    await tail.told_since((1,))
+    await tail.published_since((1,))
     assert log.asked[2:] == [(0, 1), (0, 2)]
 
 
@@ -97,13 +97,13 @@ async def test_messages_before_the_position_are_not_looked_at():
     log = Log(1)
     log.tell(0, OTHER, Run(0, 0, 1))
     log.tell(0, ONE, Run(0, 0, 1))
-    assert await RunsTail(log, "west.east").told_since((1,)) == {ONE: LastRun(1, 1)}
+    assert await RunsTail(log, "west.east").published_since((1,)) == {ONE: LastRun(1, 1)}
 
 
 async def test_a_topic_that_is_shorter_than_the_position_is_read_whole():
     log = Log(2)
     log.tell(0, ONE, Run(0, 0, 1))
-    assert await RunsTail(log, "west.east").told_since((50,)) == {ONE: LastRun(1, 1)}
+    assert await RunsTail(log, "west.east").published_since((50,)) == {ONE: LastRun(1, 1)}
 
 
 async def test_a_topic_that_is_recreated_is_read_whole_even_once_it_has_outgrown_the_position():
@@ -111,15 +111,15 @@ async def test_a_topic_that_is_recreated_is_read_whole_even_once_it_has_outgrown
     for number in range(4):
         log.tell(0, ONE, Run(5 * number, 5 * number, 5))
     tail = RunsTail(log, "west.east")
-    assert await tail.told_since((1,)) == {ONE: LastRun(20, 20)}
+    assert await tail.published_since((1,)) == {ONE: LastRun(20, 20)}
     log.recreate()
     log.tell(0, OTHER, Run(0, 7, 1))
     for number in range(5):
         log.tell(0, ONE, Run(number, number, 1))
     whole = {ONE: LastRun(20, 20), OTHER: LastRun(1, 8)}
-    assert await tail.told_since((4,)) == whole
+    assert await tail.published_since((4,)) == whole
     log.asked.clear()
-    assert await tail.told_since((4,)) == whole
+    assert await tail.published_since((4,)) == whole
     assert log.asked == []
 
 
@@ -130,16 +130,16 @@ async def test_a_topic_that_is_recreated_before_anything_of_it_was_read_is_read_
     log.recreate()
     log.tell(0, OTHER, Run(0, 7, 1))
     log.tell(0, ONE, Run(0, 0, 1))
-    assert await tail.told_since((1,)) == {ONE: LastRun(1, 1), OTHER: LastRun(1, 8)}
+    assert await tail.published_since((1,)) == {ONE: LastRun(1, 1), OTHER: LastRun(1, 8)}
 
 
 async def test_runs_of_a_topic_that_was_recreated_are_still_known():
     log = Log(1)
     log.tell(0, ONE, Run(0, 0, 5))
     tail = RunsTail(log, "west.east")
-    await tail.told_since((0,))
+    await tail.published_since((0,))
     log.recreate()
-    assert await tail.told_since((0,)) == {ONE: LastRun(5, 5)}
+    assert await tail.published_since((0,)) == {ONE: LastRun(5, 5)}
     assert tail.positions == (0,)
 
 
@@ -147,14 +147,14 @@ async def test_what_another_version_told_is_passed_over():
     log = Log(1)
     log.messages[0] += [(b"[2]", b""), (encode(ONE, RunSegment(0, 1, ()))[0], b"\x02")]
     log.tell(0, ONE, Run(0, 0, 1))
-    assert await RunsTail(log, "west.east").told_since((0,)) == {ONE: LastRun(1, 1)}
+    assert await RunsTail(log, "west.east").published_since((0,)) == {ONE: LastRun(1, 1)}
 
 
 async def test_a_topic_that_is_not_there_says_nothing():
     log = Log(0)
     log._topics = {}
     tail = RunsTail(log, "west.east")
-    assert await tail.told_since((3,)) == {}
+    assert await tail.published_since((3,)) == {}
     assert tail.positions == ()
 
 
@@ -170,7 +170,7 @@ def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, r
         runs.append(Run(source + passed_over, target, count))
         source += passed_over + count
         target += count + others
-    said = _covered_to(pack_stretch(RunSegment(begin, source + spare, tuple(runs))))
+    said = _covered_to(pack_segment(RunSegment(begin, source + spare, tuple(runs))))
     assert said == source + spare
     first = RunSegment(begin, source + spare, tuple(runs))
     joined = learned([first, RunSegment(source + 2 * spare, source + 3 * spare, ())])
@@ -183,7 +183,7 @@ async def test_a_position_below_the_topics_start_is_read_from_there():
         log.tell(0, ONE, Run(5 * number, 5 * number, 5))
     log.starts[0] = 3
     tail = RunsTail(log, "west.east")
-    assert (await tail.told_since((0,)))[ONE] == LastRun(30, 30)
+    assert (await tail.published_since((0,)))[ONE] == LastRun(30, 30)
     assert log.asked[0] == (0, 3)
 
 
@@ -192,11 +192,11 @@ async def test_reading_back_goes_on_where_an_attempt_was_cut_short():
     for number in range(12):
         log.tell(0, ONE if number else OTHER, Run(5 * number, 5 * number, 5))
     tail = RunsTail(log, "west.east")
-    await tail.told_since((10,))
+    await tail.published_since((10,))
     log.asked.clear()
     log.left = 2
     with pytest.raises(asyncio.CancelledError):
-        await tail.told_since((0,))
+        await tail.published_since((0,))
     log.left = -1
-    assert (await tail.told_since((0,)))[OTHER] == LastRun(5, 5)
+    assert (await tail.published_since((0,)))[OTHER] == LastRun(5, 5)
     assert [offset for _, offset in log.asked] == [0, 2, 4, 4, 6, 8]
