@@ -120,7 +120,7 @@ class CarrierSession:
         )
         takeover = Takeover(
             ledger=ledger,
-            writer=self._writer,
+            fenced_committer=self._writer,
             source=self._source,
             target=self._target,
             start=appliance.topics.start,
@@ -138,17 +138,17 @@ class CarrierSession:
             ends=(self._source, self._target),
             pipelines=self._pipelines,
             committer=self._committer,
-            book=book,
+            receipts=book,
             taken=self._taken,
         )
         self._following = Reassignment(
             assignment,
-            writer=self._writer,
+            fenced_committer=self._writer,
             ends=(self._source, self._target),
             pipelines=self._pipelines,
             acquisition=self._acquisition,
             committer=self._committer,
-            book=book,
+            receipts=book,
             limits=self._limits,
             nothing_left=self._over.set,
         )
