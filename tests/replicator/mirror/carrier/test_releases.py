@@ -32,12 +32,14 @@ def releases():
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US])
-def test_what_nobody_else_holds_is_taken_at_once(releases, entry):
+def test_a_partition_that_no_other_carrier_holds_may_be_acquired_at_once(releases, entry):
     assert releases.spared({ONE: entry}, 0) == set()
     assert not releases.is_awaiting
 
 
-def test_what_others_hold_is_taken_from_them_upon_a_word_heard_since_it_was_seen(releases):
+def test_another_carriers_partition_may_be_acquired_after_a_command_read_since_it_was_seen(
+    releases,
+):
     releases.heard(99)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 100) == {ONE}
     releases.heard(100)
@@ -48,14 +50,14 @@ def test_what_others_hold_is_taken_from_them_upon_a_word_heard_since_it_was_seen
     assert releases.spared({ONE: HELD_BY_OTHERS}, 102) == set()
 
 
-def test_a_holder_that_was_released_in_between_is_seen_anew(releases):
+def test_a_partition_released_meanwhile_is_seen_as_held_anew(releases):
     releases.spared({ONE: HELD_BY_OTHERS}, 100)
     releases.spared({ONE: FREE}, 101)
     releases.heard(102)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 103) == {ONE}
 
 
-def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time_is_over(releases):
+def test_a_promised_partition_is_left_to_its_holder_until_its_release_or_the_time_limit(releases):
     releases.promise([ONE], 100)
     releases.heard(118)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 117) == {ONE}
@@ -71,39 +73,39 @@ def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION])
-def test_what_is_promised_and_nobody_elses_is_taken_at_once(releases, entry):
+def test_a_promised_partition_that_no_other_carrier_holds_may_be_acquired_at_once(releases, entry):
     releases.promise([ONE], 100)
     assert releases.spared({ONE: entry}, 100) == set()
 
 
 @pytest.mark.parametrize("entry", [HELD_BY_US, HELD_BEFORE_A_ROTATION])
-def test_what_we_held_before_is_reclaimed(releases, entry):
+def test_a_partition_held_under_our_own_id_is_reclaimed(releases, entry):
     releases.reclaim([ONE])
     assert releases.spared({ONE: entry}, 0) == set()
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_OTHERS])
-def test_what_we_do_not_hold_any_more_is_not_reclaimed_from_those_it_was_handed_to(releases, entry):
+def test_a_partition_that_was_handed_over_is_not_reclaimed(releases, entry):
     releases.reclaim([ONE])
     assert releases.spared({ONE: entry}, 0) == {ONE}
     assert releases.lost({ONE}) == {ONE}
 
 
-def test_what_has_no_entry_any_more_is_not_reclaimed_but_asked_for_where_it_is_to_be_ours(releases):
+def test_a_partition_without_an_entry_is_not_reclaimed_but_acquired_if_it_is_assigned(releases):
     releases.reclaim([ONE])
     assert releases.spared({ONE: None}, 0) == {ONE}
     releases.forget([ONE])
     assert releases.spared({ONE: None}, 0) == set()
 
 
-def test_what_comes_back_to_us_is_awaited_and_not_lost(releases):
+def test_a_partition_that_comes_back_is_awaited_and_not_lost(releases):
     releases.reclaim([ONE])
     releases.promise([ONE], 0)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 1) == {ONE}
     assert releases.lost({ONE}) == set()
 
 
-def test_what_nobody_wants_any_more_is_forgotten(releases):
+def test_unwanted_partitions_are_forgotten(releases):
     releases.promise([ONE], 0)
     releases.reclaim([ONE])
     releases.forget([ONE])

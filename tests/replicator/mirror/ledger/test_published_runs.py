@@ -35,7 +35,7 @@ async def test_the_runs_under_the_most_losses_count():
     }
 
 
-async def test_runs_of_other_topics_under_the_name_are_none_of_the_entrys():
+async def test_runs_of_another_topic_of_the_same_name_do_not_match():
     anew = replace(ENTRY, target_topic=UUID(int=3))
     published = {runs_key(ONE, anew): LastRun(1, 1)}
     assert await published_since(Tail(published), {ONE: ENTRY, TWO: ENTRY}) == {}
@@ -47,7 +47,7 @@ async def test_reading_begins_where_the_first_of_the_entries_was_committed():
     assert tail.asked == [(5, 3)]
 
 
-async def test_entries_that_name_no_position_are_not_compared():
+async def test_entries_without_runs_topic_positions_are_not_compared():
     tail = Tail({runs_key(ONE, ENTRY): LastRun(1, 1)})
     assert await published_since(tail, {ONE: replace(ENTRY, runs=())}) == {}
     assert tail.asked == [None]

@@ -27,7 +27,7 @@ def at_once(monkeypatch) -> None:
     monkeypatch.setattr(readiness, "LOOK_AGAIN_SECONDS", 0)
 
 
-async def test_a_partition_whose_entry_is_gone_is_parked_and_counted_by_nobody():
+async def test_a_partition_whose_entry_is_gone_is_parked_and_not_counted_as_lost():
     """Nothing remembers that it was counted, so every epoch would count it again."""
     acquired, todo = Acquired(), {ONE, TWO}
     ready = Readiness(Ledger(), None, None, ())  # type: ignore[arg-type]

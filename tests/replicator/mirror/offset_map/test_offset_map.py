@@ -27,8 +27,8 @@ from tests.replicator.mirror.offset_map.told_logs import (
 
 
 @given(TOLD)
-def test_a_record_told_of_is_found_on_both_sides_and_no_other_is(told):
-    log, segments = told
+def test_a_published_record_is_found_on_both_sides_and_no_other_is(published):
+    log, segments = published
     offset_map = learned(segments)
     for asked in ASKED:
         assert target_of(offset_map, asked) == dict(log).get(asked)
@@ -36,22 +36,22 @@ def test_a_record_told_of_is_found_on_both_sides_and_no_other_is(told):
 
 
 @given(TOLD)
-def test_adjacent_runs_are_one(told):
-    runs = runs_of(learned(told[1]))
+def test_adjacent_runs_are_one(published):
+    runs = runs_of(learned(published[1]))
     for left, right in pairwise(runs):
         assert (left.source_end, left.target_end) != (right.source_offset, right.target_offset)
 
 
 @given(TOLD, st.randoms())
-def test_order_and_repetition_never_matter(told, random):
-    segments = told[1]
+def test_order_and_repetition_never_matter(published, random):
+    segments = published[1]
     shuffled = random.sample(segments * 2, len(segments) * 2)
     assert learned(shuffled) == learned(segments)
 
 
 @given(TOLD, st.randoms())
-def test_segments_joined_in_packed_form_make_the_same_map(told, random):
-    segments = told[1]
+def test_segments_joined_in_packed_form_make_the_same_map(published, random):
+    segments = published[1]
     pieces = [unpack(pack(learned([segment]).piece())) for segment in segments]
     random.shuffle(pieces)
     joined = OffsetMap()
@@ -62,24 +62,24 @@ def test_segments_joined_in_packed_form_make_the_same_map(told, random):
 
 
 @given(TOLD, st.integers(1, 3))
-def test_a_map_in_pieces_joins_to_itself(told, runs_max):
-    offset_map = learned(told[1])
+def test_a_map_in_pieces_joins_to_itself(published, runs_max):
+    offset_map = learned(published[1])
     joined = OffsetMap()
     joined.join(unpack(pack(piece)) for piece in offset_map.pieces(runs_max))
     assert joined == offset_map
 
 
 @given(TOLD)
-def test_runs_without_what_lies_between_them_map_the_same_records(told):
-    whole = learned(told[1])
-    offset_map = learned(alone(run) for segment in reversed(told[1]) for run in segment.runs)
+def test_runs_without_the_spans_between_them_map_the_same_records(published):
+    whole = learned(published[1])
+    offset_map = learned(alone(run) for segment in reversed(published[1]) for run in segment.runs)
     assert runs_of(offset_map) == runs_of(whole)
-    check_floors(offset_map, told[0])
+    check_floors(offset_map, published[0])
 
 
 @given(TOLD)
-def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
-    log, segments = told
+def test_a_map_of_all_runs_is_complete_and_its_answers_are_exact(published):
+    log, segments = published
     offset_map = learned(segments)
     assert is_complete(offset_map)
     check_floors(offset_map, log)
@@ -90,8 +90,8 @@ def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
 
 
 @given(TOLD, st.data())
-def test_a_missing_segment_never_skips_a_record_and_never_moves_an_answer_forward(told, data):
-    log, segments = told
+def test_a_missing_segment_never_skips_a_record_and_never_moves_an_answer_forward(published, data):
+    log, segments = published
     kept = [segment for segment in segments if data.draw(st.booleans())]
     whole, part = learned(segments), learned(kept)
     check_floors(part, log)
@@ -101,8 +101,8 @@ def test_a_missing_segment_never_skips_a_record_and_never_moves_an_answer_forwar
 
 
 @given(TOLD, st.data())
-def test_a_missing_segment_before_the_last_shows(told, data):
-    _, segments = told
+def test_a_missing_segment_before_the_last_shows(published, data):
+    _, segments = published
     kept = [segment for segment in segments[:-1] if data.draw(st.booleans())] + segments[-1:]
     lost = [Span(it.source_begin, it.source_end) for it in segments if it not in kept]
     assert learned(kept).missing == Spans(*lost)
@@ -110,8 +110,8 @@ def test_a_missing_segment_before_the_last_shows(told, data):
 
 
 @given(TOLD, st.integers(0, 60))
-def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, log_start):
-    log, segments = told
+def test_trimming_drops_runs_below_the_log_start_and_no_others(published, log_start):
+    log, segments = published
     offset_map = learned(segments)
     offset_map.trim(log_start)
     left = [(source, target) for source, target in log if target >= log_start]
@@ -130,8 +130,8 @@ def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, l
 
 
 @given(TOLD, st.integers(0, 60), st.data())
-def test_what_was_trimmed_stays_away_however_late_it_is_told_again(told, log_start, data):
-    segments = told[1]
+def test_trimmed_runs_stay_dropped_when_they_arrive_late(published, log_start, data):
+    segments = published[1]
     offset_map = learned(segments)
     offset_map.trim(log_start)
     again = learned(segments)
@@ -145,8 +145,8 @@ def test_what_was_trimmed_stays_away_however_late_it_is_told_again(told, log_sta
 
 
 @given(TOLD, st.integers(0, 60), st.data())
-def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(told, log_start, data):
-    segments = told[1]
+def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(published, log_start, data):
+    segments = published[1]
     early = [segment for segment in segments if data.draw(st.booleans())]
     offset_map = learned(early)
     offset_map.trim(log_start)
@@ -158,8 +158,8 @@ def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(told, log_st
 
 
 @given(TOLD, st.integers(0, 6))
-def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, runs_max):
-    log, segments = told
+def test_a_thinned_map_keeps_its_cap_names_the_dropped_offsets_and_never_skips(published, runs_max):
+    log, segments = published
     whole, thin = learned(segments), learned(segments)
     dropped = thin.thin(runs_max)
     assert len(thin) <= runs_max or not dropped
@@ -175,8 +175,8 @@ def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, 
 
 
 @given(TOLD, st.integers(0, 6))
-def test_telling_a_thinned_map_all_again_makes_it_whole(told, runs_max):
-    segments = told[1]
+def test_a_thinned_map_that_gets_all_runs_again_is_whole(published, runs_max):
+    segments = published[1]
     offset_map = learned(segments)
     offset_map.thin(runs_max)
     learn(offset_map, *segments)
@@ -184,8 +184,8 @@ def test_telling_a_thinned_map_all_again_makes_it_whole(told, runs_max):
 
 
 @given(TOLD, st.integers(0, 6), st.integers(0, 60))
-def test_a_thinned_and_trimmed_map_survives_being_packed(told, runs_max, log_start):
-    offset_map = learned(told[1])
+def test_a_thinned_and_trimmed_map_survives_being_packed(published, runs_max, log_start):
+    offset_map = learned(published[1])
     offset_map.thin(runs_max)
     offset_map.trim(log_start)
     joined = OffsetMap()
@@ -194,8 +194,8 @@ def test_a_thinned_and_trimmed_map_survives_being_packed(told, runs_max, log_sta
 
 
 @given(TOLD, st.data())
-def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
-    log, segments = told
+def test_a_record_at_two_target_offsets_is_refused_with_both_runs(published, data):
+    log, segments = published
     if not log:
         return
     source, target = data.draw(st.sampled_from(log))
@@ -211,8 +211,8 @@ def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
 
 
 @given(TOLD, st.data())
-def test_a_place_told_for_two_records_is_refused(told, data):
-    log, segments = told
+def test_a_target_offset_of_two_records_is_refused(published, data):
+    log, segments = published
     if not log:
         return
     source, target = data.draw(st.sampled_from(log))
@@ -228,13 +228,15 @@ def test_a_contradiction_names_both_runs():
 
 @given(TOLD, TOLD, st.integers(0, 30), st.integers(0, 30))
 def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_them(
-    told, newly_told, source_shift, target_shift
+    published, newly_published, source_shift, target_shift
 ):
-    older = learned(told[1])
-    newer_log = [(source + source_shift, target + target_shift) for source, target in newly_told[0]]
+    older = learned(published[1])
+    newer_log = [
+        (source + source_shift, target + target_shift) for source, target in newly_published[0]
+    ]
     older.join_newer(learned(alone(Run(source, target, 1)) for source, target in newer_log))
     source_begin, target_begin = newer_log[0] if newer_log else (80, 80)
-    kept = [it for it in told[0] if it[0] < source_begin and it[1] < target_begin]
+    kept = [it for it in published[0] if it[0] < source_begin and it[1] < target_begin]
     held = dict(kept + newer_log)
     assert {asked: target_of(older, asked) for asked in ASKED if asked in held} == held
     assert [asked for asked in ASKED if target_of(older, asked) is None] == [
@@ -243,8 +245,8 @@ def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_th
 
 
 @given(LIVES, st.data())
-def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_is_it(life, data):
-    kept = [part_of(segments, data) for segments in life.told]
+def test_after_losses_at_the_source_no_floor_is_too_high_and_exact_answers_are_right(life, data):
+    kept = [part_of(segments, data) for segments in life.published]
     log_starts = [data.draw(st.integers(0, life.end[1] + 2))] * len(kept)
     if data.draw(st.booleans()):
         # The runs topic has restored some of the trimmed runs.
@@ -253,9 +255,9 @@ def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_
 
 
 @given(CUT_LIVES, st.data())
-def test_after_losses_of_either_end_no_floor_is_past_the_truth(life, data):
+def test_after_losses_at_either_end_no_floor_is_too_high(life, data):
     kept = []
-    for segments in life.told:
+    for segments in life.published:
         # A cut of the target shows as soon as anything has landed since.
         landed = [segment for segment in segments if segment.runs][-1:]
         part = part_of(segments, data)
@@ -264,8 +266,8 @@ def test_after_losses_of_either_end_no_floor_is_past_the_truth(life, data):
 
 
 @given(LIVES)
-def test_a_map_that_was_told_all_answers_exactly_also_after_losses(life):
-    whole = life.whole(life.told, [0] * len(life.told))
+def test_a_map_of_all_runs_answers_exactly_also_after_losses(life):
+    whole = life.whole(life.published, [0] * len(life.published))
     for source, target in life.log:
         assert whole.target_floor(source) == (target, "exact")
         assert whole.source_floor(target + 1) == (source + 1, "exact")
@@ -289,7 +291,7 @@ def test_an_older_edge_past_a_loss_is_moved_back_to_it():
     assert is_complete(whole)
 
 
-def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_before():
+def test_a_hole_in_the_newer_runs_is_missing_although_older_runs_covered_it():
     newer = (
         RunSegment(4000, 4200, (Run(4000, 5001, 200),)),
         RunSegment(4300, 4400, (Run(4300, 5301, 100),)),
@@ -306,7 +308,7 @@ def test_a_loss_holds_before_anything_has_landed_behind_it():
     assert whole.source_end == 4100
 
 
-def test_where_retention_has_passed_the_loss_only_the_newer_runs_count():
+def test_once_retention_has_passed_the_loss_only_the_newer_runs_count():
     newer = learned([RunSegment(4000, 4400, (Run(4000, 5001, 400),))])
     newer.trim(5101)
     older = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))])
@@ -337,7 +339,7 @@ def test_a_group_between_two_runs_has_consumed_the_first_and_nothing_of_the_seco
     assert offset_map.source_floor(155) == (15, "exact")
 
 
-def test_past_the_last_run_an_answer_is_a_floor_for_more_may_have_landed():
+def test_past_the_last_run_the_answer_is_a_floor():
     offset_map = learned([RunSegment(0, 10, (Run(0, 100, 10),))])
     assert offset_map.source_floor(110) == (10, "exact")
     assert offset_map.source_floor(111) == (10, "floor")

@@ -6,7 +6,7 @@ from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from tests.replicator.mirror.offset_map.told_logs import runs_of
 
 
-def test_runs_told_after_an_accepted_loss_overrule_those_before_it():
+def test_runs_published_after_an_accepted_loss_overrule_those_before_it():
     before = pack_segment(RunSegment(0, 100, (Run(0, 0, 100),)))
     # The target lost everything from 60 on; the operator went on at source offset 100.
     after = pack_segment(RunSegment(100, 110, (Run(100, 60, 10),)))

@@ -22,11 +22,11 @@ def interleaved(runs: int) -> RunSegment:
     return RunSegment(0, 9 * runs, tuple(Run(9 * at, 17 * at + 8, 9) for at in range(runs)))
 
 
-def test_a_segment_packs_as_the_map_that_learned_only_it():
+def test_a_segment_packs_as_the_map_of_that_segment_alone():
     assert pack_segment(STRETCH) == pack(learned([STRETCH]).piece())
 
 
-def test_a_piece_comes_back_as_it_went():
+def test_a_piece_is_unpacked_as_it_was_packed():
     piece = unpack(pack_segment(STRETCH))
     assert piece.sources.tolist() == [7, 4_000_000_000]
     assert piece.targets.tolist() == [1_000_000, 5_000_000_000]
@@ -36,7 +36,7 @@ def test_a_piece_comes_back_as_it_went():
     assert pack(piece) == pack_segment(STRETCH)
 
 
-def test_an_empty_piece_comes_back_empty():
+def test_an_empty_piece_is_unpacked_as_empty():
     assert len(unpack(pack(OffsetMap().piece())).sources) == 0
 
 
@@ -57,12 +57,12 @@ def test_a_newer_format_is_refused_by_its_version():
 
 
 @pytest.mark.parametrize("cut", range(len(pack_segment(STRETCH))))
-def test_cut_bytes_are_refused_wherever_they_are_cut(cut):
+def test_truncated_bytes_are_refused(cut):
     with pytest.raises(BrokenPiece):
         unpack(pack_segment(STRETCH)[:cut])
 
 
-def test_bytes_too_many_are_refused():
+def test_trailing_bytes_are_refused():
     with pytest.raises(BrokenPiece, match="1 numbers too many"):
         unpack(pack_segment(STRETCH) + b"\x00")
 

@@ -19,7 +19,7 @@ KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
 STRETCH = RunSegment(0, 20, (Run(5, 50, 10), Run(15, 70, 5)))
 
 
-def test_a_message_carries_a_segment_and_whose_it_is():
+def test_a_message_carries_a_segment_and_its_key():
     key, piece = decode(*encode(KEY, STRETCH))
     assert key == KEY
     joined = OffsetMap()

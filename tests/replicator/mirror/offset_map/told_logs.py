@@ -31,12 +31,12 @@ def logs(draw) -> Log:
 def told_logs(draw) -> tuple[Log, list[RunSegment]]:
     """Draws a log and the run segments that consecutive carriers published of it."""
     log = draw(logs())
-    gathering, segments = RunBuffer(0), []
+    buffer, segments = RunBuffer(0), []
     for source, target in log:
-        gathering.land(source, target, 1)
+        buffer.land(source, target, 1)
         if draw(st.booleans()):
-            segments += gathering.take()
-    return log, segments + gathering.take()
+            segments += buffer.take()
+    return log, segments + buffer.take()
 
 
 TOLD = told_logs()
@@ -78,9 +78,9 @@ def is_complete(offset_map: OffsetMap) -> bool:
     return not len(offset_map.missing) and not len(offset_map.piece().thinned[0])
 
 
-def before(place: Place | None) -> int:
+def before(found: Place | None) -> int:
     """Returns the answer as a number; no answer comes before every offset."""
-    return -1 if place is None else place.offset
+    return -1 if found is None else found.offset
 
 
 def check_floors(offset_map: OffsetMap, log: Log) -> None:
