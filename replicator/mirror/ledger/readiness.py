@@ -26,6 +26,7 @@ class Readiness:
 
     Args:
         accept: partitions whose losses an operator has accepted.
+        look_again_seconds: pause before missing entries are read once more.
     """
 
     def __init__(
@@ -34,11 +35,14 @@ class Readiness:
         source: Cluster,
         target: Cluster,
         accept: Collection[TopicPartition],
+        *,
+        look_again_seconds: float = LOOK_AGAIN_SECONDS,
     ):
         self._ledger = ledger
         self._source = source
         self._target = target
         self._accept = accept
+        self._look_again_seconds = look_again_seconds
 
     async def exclude_unready(
         self,
@@ -100,7 +104,7 @@ class Readiness:
 
     async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
         """Reads missing entries once more: their adoption may have ended after the first read."""
-        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        await asyncio.sleep(self._look_again_seconds)
         entries = await self._ledger.read(gone)
         acquired.waiting |= dict.fromkeys(entries, "adopted just now")
         lost = (

@@ -116,14 +116,16 @@ def decode_key(key: bytes | None) -> RunsKey:
         raise BrokenPiece(f"not a key of runs: {key!r}") from error
 
 
-def batched(published: Iterator[tuple[RunsKey, Piece]]) -> Iterator[dict[RunsKey, list[Piece]]]:
-    """Yields the same pieces in portions of PIECES_PER_JOIN, grouped by key."""
+def batched(
+    published: Iterator[tuple[RunsKey, Piece]], pieces_per_join: int = PIECES_PER_JOIN
+) -> Iterator[dict[RunsKey, list[Piece]]]:
+    """Yields the same pieces in portions, grouped by key."""
     portion: dict[RunsKey, list[Piece]] = {}
     held = 0
     for key, piece in published:
         portion.setdefault(key, []).append(piece)
         held += 1
-        if held >= PIECES_PER_JOIN:
+        if held >= pieces_per_join:
             yield portion
             portion, held = {}, 0
     if portion:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.releases import Releases
@@ -111,3 +113,50 @@ def test_unwanted_partitions_are_forgotten(releases):
     releases.forget([ONE])
     assert not releases.is_awaiting
     assert releases.lost({ONE}) == set()
+
+
+ENTRIES = [None, *NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION, HELD_BY_OTHERS]
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["promise", "reclaim", "heard", "forget", "read"]),
+        st.sampled_from(ENTRIES),
+        st.integers(0, 15),
+    ),
+    max_size=30,
+)
+
+
+@given(steps)
+def test_another_carriers_partition_is_only_fenced_after_promise_and_command(history):
+    """Replays what the carrier does, and keeps the two conditions apart from the class."""
+    releases = Releases(lambda: OURS, promise_seconds=20)
+    now, promised_until, is_reclaimed = 0, -1, False
+    heard, seen_at = -1, None
+    for step, entry, seconds in history:
+        now += seconds
+        match step:
+            case "promise":
+                releases.promise([ONE], now)
+                promised_until, is_reclaimed = now + 20, False
+            case "reclaim":
+                releases.reclaim([ONE])
+                is_reclaimed = True
+            case "heard":
+                releases.heard(now)
+                heard = now
+            case "forget":
+                releases.forget([ONE])
+                promised_until, is_reclaimed, seen_at = -1, False, None
+            case "read":
+                is_spared = releases.spared({ONE: entry}, now) == {ONE}
+                if is_reclaimed:
+                    assert is_spared == (entry not in (HELD_BY_US, HELD_BEFORE_A_ROTATION))
+                    assert releases.lost({ONE}) == {ONE}
+                    continue
+                assert releases.lost({ONE}) == set()
+                if entry is not HELD_BY_OTHERS:
+                    assert not is_spared
+                    seen_at = None
+                    continue
+                seen_at = now if seen_at is None else seen_at
+                assert is_spared == (now <= promised_until or seen_at >= heard)

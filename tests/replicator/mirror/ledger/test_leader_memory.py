@@ -19,7 +19,7 @@ class Elects(Cluster):
 
     def __init__(self, *leaders: Leader | None, leads: Leader, shown: bool = True) -> None:
         super().__init__("elects", KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]}))
-        self._successors, self._leads, self.shown = list(leaders), leads, shown
+        self._successors, self.leads, self.shown = list(leaders), leads, shown
         self.confirmed: list[tuple[int, int]] = []
         self._next()
 
@@ -35,8 +35,8 @@ class Elects(Cluster):
         assert (partition, current) == (PARTITION.partition, asked)
         self.confirmed.append((node, current))
         code = 0
-        if (node, current) != (self._leads.node, self._leads.epoch):
-            newer = current > self._leads.epoch
+        if (node, current) != (self.leads.node, self.leads.epoch):
+            newer = current > self.leads.epoch
             code = Code.UNKNOWN_LEADER_EPOCH if newer else Code.FENCED_LEADER_EPOCH
         return SimpleNamespace(topics=[(PARTITION.topic, [(code, partition, current, 0)])])
 
@@ -66,7 +66,7 @@ async def test_a_broker_that_does_not_lead_yet_is_asked_again():
     cluster = Elects(Leader(1, 6), leads=Leader(1, 5))
 
     async def refresh():
-        cluster._leads = Leader(1, 6)
+        cluster.leads = Leader(1, 6)
 
     cluster.refresh = refresh  # type: ignore[method-assign]
     assert (await ask_memory(cluster, PARTITION, 7)).leader_epoch == 6

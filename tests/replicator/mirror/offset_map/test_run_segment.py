@@ -56,12 +56,11 @@ def test_a_merged_batch_lands_its_spans_at_consecutive_target_offsets():
     assert segment.runs == (Run(5, 100, 2), Run(9, 102, 4))
 
 
-def test_a_long_segment_is_split_into_parts_that_touch(monkeypatch):
-    monkeypatch.setattr("replicator.mirror.offset_map.run_segment.RUNS_PER_SEGMENT_MAX", 2)
+def test_a_long_segment_is_split_into_parts_that_touch():
     buffer = RunBuffer(0)
     for source in range(1, 10, 2):
         buffer.land(source, source, 1)
-    segments = buffer.take()
+    segments = buffer.take(runs_max=2)
     assert [(part.source_begin, part.source_end) for part in segments] == [(0, 5), (5, 9), (9, 10)]
     assert [len(part.runs) for part in segments] == [2, 2, 1]
 

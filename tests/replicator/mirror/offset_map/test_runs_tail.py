@@ -41,6 +41,9 @@ class Log(Cluster):
         end = runs[-1].source_offset + runs[-1].records if runs else 7
         self.messages[number].append(encode(key, RunSegment(0, end, runs)))
 
+    def delete(self) -> None:
+        self._topics = {}
+
     def recreate(self) -> None:
         """Deletes the topic, and creates an empty one with as many partitions."""
         topic = self._topics[TOPIC]
@@ -152,7 +155,7 @@ async def test_messages_of_another_version_are_skipped():
 
 async def test_a_missing_topic_has_no_runs():
     log = Log(0)
-    log._topics = {}
+    log.delete()
     tail = RunsTail(log, "west.east")
     assert await tail.published_since((3,)) == {}
     assert tail.positions == ()

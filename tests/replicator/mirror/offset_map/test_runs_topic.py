@@ -54,9 +54,8 @@ def test_the_topic_keeps_runs_for_ever():
     assert topic.configs["cleanup.policy"] == "delete"
 
 
-def test_portions_hold_every_piece_once(monkeypatch):
-    monkeypatch.setattr("replicator.mirror.offset_map.runs_topic.PIECES_PER_JOIN", 3)
+def test_portions_hold_every_piece_once():
     pieces = [decode(*encode(KEY, RunSegment(at, at + 1, ()))) for at in range(7)]
-    portions = list(batched(iter(pieces)))
+    portions = list(batched(iter(pieces), pieces_per_join=3))
     assert [sum(map(len, portion.values())) for portion in portions] == [3, 3, 1]
     assert [piece for portion in portions for piece in portion[KEY]] == [it[1] for it in pieces]
