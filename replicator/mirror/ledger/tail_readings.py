@@ -9,7 +9,7 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.inspection import TargetFindings
-from replicator.mirror.ledger.landed import Memory
+from replicator.mirror.ledger.landed import Memory, count_remembered
 from replicator.mirror.ledger.tail import Reading, Remembered, Tail, read_tail
 
 
@@ -98,5 +98,5 @@ def remembered(entry: Entry, found: TargetFindings, memory: Memory) -> Remembere
     state = memory.state
     if state is None or state.epoch > entry.epoch or found.leader != memory.leader_epoch:
         return None
-    is_its_own = state.epoch == entry.epoch and state.last_sequence >= 0
-    return Remembered(entry.landed_up_to(state.last_sequence) if is_its_own else 0, found.end)
+    count = count_remembered(entry, state) if state.epoch == entry.epoch else 0
+    return Remembered(count, found.end)

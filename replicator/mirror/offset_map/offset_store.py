@@ -120,10 +120,8 @@ class OffsetStore:
 
     def keys(self) -> list[RunsKey]:
         """Returns every partition with runs; the losses in these keys are always 0."""
-        prefix = _runs_prefix(self._route_key)
         with self._reached():
-            names = self._redis.scan_iter(match=_literal(prefix) + "*", count=1000)
-            return [decode_key(name[len(prefix.encode()) :]) for name in names]
+            return [decode_key(name) for name in self._names(_runs_prefix(self._route_key))]
 
     def load(self, key: RunsKey) -> OffsetMap:
         """Returns the map of a partition, empty when nothing was published.
@@ -151,24 +149,13 @@ class OffsetStore:
 
     def reports(self) -> dict[tuple[str, str, int], PartitionReport]:
         """Returns (route, topic, partition) -> its newest report that has not expired."""
-        with self._reached():
-            pattern = _literal(reports_name(self._route_key, "")) + "*"
-            names = list(self._redis.scan_iter(match=pattern, count=1000))
-            texts: Any = self._redis.mget(names) if names else []
-        return latest(report for text in texts if text for report in unpacked(text))
+        texts = self._values(reports_name(self._route_key, "")).values()
+        return latest(report for text in texts for report in unpacked(text))
 
     def totals(self) -> dict[str, CarrierTotals]:
         """Returns carrier id -> totals, for carriers whose totals have not expired."""
-        prefix = totals_name(self._route_key, "")
-        with self._reached():
-            names = list(self._redis.scan_iter(match=_literal(prefix) + "*", count=1000))
-            texts: Any = self._redis.mget(names) if names else []
-        start = len(prefix.encode())
-        return {
-            name[start:].decode(): totals.unpacked(text)
-            for name, text in zip(names, texts, strict=True)
-            if text
-        }
+        texts = self._values(totals_name(self._route_key, ""))
+        return {name.decode(): totals.unpacked(text) for name, text in texts.items()}
 
     # Maintenance
 
@@ -227,6 +214,22 @@ class OffsetStore:
         if found:
             with self._reached():
                 self._redis.zadd(runs_name(self._route_key, key), found, gt=True)
+
+    def _names(self, prefix: str) -> Iterator[bytes]:
+        """Yields the rest of every key that begins with a prefix."""
+        for name in self._redis.scan_iter(match=_literal(prefix) + "*", count=1000):
+            yield name[len(prefix.encode()) :]
+
+    def _values(self, prefix: str) -> dict[bytes, bytes]:
+        """Returns the values of all keys that begin with a prefix, by the rest of the key.
+
+        Keys that expire meanwhile are left out.
+        """
+        with self._reached():
+            names = list(self._names(prefix))
+            keys = [prefix.encode() + name for name in names]
+            values: Any = self._redis.mget(keys) if keys else []
+        return {name: value for name, value in zip(names, values, strict=True) if value}
 
     def _members(self, key: RunsKey) -> dict[bytes, int]:
         """Returns packed pieces with the losses they were published under."""
