@@ -44,7 +44,7 @@ def map_size(url: str, route_key: str, topic: str) -> MapSize:
     with OffsetStore(url, route_key) as store, Redis.from_url(url) as redis:
         keys = store.keys()
         for key in (each for each in keys if each.topic == topic):
-            found = store.tend(key, target_log_start=0)
+            found = store.maintain(key, target_log_start=0)
             piece = found.piece()
             partitions += 1
             runs += len(found)

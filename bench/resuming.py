@@ -32,7 +32,7 @@ from replicator.groups.resume import ResumingConsumer
 from replicator.groups.resume.runs_reader import AggregateLogs
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import RUNS_PER_PIECE, OffsetStore
-from replicator.mirror.offset_map.packed_map import pack, pack_stretch, unpack
+from replicator.mirror.offset_map.packed_map import pack, pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 
@@ -68,7 +68,7 @@ def fill(cluster: KafkaCluster, redis: RedisServer, records: int, run: int) -> N
         begins = range(turn * run, records, 2 * run)
         runs = tuple(Run(at * run, begin, run) for at, begin in enumerate(begins))
         offset_map = OffsetMap()
-        offset_map.join([unpack(pack_stretch(RunSegment(0, len(runs) * run, runs)))])
+        offset_map.join([unpack(pack_segment(RunSegment(0, len(runs) * run, runs)))])
         with OffsetStore(redis.url, f"{region}.east") as store:
             key = RunsKey(TOPIC, 0, region, topic_id)
             store.copy(key, [pack(piece) for piece in offset_map.pieces(RUNS_PER_PIECE)])

@@ -19,7 +19,7 @@ from replicator.config.topology import KafkaCluster as Settings
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.ledger.entry import Custody
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.carrying import Carrying
@@ -108,7 +108,7 @@ class ByHand:
         with OffsetStore(
             self._carrying.appliance.region(self._route.target).redis, self._route.key
         ) as store:
-            store.copy(key, [pack_stretch(stretch)])
+            store.copy(key, [pack_segment(stretch)])
         place = TopicPartition(self._topic, 0)
         entry = held(
             custody=Custody.RELEASED,

@@ -33,7 +33,7 @@ from replicator.kafka.tail.tail_position import Portion, TailPosition, Version, 
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.copying import opening
@@ -138,7 +138,7 @@ class HandCarried:
             if route.target != self.name[where] or origin in but:
                 continue
             key = self.key(origin, where, partition)
-            pieces = [pack_stretch(it) for it in self._landed[route, partition].take()]
+            pieces = [pack_segment(it) for it in self._landed[route, partition].take()]
             for name in self.name if runs else ():
                 with OffsetStore(self.url(name), route.key) as store:
                     store.copy(key, pieces)

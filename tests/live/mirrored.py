@@ -15,7 +15,7 @@ from replicator.config.topology import Appliance
 from replicator.groups.progress.vector_metadata import decode, encode
 from replicator.groups.resume.runs_reader import AggregateLogs
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from tests.live.topics import create, new_name
@@ -77,7 +77,7 @@ class Mirrored:
 
     def _put(self, route_key: str, key: RunsKey, stretches: list[RunSegment]) -> None:
         with OffsetStore(self._redis_url, route_key) as store:
-            store.copy(key, [pack_stretch(stretch) for stretch in stretches])
+            store.copy(key, [pack_segment(stretch) for stretch in stretches])
 
     def commit(
         self, region: str, offset: int, vector: Mapping[str, int], partition: int = 0

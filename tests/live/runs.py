@@ -12,8 +12,8 @@ from replicator.config.names import runs_topic_name
 from replicator.config.security import Security
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.offset_store import OffsetStore, whole_of
-from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
+from replicator.mirror.offset_map.offset_store import OffsetStore, map_after_losses
+from replicator.mirror.offset_map.packed_map import Piece, pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_publisher import RunsPublisher
 from replicator.mirror.offset_map.runs_topic import CONFIGS, PARTITIONS, RunsKey, read
@@ -41,7 +41,7 @@ def stretches(begin: int, end: int) -> list[RunSegment]:
 def learned(parts: Iterable[RunSegment]) -> OffsetMap:
     """Returns the offset map of these segments."""
     offset_map = OffsetMap()
-    offset_map.join(unpack(pack_stretch(stretch)) for stretch in parts)
+    offset_map.join(unpack(pack_segment(stretch)) for stretch in parts)
     return offset_map
 
 
@@ -60,12 +60,12 @@ def rebuilt(options: Mapping[str, object], route_key: str) -> dict[RunsKey, Offs
     for key, some in pieces.items():
         offset_map = maps.setdefault(key.without_losses, {})[key.losses] = OffsetMap()
         offset_map.join(some)
-    return {key: whole_of(each) for key, each in maps.items()}
+    return {key: map_after_losses(each) for key, each in maps.items()}
 
 
 def told(key: RunsKey, parts: Iterable[RunSegment]) -> Iterator[tuple[RunsKey, Piece]]:
     """Returns the segments as they are read from the runs topic."""
-    return iter([(key, unpack(pack_stretch(stretch))) for stretch in parts])
+    return iter([(key, unpack(pack_segment(stretch))) for stretch in parts])
 
 
 async def fed(

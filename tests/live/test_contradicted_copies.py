@@ -15,7 +15,7 @@ from replicator.groups.offset_sync.due import LATE_MS
 from replicator.groups.planning.knowledge import Progress
 from replicator.groups.progress.vector_metadata import encode as vector_metadata
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.run_segment import RunBuffer
 from tests.live.test_sync import Scene, scene  # noqa: F401
 
@@ -54,7 +54,7 @@ def forge_runs(scene: Scene, origin: str, source: int, target: int, count: int) 
         client.delete(*client.scan_iter(f"sluice:runs:{route.key}:*"))
     with OffsetStore(scene.regions.url("east"), route.key) as store:
         key = scene.regions.key(origin, "east", scene.partition)
-        store.copy(key, [pack_stretch(each) for each in forged.take()])
+        store.copy(key, [pack_segment(each) for each in forged.take()])
 
 
 @pytest.mark.parametrize(("offset", "vector"), [(14, None), (3, {"west": 10, "east": 5})])

@@ -20,6 +20,7 @@ from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.ledger import inspection
 from replicator.mirror.ledger.entry import Custody
+from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.hand import Hand, Sent
 from tests.live.stage import SELDOM
@@ -261,11 +262,11 @@ def test_old_records_appended_and_answered_with_an_error_are_looked_for_in_the_l
 # -- expired transactional ids
 
 
-class AnyProducer(Takeover):
-    """A takeover that accepts any producer id for its fence."""
+class AnyProducer(FencedTails):
+    """Mutation: accepts any producer id for the fence."""
 
-    async def _examine(self, partition, entry, holder):
-        return await inspection.inspect_target(self._target, partition, entry)
+    async def examine(self, partition, entry, holder):
+        return await inspection.inspect_target(self.target, partition, entry)
 
 
 @IN_FORCE
@@ -275,7 +276,7 @@ def test_a_producer_that_the_broker_forgot_is_not_taken_for_fenced(make_stage, f
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
     stage.until_id_forgotten(zombie)
-    makers = MAKERS if in_force else Makers(takeover=AnyProducer)
+    makers = MAKERS if in_force else Makers(takeover=partial(Takeover, tails=AnyProducer))
     taker = stage.hand(1, makers=makers).start()
     if in_force:
         assert "forgot the writer" in taker.reason_of(stage.place)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from confluent_kafka import Producer
 
 from replicator.mirror.ledger import tail, takeover
+from replicator.mirror.ledger.id_attempts import IdAttempts
 from tests.live.hand import Gate
 from tests.live.stage import SELDOM, Stage
 
@@ -27,8 +30,7 @@ def others(stage: Stage) -> None:
 def read_slowly(monkeypatch) -> None:
     """Makes the tail take fifteen hundred requests, of which each attempt has time for a few."""
     monkeypatch.setattr(tail, "READ_BYTES", 20_000)
-    monkeypatch.setattr(takeover, "ID_SECONDS", 0.4)
-    monkeypatch.setattr(takeover, "ID_DOUBLINGS_MAX", 0)
+    monkeypatch.setattr(takeover, "IdAttempts", partial(IdAttempts, 0.4, doublings_max=0))
 
 
 def test_a_taker_passes_over_others_records_where_the_leader_remembers_the_writer(make_stage):

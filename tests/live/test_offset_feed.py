@@ -76,10 +76,10 @@ async def test_what_does_not_fit_while_redis_is_away_is_left_out_and_redis_is_to
             # The feed's task has not run yet, as when Redis does not answer.
             feed.append(KEY, stretches(0, 20))
             await feed.stop(drain_seconds=10)
-            assert store.why_not_whole() == "a carrier did not write all of its runs"
+            assert store.incomplete_reason() == "a carrier did not write all of its runs"
             assert 0 < len(store.load(KEY)) < len(learned(stretches(0, 20)))
             assert store.rebuild(told(KEY, stretches(0, 20)))
-            assert store.why_not_whole() is None
+            assert store.incomplete_reason() is None
             assert store.load(KEY) == learned(stretches(0, 20))
     finally:
         server.kill()

@@ -63,12 +63,12 @@ async def test_runs_come_back_after_a_flush_and_are_cut_at_the_targets_log_start
     keeper = OffsetKeeper(region, [route])
     keeper.keep()
     with OffsetStore(region.redis_url(), route.key) as store:
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         assert store.load(key) == learned([STRETCH])
         with Redis.from_url(region.redis_url()) as client:
             client.flushall()
         keeper.keep()
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         assert store.load(key) == learned([STRETCH])
 
         producer = Producer(aggregate.librdkafka_options())
@@ -110,11 +110,11 @@ async def test_runs_that_only_the_topic_has_come_back_by_themselves(
         keeper.keep()
         assert store.load(key).missing == Spans(Span(10, 20))
         # The missing segment may only be late.
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         keeper.keep()
-        assert store.why_not_whole() is not None
+        assert store.incomplete_reason() is not None
         keeper.keep()
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         assert store.load(key) == learned(told)
 
 

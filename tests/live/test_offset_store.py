@@ -43,20 +43,20 @@ async def test_tending_joins_trims_and_thins_and_carriers_append_meanwhile(redis
     with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
         (name,) = client.keys("sluice:runs:*")
         whole = learned(many)
-        assert store.tend(KEY, 0) == whole
+        assert store.maintain(KEY, 0) == whole
         assert client.zcard(name) == 1
         assert store.load(KEY) == whole
 
         await fed(redis.url, stretches(len(many), len(many) + 1))
         whole = learned([*many, *stretches(len(many), len(many) + 1)])
-        assert store.tend(KEY, 0) == store.load(KEY) == whole
+        assert store.maintain(KEY, 0) == store.load(KEY) == whole
         assert client.zcard(name) == 2
 
         whole.trim(100)
-        assert store.tend(KEY, 100) == store.load(KEY) == whole
+        assert store.maintain(KEY, 100) == store.load(KEY) == whole
         assert client.zcard(name) == 1
 
-        thin = store.tend(KEY, 100, runs_max=50)
+        thin = store.maintain(KEY, 100, runs_max=50)
         assert store.load(KEY) == thin
         assert len(thin) <= 50
         assert len(thin.piece().thinned[0])
@@ -66,7 +66,7 @@ async def test_a_long_map_is_kept_in_pieces_and_loads_as_it_was(redis, monkeypat
     monkeypatch.setattr("replicator.mirror.offset_map.offset_store.RUNS_PER_PIECE", 7)
     await fed(redis.url, stretches(0, 100))
     with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
-        store.tend(KEY, 31)
+        store.maintain(KEY, 31)
         (name,) = client.keys("sluice:runs:*")
         assert client.zcard(name) > 20
         whole = learned(stretches(0, 100))
@@ -85,20 +85,20 @@ async def test_runs_told_after_an_accepted_loss_overrule_older_ones(redis):
             assert offset_map.source_of(95) == 100
             assert target_of(offset_map, 50) is None
             assert target_of(offset_map, 44) == 84
-            assert store.tend(KEY, 0) == offset_map
+            assert store.maintain(KEY, 0) == offset_map
 
 
 async def test_after_a_flush_the_store_says_so_and_is_read_back_exactly(redis):
     await fed(redis.url, stretches(0, 40))
     with OffsetStore(redis.url, ROUTE) as store, Redis.from_url(redis.url) as client:
         assert store.rebuild(told(KEY, stretches(0, 40)))
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         before = store.load(KEY)
         client.flushall()
-        assert store.why_not_whole() == "Redis was flushed, or never filled"
+        assert store.incomplete_reason() == "Redis was flushed, or never filled"
         assert len(store.load(KEY)) == 0
         assert store.rebuild(told(KEY, stretches(0, 40)))
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         assert store.load(KEY) == before
 
 
@@ -107,13 +107,15 @@ async def test_a_flush_during_the_rebuild_is_noticed(redis):
 
         def flushed_midway():
             yield from told(KEY, stretches(0, 5))
-            assert store.why_not_whole() == "the runs are being read back, or that was broken off"
+            assert (
+                store.incomplete_reason() == "the runs are being read back, or that was broken off"
+            )
             client.flushall()
 
         assert not store.rebuild(flushed_midway())
-        assert store.why_not_whole() is not None
+        assert store.incomplete_reason() is not None
         assert store.rebuild(told(KEY, stretches(0, 5)))
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
 
 
 async def test_rebuilding_never_fails_over_a_contradiction_but_loading_names_it(redis):
@@ -142,7 +144,7 @@ async def test_a_restart_of_redis_is_noticed(tmp_path):
             server.kill()
             server.start()
             server.wait_ready()
-            assert store.why_not_whole() in (
+            assert store.incomplete_reason() in (
                 "Redis was restarted",
                 "Redis was flushed, or never filled",
             )

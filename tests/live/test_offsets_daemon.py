@@ -190,13 +190,13 @@ async def test_after_a_flush_a_rebuild_gives_the_maps_that_were_there_before(
     cut_off(aggregate, topic, 70)
     with OffsetStore(region.own.url, region.route_key) as store:
         assert store.rebuild(read(aggregate.librdkafka_options(), region.route_key))
-        store.tend(keys[0], 70)
+        store.maintain(keys[0], 70)
         before = loaded(store)
         with Redis.from_url(region.own.url) as client:
             client.flushall()
         (row,) = region.asked("rebuild", "--region", region.name)
         assert loaded(store) == before
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
     assert row == {
         "route": f"west>{region.name}",
         "partitions": 2,
@@ -213,7 +213,7 @@ async def test_a_map_with_a_hole_in_its_topic_is_logged_as_incomplete(aggregate,
     await tell(aggregate, region.route_key, [*stretches(0, 3), *stretches(4, 5)])
     (row,) = region.asked("rebuild", "--region", region.name, expected=5)
     assert not row["complete"]
-    assert "misses 1 places, first at source offset 30" in row["trouble"]
+    assert "misses runs at 1 places, first at source offset 30" in row["trouble"]
 
 
 def test_a_route_that_never_ran_is_named_and_a_redis_that_is_away_ends_it_with_3(

@@ -22,7 +22,7 @@ from replicator.kafka.tail.tail_position import Portion, Reading, TailPosition
 from replicator.kafka.tail.topic_tailer import TopicTailer
 from replicator.mirror.offset_map.offset_map import OffsetMap
 from replicator.mirror.offset_map.offset_store import OffsetStore
-from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.runs_topic import RunsKey, read
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.live.copying import PATIENCE_SECONDS, copying, events, opening, until_fresh
@@ -194,7 +194,7 @@ def portion(begin: TailPosition, told: list[RunsRecord]) -> Portion[RunsRecord]:
 
 
 def runs(begin: int, end: int, key: RunsKey = KEY) -> list[RunsRecord]:
-    return [RunsRecord(key, pack_stretch(part)) for part in stretches(begin, end)]
+    return [RunsRecord(key, pack_segment(part)) for part in stretches(begin, end)]
 
 
 def test_repeated_and_late_portions_do_no_harm(store, redis):
@@ -238,9 +238,9 @@ def test_joined_pieces_stay_joined_when_they_are_published_again(store, redis):
     told = portion(BEGIN, runs(0, 9))
     store.put({0: told})
     with OffsetStore(redis.url, ROUTE) as tended:
-        tended.tend(KEY, 100)
+        tended.maintain(KEY, 100)
         store.put({0: told})
-        assert tended.tend(KEY, 100) == tended.load(KEY)
+        assert tended.maintain(KEY, 100) == tended.load(KEY)
         expected = learned(stretches(0, 9))
         expected.trim(100)
         assert tended.load(KEY) == expected

@@ -79,7 +79,7 @@ async def test_after_flushall_the_store_is_read_back_from_the_topic(aggregate, r
     await telling.flush()
     await telling.stop()
     with OffsetStore(redis.url, route_key) as store:
-        assert store.why_not_whole() is not None
+        assert store.incomplete_reason() is not None
         assert store.rebuild(read(aggregate.librdkafka_options(), route_key))
-        assert store.why_not_whole() is None
+        assert store.incomplete_reason() is None
         assert loaded(store) == {key: learned(stretches(0, 50)) for key in keys(5)}

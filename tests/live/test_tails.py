@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,7 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.traffic import Shape
 from replicator.batches.batch import scan
 from replicator.mirror.carrier.assembly import Makers
+from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from replicator.mirror.ledger.takeover import Takeover
 from tests.live.conftest import FORGETS_PRODUCERS
@@ -41,7 +43,7 @@ def stage(request, make_stage):
 def with_the_rule_and_without(*mutations):
     """Parametrizes a test: the rule on one and on three brokers, each mutation on one broker."""
     without = [("one broker", mutation) for mutation in mutations]
-    cases = [("one broker", Takeover), ("three brokers", Takeover), *without]
+    cases = [("one broker", FencedTails), ("three brokers", FencedTails), *without]
     return pytest.mark.parametrize(("stage", "rule"), cases, indirect=["stage"])
 
 
@@ -58,20 +60,20 @@ async def tail_to_the_watermark(cluster, partition, entry, begin, end):
     return Tail(landed, offset, entry.mark, ())
 
 
-class ToTheWatermark(Takeover):
+class ToTheWatermark(FencedTails):
     """Mutation: reads up to the log end of the inspection, not to the marker."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
+    async def read(self, partition, entry, found, memory, marker):
         return await tail_to_the_watermark(
-            self._target, partition, entry, entry.target_offset, found.end
+            self.target, partition, entry, entry.target_offset, found.end
         )
 
 
-class OnlyWhatIsRemembered(Takeover):
+class OnlyWhatIsRemembered(FencedTails):
     """Mutation: trusts only the leader's memory from before the fence."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         return replace(tail, landed=entry.landed_up_to(memory.state.last_sequence))
 
 
@@ -80,7 +82,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, rule):
     zombie = stage.hand(0, **SELDOM).start()
     zombie.until_landed(stage.place, stage.send(1000))
     zombie.freeze()
-    taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM)
+    taker = stage.hand(1, makers=Makers(takeover=partial(Takeover, tails=rule)), **SELDOM)
     gate = Gate(taker.target, "AddPartitionsToTxn")
     taker.start()
     gate.wait()  # it has inspected the log and asked the leader; no fence yet
@@ -88,7 +90,7 @@ def test_what_the_old_writer_lands_before_the_fence_is_found(stage, rule):
     zombie.until_landed(stage.place, stage.send(500))
     gate.open()
     taker.until_carried(stage.place)
-    if rule is Takeover:
+    if rule is FencedTails:
         stage.assert_exact()
     else:
         assert stage.seen().duplicated == 500
@@ -103,29 +105,29 @@ def cleans(tmp_path_factory):
         yield cluster
 
 
-class CountsRecords(Takeover):
+class CountsRecords(FencedTails):
     """Mutation: counts the records found instead of using the last sequence."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         landed, offset = 0, entry.target_offset
         while offset < tail.end:
-            for _, header in scan(await self._target.read(*partition, offset, 1 << 20)):
+            for _, header in scan(await self.target.read(*partition, offset, 1 << 20)):
                 offset = header.next_offset
                 if (header.producer_id, header.producer_epoch) == (entry.producer_id, entry.epoch):
                     landed += header.count
         return replace(tail, landed=landed)
 
 
-@pytest.mark.parametrize("rule", [Takeover, CountsRecords])
+@pytest.mark.parametrize("rule", [FencedTails, CountsRecords])
 def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, rule):
     stage = make_stage(target=cleans, target_config=COMPACTED)
     old = stage.left_behind(0, 1000, Shape(batch_records=100), keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM).start()
+    taker = stage.hand(1, makers=Makers(takeover=partial(Takeover, tails=rule)), **SELDOM).start()
     taker.until(lambda: stage.place in taker.pipelines)
-    again = 0 if rule is Takeover else 930
+    again = 0 if rule is FencedTails else 930
     assert stage.entry.source_offset == 1000 - again
     stage.send(500, keys=70)
     taker.until_carried(stage.place)
@@ -133,30 +135,30 @@ def test_a_compacted_tail_is_counted_by_its_last_sequence(make_stage, cleans, ru
     closing, fence = 1, 1
     assert taker.call(taker.target.log_end(*stage.place)) == 1000 + closing + fence + again + 500
     seen = stage.seen()
-    if rule is Takeover:
+    if rule is FencedTails:
         assert (seen.arrived, seen.lost) == (70 + 500, 930)
         assert not (seen.duplicated or seen.reordered or seen.changed)
     else:
         assert seen.duplicated == 70
 
 
-class AsksAfterTheFence(Takeover):
-    async def _read_tails(self, entries, found, holder):
+class AsksAfterTheFence(FencedTails):
+    async def read_all(self, entries, found, holder):
         for topic, number in entries:
             await holder.fence(topic, [number])
             # EndTxn is answered before its marker is written.
             epoch = None
             while epoch != holder.epoch:
-                states = await self._target.producer_states(topic, number)
+                states = await self.target.producer_states(topic, number)
                 epoch = states[holder.producer_id].epoch
-        return await super()._read_tails(entries, found, holder)
+        return await super().read_all(entries, found, holder)
 
 
-class ReadsOnly(Takeover):
+class ReadsOnly(FencedTails):
     """Mutation: counts the records read and ignores the leader's memory."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        return await read_tail(self._target, partition, Reading(entry, found.start), marker)
+    async def read(self, partition, entry, found, memory, marker):
+        return await read_tail(self.target, partition, Reading(entry, found.start), marker)
 
 
 @with_the_rule_and_without(AsksAfterTheFence, ReadsOnly)
@@ -164,20 +166,20 @@ def test_a_tail_that_retention_deleted_is_remembered_by_the_leader(stage, rule):
     stage.left_behind(0)
     stage.delete_target_records(1000)
     stage.send(500)
-    hand = stage.hand(1, makers=Makers(takeover=rule)).start()
+    hand = stage.hand(1, makers=Makers(takeover=partial(Takeover, tails=rule))).start()
     if rule is AsksAfterTheFence:
         assert "target deleted the tail" in hand.reason_of(stage.place)
         return
     hand.until_carried(stage.place)
     again = stage.seen().arrived
-    assert again == (500 if rule is Takeover else 1500)
+    assert again == (500 if rule is FencedTails else 1500)
 
 
-class OnlyWhereAllIsForgotten(Takeover):
+class OnlyWhereAllIsForgotten(FencedTails):
     """Mutation: takes a memory reset by another carrier's marker for proof that nothing landed."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         return tail if memory.state is None or isinstance(tail, Tail) else _nothing(found)
 
 
@@ -195,8 +197,8 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(st
     gate.wait()  # it has fenced, and so reset the leader's memory
     first.kill()
     gate.open()
-    second = stage.hand(2, makers=Makers(takeover=rule), **SELDOM).start()
-    if rule is Takeover:
+    second = stage.hand(2, makers=Makers(takeover=partial(Takeover, tails=rule)), **SELDOM).start()
+    if rule is FencedTails:
         assert "target deleted the tail" in second.reason_of(stage.place)
         assert stage.seen().arrived == 0
     else:
@@ -204,11 +206,11 @@ def test_a_deleted_tail_stops_the_second_taker_where_the_first_did_not_commit(st
         assert stage.seen().arrived == 1000
 
 
-class TakesItForNothing(Takeover):
+class TakesItForNothing(FencedTails):
     """Mutation: concludes from an empty tail that nothing landed."""
 
-    async def _read_tails(self, entries, found, holder):
-        tails = await super()._read_tails(entries, found, holder)
+    async def read_all(self, entries, found, holder):
+        tails = await super().read_all(entries, found, holder)
         return {
             place: tail
             if isinstance(tail, Tail)
@@ -217,7 +219,7 @@ class TakesItForNothing(Takeover):
         }
 
 
-@pytest.mark.parametrize("rule", [Takeover, TakesItForNothing])
+@pytest.mark.parametrize("rule", [FencedTails, TakesItForNothing])
 def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, rule):
     """Other producers have rewritten all of its keys, and no broker remembers its writer."""
     stage = make_stage(target=cleans, target_config=COMPACTED)
@@ -225,8 +227,8 @@ def test_a_tail_that_the_cleaner_took_whole_stops(make_stage, cleans, rule):
     stage.foreign(70, keys=70)
     stage.until_forgotten(old)
     stage.compact_target(left=70)
-    taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM).start()
-    if rule is Takeover:
+    taker = stage.hand(1, makers=Makers(takeover=partial(Takeover, tails=rule)), **SELDOM).start()
+    if rule is FencedTails:
         assert "compaction left nothing" in taker.reason_of(stage.place)
     else:
         taker.until(lambda: stage.place in taker.pipelines)
@@ -240,11 +242,11 @@ LED_BY_ONE = {
 }
 
 
-class TheLargerAnswer(Takeover):
+class TheLargerAnswer(FencedTails):
     """Mutation: counts what a former leader remembers, whatever the log shows."""
 
-    async def _read_tail(self, partition, entry, found, memory, marker):
-        tail = await super()._read_tail(partition, entry, found, memory, marker)
+    async def read(self, partition, entry, found, memory, marker):
+        tail = await super().read(partition, entry, found, memory, marker)
         remembered = entry.landed_up_to(memory.state.last_sequence)
         return replace(tail, landed=max(tail.landed, remembered))
 
@@ -252,9 +254,9 @@ class TheLargerAnswer(Takeover):
 @pytest.mark.parametrize(
     ("cause", "rule"),
     [
-        ("by_a_kill", Takeover),
-        ("by_a_stall", Takeover),
-        ("by_a_preferred_election", Takeover),
+        ("by_a_kill", FencedTails),
+        ("by_a_stall", FencedTails),
+        ("by_a_preferred_election", FencedTails),
         ("by_a_preferred_election", TheLargerAnswer),
     ],
 )
@@ -266,7 +268,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(make_stage, th
         old = stage.hand(0, **SELDOM).start()
         old.until_landed(stage.place, stage.send(1000))
         old.freeze()
-        taker = stage.hand(1, makers=Makers(takeover=rule), **SELDOM)
+        taker = stage.hand(1, makers=Makers(takeover=partial(Takeover, tails=rule)), **SELDOM)
         asks = Gate(taker.target, "DescribeProducers")
         fences = Gate(taker.target, "AddPartitionsToTxn")
         taker.start()
@@ -284,7 +286,7 @@ def test_records_that_only_a_deposed_leader_had_are_carried_again(make_stage, th
         seen = stage.seen()
         assert seen.duplicated == 0
         # A batch that the follower's last fetch still received is not lost.
-        assert seen.lost == 0 if rule is Takeover else 0 < seen.lost <= 500
+        assert seen.lost == 0 if rule is FencedTails else 0 < seen.lost <= 500
 
 
 def test_a_deleted_tail_stops_where_the_leader_that_remembers_it_was_deposed(make_stage, three):

@@ -13,7 +13,7 @@ from replicator.groups.copies.runs_tailer import RunsRecord
 from replicator.kafka.tail.copy_store import CopyStore
 from replicator.kafka.tail.stored_positions import PRELUDE, header, text
 from replicator.kafka.tail.tail_position import Portion
-from replicator.mirror.offset_map.offset_store import packed_together, runs_name
+from replicator.mirror.offset_map.offset_store import packed_jointly, runs_name
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion, unpack
 from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.runtime.store_errors import reached
@@ -84,7 +84,7 @@ def _joined(pieces: list[bytes]) -> list[bytes]:
     if len(pieces) < JOINED_FROM:
         return pieces
     try:
-        return packed_together([unpack(piece) for piece in pieces])
+        return packed_jointly([unpack(piece) for piece in pieces])
     except (BrokenPiece, UnknownVersion):
         # Not for a copier to judge: loading this map raises the error.
         return pieces

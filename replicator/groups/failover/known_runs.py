@@ -11,7 +11,7 @@ from replicator.groups.failover.ledger_view import LedgerView
 from replicator.groups.progress.aggregate import Known, Passed
 from replicator.groups.progress.numbering import numbering
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.offset_store import OffsetStore, maps_of, whole_of
+from replicator.mirror.offset_map.offset_store import OffsetStore, map_after_losses, maps_by_losses
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.mirror.offset_map.run_columns import RunsContradict
 from replicator.mirror.offset_map.runs_topic import RunsKey
@@ -54,7 +54,7 @@ def read_runs(
             for partition, key in some.items():
                 try:
                     known[partition] = known_of(
-                        views[partition], key.source_topic_id, maps_of(pieces[key])
+                        views[partition], key.source_topic_id, maps_by_losses(pieces[key])
                     )
                 except (BrokenPiece, RunsContradict, UnknownVersion) as error:
                     notes.setdefault(partition, f"{route.name}: its runs cannot be read: {error}")
@@ -72,7 +72,7 @@ def known_of(view: LedgerView, source_topic: str | None, maps: Mapping[int, Offs
 
     Raises RunsContradict.
     """
-    runs, passed = whole_of(maps), view.passed
+    runs, passed = map_after_losses(maps), view.passed
     if passed and view.unwritten_up_to is not None:
         is_beyond = runs.target_end > passed.target_offset
         if not is_beyond and runs.source_end <= passed.source_offset:

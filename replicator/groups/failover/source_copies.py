@@ -15,7 +15,7 @@ from replicator.groups.membership.primary_store import PrimaryStore
 from replicator.groups.planning.knowledge import GroupProgress, Progress, Request
 from replicator.groups.progress.vector_metadata import decode
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from replicator.mirror.ledger.entries import Entries, told
+from replicator.mirror.ledger.entries import Entries, decoded
 from replicator.mirror.ledger.ledger import groups_of
 
 LedgerViews = Mapping[Route, Mapping[TopicPartition, LedgerView]]
@@ -127,7 +127,7 @@ class SourceCopies:
                 witness = witnesses[route][witness_group(route.key, topic)].get(runs)
                 if witness or is_whole:
                     adopted[topic] = witness.offset if witness else 0
-            found[route] = told(rows, adopted)
+            found[route] = decoded(rows, adopted)
         return found
 
     def _commit_store(self) -> CommitStore:

@@ -92,5 +92,5 @@ def _whole(maps: Mapping[int, OffsetMap]) -> OffsetMap:
         return next(iter(maps.values()))
     whole = OffsetMap()
     for _, newer in sorted(maps.items()):
-        whole.give_way(newer)
+        whole.join_newer(newer)
     return whole

@@ -7,7 +7,6 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
@@ -16,6 +15,8 @@ from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.releases import Releases
+from replicator.mirror.carrier.wanted_partitions import LongWaits, Reasons, WantedPartitions
+from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.takeover import Takeover
 
@@ -26,7 +27,6 @@ PROMISED_ASK_SECONDS = (0.02, 0.08)
 """Range of the random pause between attempts while a release is awaited. Carriers that await the
 same carrier thus do not all acquire at once."""
 REFRESH_SECONDS = 0.5
-WAITED_LONG_SECONDS = 5.0
 
 
 class Acquisition:
@@ -37,6 +37,7 @@ class Acquisition:
         releases: decides which partitions may not be acquired yet.
         ends: source and target; their metadata is refreshed while a partition waits.
         pipelines: receives a pipeline for each acquired partition.
+        receipts: notes what becomes of each partition.
         taken: called after pipelines were added.
     """
 
@@ -58,21 +59,28 @@ class Acquisition:
         self._committer = committer
         self._receipts = receipts
         self._taken = taken
-        self.waiting: dict[TopicPartition, str] = {}
-        """Partitions still to be acquired, with the reason of the last failure (empty: none)."""
-        self.stopped: dict[TopicPartition, str] = {}
-        """Parked partitions, with the reason."""
-        self._waiting_since: dict[str, float] = {}
         self.is_taking = False
         """True while an acquisition runs: it may have committed entries whose pipelines do not
         exist yet."""
+        self._wanted = WantedPartitions()
+        self._long_waits = LongWaits()
         self._refreshed_at = 0.0
-        self._wanting = asyncio.Event()
+        self._has_wanted = asyncio.Event()
+
+    @property
+    def waiting(self) -> Reasons:
+        """Partitions still to be acquired, with the reason of the last failure (empty: none)."""
+        return self._wanted.waiting
+
+    @property
+    def stopped(self) -> Reasons:
+        """Parked partitions, with the reason."""
+        return self._wanted.stopped
 
     def want(self, partitions: Iterable[TopicPartition]) -> None:
         """Adds partitions to be acquired."""
-        self.waiting |= dict.fromkeys(partitions, "")
-        self._wanting.set()
+        self._wanted = self._wanted.with_waiting(partitions)
+        self._has_wanted.set()
 
     def await_release(self, partitions: Iterable[TopicPartition]) -> None:
         """Adds partitions to be acquired once their carriers have released them.
@@ -105,24 +113,21 @@ class Acquisition:
         """Drops partitions that are no longer to be acquired."""
         unwanted = list(partitions)
         self._releases.forget(unwanted)
+        self._wanted = self._wanted.without(unwanted)
         for partition in unwanted:
-            self.waiting.pop(partition, None)
-            self.stopped.pop(partition, None)
             self._committer.parked.pop(partition, None)
         self._receipts.left(unwanted)
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
         """Notes that a carried partition has been parked, and retries it."""
-        self.stopped[partition] = reason
-        self._wanting.set()
+        self._wanted = self._wanted.with_stopped(partition, reason)
+        self._has_wanted.set()
         self.say_parked(partition, reason)
 
     async def run(self) -> None:
         """Acquires until cancelled."""
         while True:
-            # Parked partitions are retried too, so that an operator's decision takes effect within
-            # the epoch.
-            await self._wanting.wait()
+            await self._has_wanted.wait()
             self.is_taking = True
             await self._take()
             self.is_taking = False
@@ -130,45 +135,42 @@ class Acquisition:
                 if any(self.waiting.values()):
                     await self._refresh()
                 await asyncio.sleep(random.uniform(*PROMISED_ASK_SECONDS))
-                continue
-            # `stop` may have added a partition during the attempt.
-            if not (self.waiting or self.stopped):
-                self._wanting.clear()
-                continue
-            await asyncio.sleep(ASK_AGAIN_SECONDS)
-            if self.waiting:
-                await asyncio.gather(*(end.try_refresh() for end in self._ends))
+            elif self.waiting or self.stopped:
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+                if self.waiting:
+                    await asyncio.gather(*(end.try_refresh() for end in self._ends))
+            else:
+                self._has_wanted.clear()
 
     async def _take(self) -> None:
-        asked = self.waiting.keys() | self.stopped.keys()
+        asked = self._wanted.partitions
         acquired = await self._takeover.acquire(asked, self._spared)
         self._receipts.tally.lost(acquired.lost)
         self.forget(self._releases.lost(acquired.spared))
         self._releases.forget(acquired.taken)
-        for partition, one in acquired.taken.items():
+        self._add_pipelines(acquired.taken)
+        for partition, reason in acquired.parked.items():
+            is_reported = (
+                partition in self._committer.parked or self.stopped.get(partition) == reason
+            )
+            if not is_reported:
+                self.say_parked(partition, reason)
+        self._wanted = self._wanted.after(asked, acquired, self._committer.shown_parked())
+        self._log_long_waits(time.monotonic())
+
+    def _add_pipelines(self, taken: Mapping[TopicPartition, Taken]) -> None:
+        for partition, one in taken.items():
             pipeline = PartitionPipeline(partition, one.entry)
             pipeline.source_leader, pipeline.target_leader = one.source_leader, one.target_leader
             self._pipelines[partition] = pipeline
             self._committer.parked.pop(partition, None)
             self._receipts.resumed(partition)
-        if acquired.taken:
+        if taken:
             self._taken()
-        for partition, reason in acquired.parked.items():
-            is_told = partition in self._committer.parked or self.stopped.get(partition) == reason
-            if not is_told:
-                self.say_parked(partition, reason)
-        # Partitions that were added or dropped during the attempt were not part of it.
-        new = {each: "" for each in self.waiting if each not in asked}
-        gone = asked - self.waiting.keys() - self.stopped.keys()
-        left = {**dict.fromkeys(acquired.spared, ""), **acquired.waiting, **new}
-        self.waiting = {each: reason for each, reason in left.items() if each not in gone}
-        parked = acquired.parked | self._committer.shown_parked()
-        self.stopped = {each: reason for each, reason in parked.items() if each not in gone}
-        self._say_waiting(time.monotonic())
 
     def _spared(self, entries: Mapping[TopicPartition, Entry | None]) -> set[TopicPartition]:
         """Returns the partitions to leave alone: not released yet, or no longer wanted."""
-        unwanted = entries.keys() - self.waiting.keys() - self.stopped.keys()
+        unwanted = entries.keys() - self._wanted.partitions
         return unwanted | self._releases.spared(entries, time.monotonic())
 
     async def _refresh(self) -> None:
@@ -178,20 +180,14 @@ class Acquisition:
             self._refreshed_at = time.monotonic()
             await asyncio.gather(*(end.try_refresh() for end in self._ends))
 
-    def _say_waiting(self, now: float) -> None:
-        """Logs each reason once, after it has lasted, with one partition as example."""
-        examples = {reason: partition for partition, reason in self.waiting.items() if reason}
-        before = self._waiting_since
-        self._waiting_since = {reason: before.get(reason, now) for reason in examples}
-        for reason, since in self._waiting_since.items():
-            if now - since > WAITED_LONG_SECONDS:
-                log.warning(
-                    "event=waiting route=%s carrier=%d such as %s-%d: %s",
-                    *self._receipts.log_fields,
-                    *examples[reason],
-                    reason,
-                )
-                self._waiting_since[reason] = inf
+    def _log_long_waits(self, now: float) -> None:
+        for reason, example in self._long_waits.overdue(self.waiting, now).items():
+            log.warning(
+                "event=waiting route=%s carrier=%d such as %s-%d: %s",
+                *self._receipts.log_fields,
+                *example,
+                reason,
+            )
 
     def say_parked(self, partition: TopicPartition, reason: str) -> None:
         """Logs that a partition is parked, and notes it in the receipt."""

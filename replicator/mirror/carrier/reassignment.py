@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
 from balancer.plan import TopicPartition
-from replicator.config.names import handover_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.current_assignment import CurrentAssignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
@@ -51,9 +51,7 @@ class Reassignment:
         limits: MutableMapping[str, int],
         nothing_left: Callable[[], None],
     ):
-        self.own = frozenset(assignment.partitions)
-        """Partitions that the carrier has under the current plan, held or not."""
-        self._assignment = assignment
+        self._current = CurrentAssignment(assignment, assignment.plan_version)
         self._fenced_committer = fenced_committer
         self._ends = ends
         self._pipelines = pipelines
@@ -62,10 +60,13 @@ class Reassignment:
         self._receipts = receipts
         self._limits = limits
         self._nothing_left = nothing_left
-        self._plan_version = assignment.plan_version
-        self._moved: dict[TopicPartition, int | None] = {}
         self._not_before: dict[TopicPartition, float] = {}
         self._is_over = False
+
+    @property
+    def own(self) -> frozenset[TopicPartition]:
+        """Partitions that the carrier has under the current plan, held or not."""
+        return self._current.partitions
 
     @property
     def free_id(self) -> str:
@@ -78,7 +79,7 @@ class Reassignment:
 
         An earlier session may still hold partitions that moved away; they must be released.
         """
-        return {partition.topic for partition in self.own | self._once_own}
+        return {partition.topic for partition in self.own | self._current.once_assigned}
 
     def begin(self) -> None:
         """Requests all partitions of the carrier.
@@ -89,28 +90,26 @@ class Reassignment:
         """
         for end in self._ends:
             end.watch(self.topics)
-        self._acquisition.want(self.own - self._moved.keys())
-        self._acquisition.await_release(self.own & self._moved.keys())
-        self._acquisition.reclaim(self._once_own - self.own)
+        moved = self._current.moved.keys()
+        self._acquisition.want(self.own - moved)
+        self._acquisition.await_release(self.own & moved)
+        self._acquisition.reclaim(self._current.once_assigned - self.own)
 
-    def heed(self, word: DriverCommand) -> None:
+    def heed(self, command: DriverCommand) -> None:
         """Applies a driver command of our own term that does not end the epoch."""
-        if word.plan_version <= self._plan_version:
-            return  # older than our plan, or applied already
-        self._plan_version = word.plan_version
-        moved = self._moved = word.delta.of_route(self._assignment.route.key)
-        kept = set(self._assignment.partitions) - moved.keys()
-        own = kept | {each for each, at in moved.items() if at == self._assignment.number}
-        left, received = self.own - own, own - self.own
-        self.own = frozenset(own)
-        # A partition that moved away and back is in neither set, but its limit may have changed.
-        self._limits.update(word.delta.limits)
+        before, self._current = self._current, self._current.after(command)
+        if self._current is before:
+            return
+        # A partition that moved away and back has neither left nor come, but its limit may have
+        # changed.
+        self._limits.update(command.delta.limits)
+        left, received = before.partitions - self.own, self.own - before.partitions
         if not left and not received:
             return
         log.info(
             "event=course route=%s carrier=%d plan=%d leaves=%d receives=%d",
             *self._receipts.log_fields,
-            word.plan_version,
+            command.plan_version,
             len(left),
             len(received),
         )
@@ -136,7 +135,7 @@ class Reassignment:
             self._acquisition.stop(pipeline.partition, str(loss))
             return
         self._committer.parked.pop(pipeline.partition, None)
-        if self._moved.get(pipeline.partition) is None:
+        if self._current.is_unassigned(pipeline.partition):
             self._acquisition.say_parked(pipeline.partition, str(loss))
 
     def stop(self) -> None:
@@ -157,24 +156,11 @@ class Reassignment:
             if self._is_over:
                 await asyncio.sleep(TICK_SECONDS)
                 continue
-            # A partition that comes back while it settles is released first, and then acquired
-            # again.
-            leaving = [
-                pipeline
-                for pipeline in self._pipelines.values()
-                if pipeline.is_settling or pipeline.partition not in self.own
-            ]
+            leaving = self._leaving()
             for pipeline in leaving:
                 pipeline.settle()
-            if clear := self._clear(leaving, time.monotonic()):
-                done = await self._committer.hand_over({each: self._id_for(each) for each in clear})
-                self._receipts.note(
-                    (pipeline for pipeline in leaving if pipeline.partition in done), {}, {}
-                )
-                self._receipts.released(done)
-                self._acquisition.await_release(done & self.own)
-                later = time.monotonic() + REFUSED_SECONDS
-                self._not_before = dict.fromkeys(clear - done, later)
+            if ready := self._releasable(leaving, time.monotonic()):
+                await self._hand_over(leaving, ready)
             if not (
                 self.own
                 or self._pipelines
@@ -184,17 +170,32 @@ class Reassignment:
                 self._nothing_left()
             await asyncio.sleep(LEAVING_TICK_SECONDS if leaving else TICK_SECONDS)
 
-    def _clear(self, leaving: Iterable[PartitionPipeline], now: float) -> set[TopicPartition]:
+    def _leaving(self) -> list[PartitionPipeline]:
+        """Returns the pipelines to be released.
+
+        A partition that comes back while it settles is released first, and then acquired again.
+        """
+        return [
+            pipeline
+            for pipeline in self._pipelines.values()
+            if pipeline.is_settling or pipeline.partition not in self.own
+        ]
+
+    def _releasable(self, leaving: Iterable[PartitionPipeline], now: float) -> set[TopicPartition]:
         """Returns the partitions with nothing under way, except those tried a moment ago."""
         empty = {pipeline.partition for pipeline in leaving if pipeline.is_empty}
         return {each for each in empty if now >= self._not_before.get(each, now)}
 
-    @property
-    def _once_own(self) -> frozenset[TopicPartition]:
-        """All partitions that may have been this carrier's since the epoch began."""
-        return frozenset(self._assignment.partitions) | self._moved.keys()
-
-    def _id_for(self, partition: TopicPartition) -> str:
-        """Returns the transactional id that a released entry names for its next carrier."""
-        carrier = self._moved.get(partition)
-        return self.free_id if carrier is None else handover_id(self._assignment.route.key, carrier)
+    async def _hand_over(
+        self, leaving: Sequence[PartitionPipeline], ready: set[TopicPartition]
+    ) -> None:
+        done = await self._committer.hand_over(
+            {each: self._current.next_id(each, self.free_id) for each in ready}
+        )
+        self._receipts.note(
+            (pipeline for pipeline in leaving if pipeline.partition in done), {}, {}
+        )
+        self._receipts.released(done)
+        self._acquisition.await_release(done & self.own)
+        later = time.monotonic() + REFUSED_SECONDS
+        self._not_before = dict.fromkeys(ready - done, later)

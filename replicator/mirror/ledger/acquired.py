@@ -26,7 +26,7 @@ class Taken:
     target_leader: int
     accepted: tuple[Loss, ...] = ()
 
-    def told_up_to(self, before: Entry) -> int:
+    def published_up_to(self, before: Entry) -> int:
         """Returns the source offset below which the runs topic already has every run.
 
         Args:

@@ -13,7 +13,7 @@ from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
-from replicator.mirror.ledger.ledger import group_of
+from replicator.mirror.ledger.ledger import read_commits
 from replicator.runtime.gather import gather_or_cancel
 
 
@@ -47,25 +47,25 @@ def entries_of(
         Unreachable: no broker answers, or the timeout is over.
         Answered: a broker refuses the request.
     """
-    places_of = {route: list(places) for route, places in asked.items()}
+    by_route = {route: list(partitions) for route, partitions in asked.items()}
     try:
-        return asyncio.run(_read(name, settings, places_of, timeout_seconds))
+        return asyncio.run(_read(name, settings, by_route, timeout_seconds))
     except TimeoutError:
         text = f"{name}: reading the ledger took longer than {timeout_seconds:g} s"
         raise Unreachable(text) from None
 
 
-def told(
+def decoded(
     commits: Mapping[TopicPartition, OffsetAndMetadata], adopted: Mapping[str, int]
 ) -> Entries:
     """Decodes commits of a ledger's groups into entries, wherever the commits were read."""
     read: dict[TopicPartition, Entry] = {}
     unreadable: dict[TopicPartition, str] = {}
-    for place, commit in commits.items():
+    for partition, commit in commits.items():
         try:
-            read[place] = decode(commit.offset, commit.metadata)
+            read[partition] = decode(commit.offset, commit.metadata)
         except UnreadableEntry as error:
-            unreadable[place] = str(error)
+            unreadable[partition] = str(error)
     return Entries(read, unreadable, adopted)
 
 
@@ -79,23 +79,16 @@ async def _read(
     async with asyncio.timeout(timeout_seconds):
         await cluster.open()
         try:
-            found = await gather_or_cancel(*(_route(cluster, *each) for each in asked.items()))
+            found = await gather_or_cancel(*(_read_route(cluster, *each) for each in asked.items()))
         finally:
             await cluster.close()
     return dict(zip(asked, found, strict=True))
 
 
-async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -> Entries:
-    groups: dict[str, dict[str, list[int]]] = {}
-    for place in places:
-        topics = groups.setdefault(group_of(route, place), {})
-        topics.setdefault(place.topic, []).append(place.partition)
-    answers = await gather_or_cancel(
-        *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
-    )
-    commits = {place: commit for answer in answers for place, commit in answer.items()}
+async def _read_route(cluster: Cluster, route: Route, partitions: list[TopicPartition]) -> Entries:
+    commits = await read_commits(cluster, route, partitions)
     # Read after the entries: a topic without a witness now had none when its entries were read.
-    lacking = sorted({place.topic for place in places if place not in commits})
+    lacking = sorted({each.topic for each in partitions if each not in commits})
     runs = TopicPartition(runs_topic_name(route.key), 0)
     witnesses = await gather_or_cancel(
         *(
@@ -107,4 +100,4 @@ async def _route(cluster: Cluster, route: Route, places: list[TopicPartition]) -
         topic: found[runs].offset if runs in found else 0
         for topic, found in zip(lacking, witnesses, strict=True)
     }
-    return told(commits, adopted)
+    return decoded(commits, adopted)

@@ -145,6 +145,11 @@ class Entry:
         # Sequences wrap around: a distance of half the circle or more means one before the entry.
         return count if count < 1 << 30 else 0
 
+    def is_held_by(self, producer_id: int, epoch: int) -> bool:
+        """Returns True for a HELD entry that this very producer committed."""
+        held_by = (self.producer_id, self.epoch)
+        return self.custody is Custody.HELD and held_by == (producer_id, epoch)
+
     def park(self, why: Loss) -> Entry:
         """Returns the same entry as parked; its fields about the writer stay true."""
         # JSON needs six to twelve bytes for a character outside ASCII.

@@ -43,7 +43,7 @@ def landed(entry: Entry, tail: Tail, start: int, memory: Memory, *, is_whole: bo
     if state and memory.leader_epoch == tail.leader_epoch:
         if state.epoch == entry.epoch:
             # An append in progress when the leader was asked is found in the log only.
-            return max(tail.landed, _remembered(entry, state))
+            return max(tail.landed, count_remembered(entry, state))
         if state.epoch < entry.epoch:
             return tail.landed  # the writer never wrote here
     # Forgotten, reset by the marker of a takeover that did not commit, or a former leader's.
@@ -55,5 +55,6 @@ def landed(entry: Entry, tail: Tail, start: int, memory: Memory, *, is_whole: bo
     return tail.landed
 
 
-def _remembered(entry: Entry, state: ProducerState) -> int:
+def count_remembered(entry: Entry, state: ProducerState) -> int:
+    """Returns how many records after the entry a leader remembers of the entry's producer."""
     return entry.landed_up_to(state.last_sequence) if state.last_sequence >= 0 else 0

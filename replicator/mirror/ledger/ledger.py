@@ -44,6 +44,20 @@ def groups_of(route: Route) -> tuple[str, ...]:
     return tuple(ledger_group(route.key, number) for number in range(GROUPS))
 
 
+async def read_commits(
+    cluster: Cluster, route: Route, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Returns the committed offsets that hold the entries of a route's partitions."""
+    groups: dict[str, dict[str, list[int]]] = {}
+    for partition in partitions:
+        topics = groups.setdefault(group_of(route, partition), {})
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    found = await gather_or_cancel(
+        *(cluster.commits(group, list(topics.items())) for group, topics in groups.items())
+    )
+    return {partition: commit for commits in found for partition, commit in commits.items()}
+
+
 class Ledger:
     """Reads and commits the entries of one route.
 
@@ -58,19 +72,8 @@ class Ledger:
 
     async def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Entry]:
         """Returns the entries that exist; one that cannot be read is returned as parked."""
-        groups: dict[str, dict[str, list[int]]] = {}
-        for partition in partitions:
-            topics = groups.setdefault(group_of(self.route, partition), {})
-            topics.setdefault(partition.topic, []).append(partition.partition)
-        found = await gather_or_cancel(
-            *(
-                self._cluster.commits(group, list(topics.items()))
-                for group, topics in groups.items()
-            )
-        )
-        return {
-            partition: _read(commit) for commits in found for partition, commit in commits.items()
-        }
+        commits = await read_commits(self._cluster, self.route, partitions)
+        return {partition: _decoded(commit) for partition, commit in commits.items()}
 
     async def read_as_holder(
         self, holder: FencedCommitter, partitions: Iterable[TopicPartition]
@@ -86,25 +89,28 @@ class Ledger:
         return await self.read(partitions)
 
     async def commit(
-        self, writer: FencedCommitter, entries: Mapping[TopicPartition, Entry]
+        self, fenced_committer: FencedCommitter, entries: Mapping[TopicPartition, Entry]
     ) -> None:
-        """Commits entries that name the writer's id, all or none. Raises Fenced."""
+        """Commits entries that name the committer's id, all or none. Raises Fenced."""
 
         def was_there(_: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
-            if _is_held(writer, shown):
+            if _is_held(fenced_committer, shown):
                 return True
-            raise Fenced(f"{writer.transactional_id}: another writer has replaced its entries")
+            own_id = fenced_committer.transactional_id
+            raise Fenced(f"{own_id}: another producer has replaced its entries")
 
-        await writer.commit(self.offsets(entries), was_there)
+        await fenced_committer.commit(self.offsets(entries), was_there)
 
     async def release(
-        self, writer: FencedCommitter, entries: Mapping[TopicPartition, Entry]
+        self, fenced_committer: FencedCommitter, entries: Mapping[TopicPartition, Entry]
     ) -> None:
-        """Commits entries that free what the writer held, all or none. Raises Fenced.
+        """Commits entries that free the committer's partitions, all or none. Raises Fenced.
 
         Other carriers may acquire these entries at once, so a replaced entry is no sign of a fence.
         """
-        await writer.commit(self.offsets(entries), lambda _, shown: _is_held(writer, shown))
+        await fenced_committer.commit(
+            self.offsets(entries), lambda _, shown: _is_held(fenced_committer, shown)
+        )
 
     async def replace(
         self,
@@ -112,7 +118,7 @@ class Ledger:
         before: Mapping[TopicPartition, Entry],
         entries: Mapping[TopicPartition, Entry],
     ) -> None:
-        """Replaces entries of any writer, all or none, in a transaction of the id that they name.
+        """Replaces entries of any producer, all or none, in a transaction of the id that they name.
 
         Args:
             before: the entries as `read_as_holder` returned them. If another entry is shown, it is
@@ -120,13 +126,13 @@ class Ledger:
                 that id being opened.
 
         Raises:
-            Fenced: a newer holder of the id exists, or another writer has replaced an entry.
+            Fenced: a newer holder of the id exists, or another producer has replaced an entry.
         """
 
-        def was_there(place: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
-            if (_read(shown) if shown else None) == before.get(place):
+        def was_there(partition: TopicPartition, shown: OffsetAndMetadata | None) -> bool:
+            if (_decoded(shown) if shown else None) == before.get(partition):
                 return True
-            raise Fenced(f"{holder.transactional_id}: another writer was quicker")
+            raise Fenced(f"{holder.transactional_id}: another producer was faster")
 
         await holder.commit(self.offsets(entries), was_there)
 
@@ -134,12 +140,12 @@ class Ledger:
         """Returns entries as offsets to commit, by group."""
         groups: dict[str, list[tuple[str, int, int, str]]] = {}
         for partition, entry in entries.items():
-            row = (*partition, *encode(self._placed(entry)))
+            row = (*partition, *encode(self._with_runs_ends(entry)))
             groups.setdefault(group_of(self.route, partition), []).append(row)
         return dict(groups)
 
-    def _placed(self, entry: Entry) -> Entry:
-        """Returns the entry with the runs topic's ends of now.
+    def _with_runs_ends(self, entry: Entry) -> Entry:
+        """Returns the entry with the current end offsets of the runs topic.
 
         A parked entry keeps the ends under which it was parked: the runs that parked it lie after
         them.
@@ -164,11 +170,12 @@ class Ledger:
         }
 
 
-def _is_held(writer: FencedCommitter, shown: OffsetAndMetadata | None) -> bool:
-    return shown is None or _read(shown).transactional_id == writer.transactional_id
+def _is_held(fenced_committer: FencedCommitter, shown: OffsetAndMetadata | None) -> bool:
+    own_id = fenced_committer.transactional_id
+    return shown is None or _decoded(shown).transactional_id == own_id
 
 
-def _read(commit: OffsetAndMetadata) -> Entry:
+def _decoded(commit: OffsetAndMetadata) -> Entry:
     try:
         return decode(commit.offset, commit.metadata)
     except UnreadableEntry as error:

@@ -11,22 +11,25 @@ from replicator.mirror.offset_map.runs_tail import RunsTail
 from replicator.mirror.offset_map.runs_topic import RunsKey
 
 
-async def told_since(
+async def published_since(
     runs: RunsTail, entries: Mapping[TopicPartition, Entry]
 ) -> dict[TopicPartition, PublishedRun]:
     """Returns the last published run of each partition whose entry names runs topic positions."""
-    placed = {partition: entry for partition, entry in entries.items() if entry.runs}
-    if not placed:
+    positioned = {partition: entry for partition, entry in entries.items() if entry.runs}
+    if not positioned:
         await runs.look()
         return {}
-    earliest = tuple(map(min, zip(*(entry.runs for entry in placed.values()), strict=False)))
+    earliest = tuple(map(min, zip(*(entry.runs for entry in positioned.values()), strict=False)))
     newest: dict[RunsKey, PublishedRun] = {}
-    for key, run in (await runs.told_since(earliest)).items():
+    for key, run in (await runs.published_since(earliest)).items():
         known = newest.get(key.without_losses)
         if known is None or key.losses > known.losses:
             newest[key.without_losses] = PublishedRun(run, key.losses)
-    found = {p: newest.get(runs_key(p, entry).without_losses) for p, entry in placed.items()}
-    return {partition: told for partition, told in found.items() if told}
+    return {
+        partition: published
+        for partition, entry in positioned.items()
+        if (published := newest.get(runs_key(partition, entry).without_losses))
+    }
 
 
 def runs_key(partition: TopicPartition, entry: Entry) -> RunsKey:

@@ -26,6 +26,7 @@ class Readiness:
 
     Args:
         accept: partitions whose losses an operator has accepted.
+        look_again_seconds: pause before missing entries are read once more.
     """
 
     def __init__(
@@ -34,13 +35,16 @@ class Readiness:
         source: Cluster,
         target: Cluster,
         accept: Collection[TopicPartition],
+        *,
+        look_again_seconds: float = LOOK_AGAIN_SECONDS,
     ):
         self._ledger = ledger
         self._source = source
         self._target = target
         self._accept = accept
+        self._look_again_seconds = look_again_seconds
 
-    async def set_aside(
+    async def exclude_unready(
         self,
         todo: set[TopicPartition],
         entries: Mapping[TopicPartition, Entry],
@@ -67,8 +71,8 @@ class Readiness:
                 acquired.waiting[partition] = "no leader in the target"
             elif self._source.is_refused(topic):
                 acquired.waiting[partition] = REFUSED.format("source", "Read")
-            elif one := self._one_topic(topic):
-                acquired.waiting[partition] = ONE_TOPIC.format(one)
+            elif shared_id := self._shared_topic_id(topic):
+                acquired.waiting[partition] = ONE_TOPIC.format(shared_id)
             elif self._source.topic(topic) and self._source.leader(*partition) is None:
                 acquired.waiting[partition] = "no leader in the source"
             elif entry.source_topic is None and self._source.topic(topic) is None:
@@ -81,7 +85,7 @@ class Readiness:
         if gone:
             await self._look_again(gone, acquired)
 
-    def _one_topic(self, name: str) -> UUID | None:
+    def _shared_topic_id(self, name: str) -> UUID | None:
         """Returns the topic id if both ends report the same one.
 
         A topic that is mirrored onto itself would grow forever.
@@ -100,7 +104,7 @@ class Readiness:
 
     async def _look_again(self, gone: list[TopicPartition], acquired: Acquired) -> None:
         """Reads missing entries once more: their adoption may have ended after the first read."""
-        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        await asyncio.sleep(self._look_again_seconds)
         entries = await self._ledger.read(gone)
         acquired.waiting |= dict.fromkeys(entries, "adopted just now")
         lost = (

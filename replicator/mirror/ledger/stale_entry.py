@@ -1,4 +1,4 @@
-"""Decision: whether a ledger entry is older than what was mirrored, by published runs."""
+"""Decision: whether a ledger entry is older than the runs that were published for its partition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PublishedRun:
 
 
 def turned_back(
-    entry: Entry, position: int, target_end: int, told: PublishedRun | None
+    entry: Entry, position: int, target_end: int, published: PublishedRun | None
 ) -> Loss | None:
     """Returns the range that was mirrored after the position at which to continue, if any.
 
@@ -35,15 +35,15 @@ def turned_back(
         target_end: end of the target's log. Published runs beyond it were lost by the target
             itself, in an election that dropped them after the entry, and are carried again.
     """
-    if told is None or told.run.target_end > target_end:
+    if published is None or published.run.target_end > target_end:
         return None
-    is_behind = told.losses == entry.losses and told.run.source_end <= position
-    if told.losses < entry.losses or is_behind or entry.custody is Custody.VIRGIN:
+    is_behind = published.losses == entry.losses and published.run.source_end <= position
+    if published.losses < entry.losses or is_behind or entry.custody is Custody.VIRGIN:
         return None
     return Loss(
         LossKind.LEDGER_TURNED_BACK,
         position,
-        max(position, told.run.source_end),
-        "the runs topic says that these are mirrored; the committed offsets were restored or cut; "
-        "accept-loss goes on behind them",
+        max(position, published.run.source_end),
+        "the runs topic shows these as mirrored, so the committed offsets were restored or "
+        "truncated; accept-loss continues after them",
     )

@@ -78,12 +78,12 @@ class Reading:
     remembered: Remembered | None = None
     bytes_read: int = 0
     is_doubtful: bool = field(default=False, init=False)
-    _has_passed: bool = field(default=False, init=False)
+    _has_skipped: bool = field(default=False, init=False)
     offset: int = field(init=False)
     mark: Mark | None = field(init=False)
     landed: int = field(init=False)
     runs: list[Run] = field(init=False)
-    own: list[Found] = field(init=False)
+    own: list[FoundBatch] = field(init=False)
     is_thinned: bool = field(init=False)
     has_hole: bool = field(init=False)
 
@@ -94,9 +94,9 @@ class Reading:
         self.offset, self.mark, self.landed = self.begin, self.entry.mark, 0
         self.runs, self.own = [], []
         self.is_thinned, self.has_hole = not self.is_whole, False
-        self.is_doubtful = self._has_passed = False
+        self.is_doubtful = self._has_skipped = False
 
-    def go_on(self, start: int) -> None:
+    def continue_from(self, start: int) -> None:
         """Prepares the next attempt, on a log that begins at `start` by now."""
         self.is_doubtful = True
         self.deleted_before(start)
@@ -106,7 +106,7 @@ class Reading:
         if start > self.offset:
             self.offset, self.has_hole, self.is_thinned = start, True, True
 
-    def pass_over(self) -> None:
+    def skip_others(self) -> None:
         """Skips other writers' records once every record that the leader remembered is found.
 
         Records that the writer landed later stand after the log end of that time.
@@ -115,7 +115,7 @@ class Reading:
         if known is None or self.landed < known.landed or known.end <= self.offset:
             return
         self.offset, self.remembered = known.end, None
-        self.is_doubtful = self._has_passed = True
+        self.is_doubtful = self._has_skipped = True
 
     def is_misled(self, marker_leader: int) -> bool:
         """Returns True when an election may have changed the records that were read or skipped.
@@ -123,11 +123,11 @@ class Reading:
         If records were skipped, only a marker of the same leader epoch rules that out. For records
         that were read, a marker of that epoch or an older one does.
         """
-        if self._has_passed:
+        if self._has_skipped:
             return marker_leader != self.leader
         return self.is_doubtful and marker_leader > self.leader
 
-    def begin_again(self, leader: int) -> None:
+    def restart(self, leader: int) -> None:
         """Starts over at `begin`, under another leader epoch and without the leader's memory."""
         self.leader, self.remembered = leader, None
         self._start()
@@ -140,7 +140,9 @@ class Reading:
         last = (header.base_sequence + header.last_offset_delta) & SEQUENCE_MASK
         up_to = self.entry.landed_up_to(last)
         if up_to > self.landed:
-            self.own.append(Found(up_to - header.last_offset_delta - 1, up_to, self.is_thinned))
+            self.own.append(
+                FoundBatch(up_to - header.last_offset_delta - 1, up_to, self.is_thinned)
+            )
             self.is_thinned = self.has_hole = False
             self.runs += _runs(self.entry, header, up_to)
             self.landed = up_to
@@ -161,7 +163,7 @@ async def read_tail(
     """
     entry = reading.entry
     while True:
-        reading.pass_over()
+        reading.skip_others()
         for view, header in scan(await _read(cluster, partition, reading)):
             if header.next_offset <= reading.offset:
                 continue
@@ -173,7 +175,7 @@ async def read_tail(
                 reading.add(header)
             elif _fences(header, entry, marker):
                 if reading.is_misled(header.leader_epoch):
-                    reading.begin_again(header.leader_epoch)
+                    reading.restart(header.leader_epoch)
                     break
                 missing = missing_records(entry, reading.own)
                 return Tail(
@@ -210,7 +212,7 @@ def _fences(control: Header, entry: Entry, marker: tuple[int, int]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundBatch:
     """A batch of the entry's writer.
 
     Args:
@@ -224,7 +226,7 @@ class Found:
     is_thinned: bool
 
 
-def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
+def missing_records(entry: Entry, batches: Sequence[FoundBatch]) -> Loss | None:
     """Returns the records that the target never took: the log has no room for them.
 
     A broker that has forgotten the writer takes any sequence. A batch that was refused before, for
@@ -244,8 +246,8 @@ def missing_records(entry: Entry, batches: Sequence[Found]) -> Loss | None:
         LossKind.BATCH_MISSING,
         spans[0].source_offset,
         spans[-1].source_offset + spans[-1].count,
-        f"{count} records were refused, and later ones taken by a broker that had forgotten the "
-        "writer; accept-loss leaves them out, and goes on behind the later ones",
+        f"{count} records were refused, and later ones appended by a broker that had forgotten the "
+        "producer; accept-loss omits the refused ones and continues after the later ones",
     )
 
 

@@ -9,7 +9,7 @@ from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.inspection import TargetFindings
-from replicator.mirror.ledger.landed import Memory
+from replicator.mirror.ledger.landed import Memory, count_remembered
 from replicator.mirror.ledger.tail import Reading, Remembered, Tail, read_tail
 
 
@@ -71,7 +71,7 @@ class TailReadings:
             reading = Reading(entry, begin, memory.leader_epoch, is_whole, known)
             kept = self._kept[partition] = _Kept(reading, memory)
         elif kept.tail is None:
-            kept.reading.go_on(found.start)
+            kept.reading.continue_from(found.start)
         if memory.state and memory.state.epoch == entry.epoch:
             kept.memory = memory
         try:
@@ -98,5 +98,5 @@ def remembered(entry: Entry, found: TargetFindings, memory: Memory) -> Remembere
     state = memory.state
     if state is None or state.epoch > entry.epoch or found.leader != memory.leader_epoch:
         return None
-    is_its_own = state.epoch == entry.epoch and state.last_sequence >= 0
-    return Remembered(entry.landed_up_to(state.last_sequence) if is_its_own else 0, found.end)
+    count = count_remembered(entry, state) if state.epoch == entry.epoch else 0
+    return Remembered(count, found.end)

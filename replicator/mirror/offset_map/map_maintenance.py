@@ -20,21 +20,21 @@ from replicator.mirror.offset_map.runs_topic import RunsKey
 from replicator.mirror.offset_map.spans import Spans
 
 
-class Tended(NamedTuple):
-    """Result for one partition's map: the offsets it misses, or why it could not be joined."""
+class MaintainedMap(NamedTuple):
+    """Offsets that one partition's map misses, or the reason why it could not be joined."""
 
     key: RunsKey
     missing: Spans
     contradiction: RunsContradict | None = None
 
 
-class Tending:
+class MapMaintenance:
     """Maintains the maps of one target region. Blocking."""
 
     def __init__(self, region: Region) -> None:
         self._admin = Admin(ClusterName.aggregate(region.name), region.aggregate)
 
-    def tend(self, store: OffsetStore) -> list[Tended]:
+    def maintain(self, store: OffsetStore) -> list[MaintainedMap]:
         """Maintains every map of a route into the region, in the Redis of this store.
 
         Raises AdminError or StoreUnreachable; UnknownVersion or BrokenPiece for what is stored
@@ -43,7 +43,7 @@ class Tending:
         keys = store.keys()
         starts = self._log_starts(keys)
         # Without a log start (the topic is gone) there is nothing to trim.
-        return [_tended(store, key, starts.get(key, 0)) for key in keys]
+        return [_maintained(store, key, starts.get(key, 0)) for key in keys]
 
     def _log_starts(self, keys: Iterable[RunsKey]) -> dict[RunsKey, int]:
         """Returns the target's log starts, for partitions whose topic is still the mapped one."""
@@ -57,12 +57,12 @@ class Tending:
         return {key: starts[place] for key, place in alive.items() if place in starts}
 
 
-def _tended(store: OffsetStore, key: RunsKey, target_log_start: int) -> Tended:
+def _maintained(store: OffsetStore, key: RunsKey, target_log_start: int) -> MaintainedMap:
     try:
-        return Tended(key, store.tend(key, target_log_start).missing)
+        return MaintainedMap(key, store.maintain(key, target_log_start).missing)
     except RunsContradict as contradiction:
-        return Tended(key, Spans(), contradiction)
+        return MaintainedMap(key, Spans(), contradiction)
 
 
-def _is_id(told: str, known: UUID | None) -> bool:
-    return known is not None and told == known.hex
+def _is_id(recorded: str, current: UUID | None) -> bool:
+    return current is not None and recorded == current.hex

@@ -15,7 +15,7 @@ from replicator.mirror.offset_map.offset_store import (
     runs_name,
     totals_name,
 )
-from replicator.mirror.offset_map.packed_map import pack_stretch
+from replicator.mirror.offset_map.packed_map import pack_segment
 from replicator.mirror.offset_map.reports import PartitionReport, packed
 from replicator.mirror.offset_map.run_segment import RunSegment
 from replicator.mirror.offset_map.runs_topic import RunsKey
@@ -67,7 +67,7 @@ class OffsetFeed:
         self._reports: str | None = None
         self._totals: tuple[str, str] | None = None
         # Pieces dropped, and how many of them are recorded in Redis.
-        self._missed = self._missed_told = 0
+        self._missed = self._missed_recorded = 0
         # Reason why Redis does not take writes at present; None when it does.
         self._trouble: str | None = None
         self._stopping = False
@@ -84,11 +84,11 @@ class OffsetFeed:
         )
         self._writer = asyncio.create_task(self._write_on())
 
-    def append(self, key: RunsKey, stretches: Iterable[RunSegment]) -> None:
+    def append(self, key: RunsKey, segments: Iterable[RunSegment]) -> None:
         """Queues run segments that landed."""
         name = runs_name(self._route_key, key)
-        for stretch in stretches:
-            piece = pack_stretch(stretch)
+        for segment in segments:
+            piece = pack_segment(segment)
             self._pending.append((name, piece, key.losses))
             self._pending_bytes += _held_bytes(piece)
         while self._pending_bytes > self._pending_bytes_max:
@@ -145,7 +145,7 @@ class OffsetFeed:
         portion = [self._pending[at] for at in range(count)]
         missed, reports, totals = self._missed, self._reports, self._totals
         async with self._redis.pipeline(transaction=False) as pipeline:
-            if missed > self._missed_told:
+            if missed > self._missed_recorded:
                 pipeline.set(WholeMark.name(self._route_key), WholeMark.MISSED)
             for name, piece, losses in portion:
                 pipeline.zadd(name, {piece: losses}, gt=True)
@@ -155,7 +155,7 @@ class OffsetFeed:
             if totals is not None:
                 pipeline.set(*totals, px=TOTALS_EXPIRY_MS)
             await pipeline.execute()
-        self._missed_told = missed
+        self._missed_recorded = missed
         if self._reports is reports:
             self._reports = None
         if self._totals is totals:
@@ -164,8 +164,8 @@ class OffsetFeed:
 
     @property
     def _has_more(self) -> bool:
-        told = self._pending or self._reports or self._totals
-        return bool(told) or self._missed > self._missed_told
+        unwritten = self._pending or self._reports or self._totals
+        return bool(unwritten) or self._missed > self._missed_recorded
 
     def _forget(self, portion: list[Pending]) -> None:
         for written in portion:
@@ -177,8 +177,8 @@ class OffsetFeed:
     def _failed(self, error: Exception) -> None:
         if self._trouble is None:
             logger.warning(
-                "event=runs-not-taken %s does not take runs and reports of %s (%s); "
-                "carrying goes on, and what is missed will be read back from the runs topic",
+                "event=runs-not-taken %s does not accept runs and reports of %s (%s); "
+                "mirroring continues, and missed runs will be read back from the runs topic",
                 self._name,
                 self._route_key,
                 error,
@@ -188,7 +188,7 @@ class OffsetFeed:
     def _recovered(self) -> None:
         if self._trouble is not None:
             logger.warning(
-                "event=runs-taken-again %s takes runs again",
+                "event=runs-taken-again %s accepts runs again",
                 self._name,
             )
         self._trouble = None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from replicator.config.topology import Region, Route
 from replicator.kafka.admin.admin_error import AdminError
-from replicator.mirror.offset_map.map_maintenance import Tending
+from replicator.mirror.offset_map.map_maintenance import MapMaintenance
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import BrokenPiece, UnknownVersion
 from replicator.mirror.offset_map.runs_topic import (
@@ -34,7 +34,7 @@ class OffsetKeeper:
     """Maintains the runs of routes into one region. Blocking: call it in a thread of its own."""
 
     def __init__(self, region: Region, routes: Iterable[Route]) -> None:
-        self._tending = Tending(region)
+        self._maintenance = MapMaintenance(region)
         self._options = {
             "bootstrap.servers": region.aggregate.bootstrap_servers,
             **region.aggregate.security.librdkafka_options(),
@@ -43,8 +43,8 @@ class OffsetKeeper:
         self._routes = tuple(routes)
         self._troubles: dict[str, str] = {}
         self._missing: dict[MapKey, Spans] = {}
-        # The part of `_missing` that the topic was asked for.
-        self._asked: dict[MapKey, Spans] = {}
+        # The part of `_missing` that a read-back was requested for.
+        self._requested: dict[MapKey, Spans] = {}
 
     def keep(self) -> None:
         """Makes one pass over all routes; logs errors that a later pass may find mended."""
@@ -52,7 +52,7 @@ class OffsetKeeper:
             try:
                 with OffsetStore(self._redis_url, route.key) as store:
                     self._read_back(store, route)
-                    self._tend(store, route)
+                    self._maintain(store, route)
             except (
                 AdminError,
                 BrokenPiece,
@@ -66,34 +66,36 @@ class OffsetKeeper:
                 self._note(route.name, None)
 
     def _read_back(self, store: OffsetStore, route: Route) -> None:
-        reason = store.why_not_whole()
+        reason = store.incomplete_reason()
         if reason is None:
             return
         done = store.rebuild(read(self._options, route.key))
         ending = "they are whole" if done else "once more at the next pass"
         logger.info("event=runs-read-back route=%s: %s; %s", route.name, reason, ending)
 
-    def _tend(self, store: OffsetStore, route: Route) -> None:
-        for key, missing, contradiction in self._tending.tend(store):
-            place = f"{route.name} {key.topic}-{key.partition}"
+    def _maintain(self, store: OffsetStore, route: Route) -> None:
+        for key, missing, contradiction in self._maintenance.maintain(store):
+            name = f"{route.name} {key.topic}-{key.partition}"
             if contradiction:
-                self._note(place, f"runs contradict each other: {contradiction}")
+                self._note(name, f"runs contradict each other: {contradiction}")
             else:
-                self._note(place, None)
-                self._ask_for(missing, store, route, key)
+                self._note(name, None)
+                self._request_read_back(missing, store, route, key)
 
-    def _ask_for(self, missing: Spans, store: OffsetStore, route: Route, key: RunsKey) -> None:
+    def _request_read_back(
+        self, missing: Spans, store: OffsetStore, route: Route, key: RunsKey
+    ) -> None:
         """Requests a read-back of runs that the last pass missed too and nobody requested yet."""
-        place = route.key, key
-        before = self._missing.get(place, Spans())
-        asked = self._asked.get(place, Spans()).within(missing)
+        map_key = route.key, key
+        before = self._missing.get(map_key, Spans())
+        requested = self._requested.get(map_key, Spans()).within(missing)
         # Runs that are only late arrive within a pass.
-        lasting = missing.within(before).without(asked)
+        lasting = missing.within(before).without(requested)
         if len(lasting):
-            store.miss()
-            asked = missing
+            store.mark_missed()
+            requested = missing
             logger.info(
-                "event=runs-missing %s %s-%d: in %d places, first at source offset %d; they will "
+                "event=runs-missing %s %s-%d: at %d places, first at source offset %d; they will "
                 "be read back",
                 route.name,
                 key.topic,
@@ -101,7 +103,7 @@ class OffsetKeeper:
                 len(lasting),
                 next(iter(lasting)).begin,
             )
-        self._missing[place], self._asked[place] = missing, asked
+        self._missing[map_key], self._requested[map_key] = missing, requested
 
     def _note(self, what: str, trouble: str | None) -> None:
         """Logs a trouble when it begins or changes, and its end; not at every pass."""

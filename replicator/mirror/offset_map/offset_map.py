@@ -61,12 +61,12 @@ class OffsetMap:
         pieces = list(pieces)
         columns = [self._columns(), *((p.sources, p.targets, p.counts) for p in pieces)]
         self._replace(merged(*(np.concatenate(column) for column in zip(*columns, strict=True))))
-        for spans, told in (
+        for spans, added in (
             (self._known, [p.known for p in pieces]),
             (self._thinned, [p.thinned for p in pieces]),
         ):
-            if told:
-                begins, ends = zip(*told, strict=True)
+            if added:
+                begins, ends = zip(*added, strict=True)
                 spans.add_all(np.concatenate(begins), np.concatenate(ends))
         edges = [p.trimmed for p in pieces if p.trimmed is not None]
         if self._trimmed is not None:
@@ -74,7 +74,7 @@ class OffsetMap:
         self._trimmed = max(edges, key=lambda edge: edge.target_offset, default=None)
         self._settle()
 
-    def give_way(self, newer: "OffsetMap") -> None:
+    def join_newer(self, newer: "OffsetMap") -> None:
         """Adds a map made after an accepted loss: where the two differ, the newer one is right.
 
         Everything that a truncated log held from the loss on is void, on both sides. The newer map
@@ -270,13 +270,13 @@ class OffsetMap:
 
         None when this map covers nothing.
         """
-        told = [next(iter(spans)).begin for spans in (self._known, self._thinned) if len(spans)]
+        begins = [next(iter(spans)).begin for spans in (self._known, self._thinned) if len(spans)]
         if self._trimmed is not None:
             # Retention has passed the first record of this map, so all records of an older one.
             return Edge(0, 0)
-        if not told:
+        if not begins:
             return None
-        begin, first = min(told), self._sources[0] if self._counts else self.source_end
+        begin, first = min(begins), self._sources[0] if self._counts else self.source_end
         if not self._known.covers(begin, first):
             # A missing run may have landed anywhere, even far below the end of an older map.
             return Edge(0, 0)

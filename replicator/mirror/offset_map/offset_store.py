@@ -112,7 +112,7 @@ class OffsetStore:
 
     # Reading
 
-    def why_not_whole(self) -> str | None:
+    def incomplete_reason(self) -> str | None:
         """Returns None when all published runs are here; else the reason to rebuild."""
         with self._reached():
             mark: Any = self._redis.get(WholeMark.name(self._route_key))
@@ -120,10 +120,8 @@ class OffsetStore:
 
     def keys(self) -> list[RunsKey]:
         """Returns every partition with runs; the losses in these keys are always 0."""
-        prefix = _runs_prefix(self._route_key)
         with self._reached():
-            names = self._redis.scan_iter(match=_literal(prefix) + "*", count=1000)
-            return [decode_key(name[len(prefix.encode()) :]) for name in names]
+            return [decode_key(name) for name in self._names(_runs_prefix(self._route_key))]
 
     def load(self, key: RunsKey) -> OffsetMap:
         """Returns the map of a partition, empty when nothing was published.
@@ -151,35 +149,24 @@ class OffsetStore:
 
     def reports(self) -> dict[tuple[str, str, int], PartitionReport]:
         """Returns (route, topic, partition) -> its newest report that has not expired."""
-        with self._reached():
-            pattern = _literal(reports_name(self._route_key, "")) + "*"
-            names = list(self._redis.scan_iter(match=pattern, count=1000))
-            texts: Any = self._redis.mget(names) if names else []
-        return latest(report for text in texts if text for report in unpacked(text))
+        texts = self._values(reports_name(self._route_key, "")).values()
+        return latest(report for text in texts for report in unpacked(text))
 
     def totals(self) -> dict[str, CarrierTotals]:
         """Returns carrier id -> totals, for carriers whose totals have not expired."""
-        prefix = totals_name(self._route_key, "")
-        with self._reached():
-            names = list(self._redis.scan_iter(match=_literal(prefix) + "*", count=1000))
-            texts: Any = self._redis.mget(names) if names else []
-        start = len(prefix.encode())
-        return {
-            name[start:].decode(): totals.unpacked(text)
-            for name, text in zip(names, texts, strict=True)
-            if text
-        }
+        texts = self._values(totals_name(self._route_key, ""))
+        return {name.decode(): totals.unpacked(text) for name, text in texts.items()}
 
     # Maintenance
 
-    def tend(self, key: RunsKey, target_log_start: int, runs_max: int = RUNS_MAX) -> OffsetMap:
+    def maintain(self, key: RunsKey, target_log_start: int, runs_max: int = RUNS_MAX) -> OffsetMap:
         """Joins a partition's loose pieces, trims below the target's log start, keeps the cap.
 
         Returns the map after all losses. Cheap when there is little to do; carriers may append
         meanwhile.
         """
         members = self._members(key)
-        maps = maps_of(members)
+        maps = maps_by_losses(members)
         changed = False
         for offset_map in maps.values():
             before = len(offset_map), offset_map.trimmed
@@ -193,15 +180,15 @@ class OffsetStore:
         }
         if changed or len(members) > len(pieces) + LOOSE_PIECES_MAX:
             self._replace(key, members, pieces)
-        return whole_of(maps)
+        return map_after_losses(maps)
 
-    def miss(self) -> None:
+    def mark_missed(self) -> None:
         """Marks runs as missing here, so that they are read back."""
         with self._reached():
             self._redis.set(WholeMark.name(self._route_key), WholeMark.MISSED)
 
-    def rebuild(self, told: Iterator[tuple[RunsKey, Piece]]) -> bool:
-        """Puts all runs of the runs topic into Redis (`told` is runs_topic.read).
+    def rebuild(self, published: Iterator[tuple[RunsKey, Piece]]) -> bool:
+        """Puts all runs of the runs topic into Redis (`published` is runs_topic.read).
 
         Only adds, so carriers go on meanwhile. Returns True once Redis has all runs and the mark
         says so. Returns False when something was lost meanwhile: rebuild again.
@@ -211,10 +198,10 @@ class OffsetStore:
             run_id = self._run_id()
             self._redis.set(name, mine)
         # Read only now: a carrier that drops pieces from here on changes the mark.
-        for portion in batched(told):
+        for portion in batched(published):
             with self._reached(), self._redis.pipeline(transaction=False) as pipeline:
                 for key, pieces in portion.items():
-                    packed = dict.fromkeys(packed_together(pieces), key.losses)
+                    packed = dict.fromkeys(packed_jointly(pieces), key.losses)
                     pipeline.zadd(runs_name(self._route_key, key), packed, gt=True)
                 pipeline.execute()
         with self._reached():
@@ -227,6 +214,22 @@ class OffsetStore:
         if found:
             with self._reached():
                 self._redis.zadd(runs_name(self._route_key, key), found, gt=True)
+
+    def _names(self, prefix: str) -> Iterator[bytes]:
+        """Yields the rest of every key that begins with a prefix."""
+        for name in self._redis.scan_iter(match=_literal(prefix) + "*", count=1000):
+            yield name[len(prefix.encode()) :]
+
+    def _values(self, prefix: str) -> dict[bytes, bytes]:
+        """Returns the values of all keys that begin with a prefix, by the rest of the key.
+
+        Keys that expire meanwhile are left out.
+        """
+        with self._reached():
+            names = list(self._names(prefix))
+            keys = [prefix.encode() + name for name in names]
+            values: Any = self._redis.mget(keys) if keys else []
+        return {name: value for name, value in zip(names, values, strict=True) if value}
 
     def _members(self, key: RunsKey) -> dict[bytes, int]:
         """Returns packed pieces with the losses they were published under."""
@@ -255,7 +258,7 @@ def joined(pieces: Mapping[bytes, int]) -> OffsetMap:
 
     Raises RunsContradict, UnknownVersion or BrokenPiece.
     """
-    return whole_of(maps_of(pieces))
+    return map_after_losses(maps_by_losses(pieces))
 
 
 def _runs_prefix(route_key: str) -> str:
@@ -267,27 +270,27 @@ def _literal(text: str) -> str:
     return "".join(f"\\{sign}" if sign in "*?[]\\^-" else sign for sign in text)
 
 
-def maps_of(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
+def maps_by_losses(members: Mapping[bytes, int]) -> dict[int, OffsetMap]:
     """Returns losses -> the map of the pieces published under them. Raises as `joined` does."""
     pieces: dict[int, list[Piece]] = {}
     for member, losses in members.items():
         pieces.setdefault(losses, []).append(unpack(member))
     maps: dict[int, OffsetMap] = {}
-    for losses, told in pieces.items():
+    for losses, some in pieces.items():
         maps[losses] = OffsetMap()
-        maps[losses].join(told)
+        maps[losses].join(some)
     return maps
 
 
-def whole_of(maps: Mapping[int, OffsetMap]) -> OffsetMap:
+def map_after_losses(maps: Mapping[int, OffsetMap]) -> OffsetMap:
     """Returns the map that holds after all losses."""
     found = OffsetMap()
     for _, newer in sorted(maps.items()):
-        found.give_way(newer)
+        found.join_newer(newer)
     return found
 
 
-def packed_together(pieces: list[Piece]) -> list[bytes]:
+def packed_jointly(pieces: list[Piece]) -> list[bytes]:
     """Returns the same pieces as bytes, joined into few where they agree."""
     offset_map = OffsetMap()
     try:

@@ -69,12 +69,12 @@ def pack(piece: Piece) -> bytes:
     return bytes([VERSION]) + varints.packed(numbers)
 
 
-def pack_stretch(stretch: RunSegment) -> bytes:
+def pack_segment(segment: RunSegment) -> bytes:
     """Returns the bytes of a run segment as a piece; a loop, because most segments are short."""
-    begin = stretch.source_begin
-    numbers = [1, begin, stretch.source_end - begin, 0, 0, len(stretch.runs)]
+    begin = segment.source_begin
+    numbers = [1, begin, segment.source_end - begin, 0, 0, len(segment.runs)]
     source_end = target_end = 0
-    for source, target, count in stretch.runs:
+    for source, target, count in segment.runs:
         numbers += (source - source_end, target - target_end, count)
         source_end = source + count
         target_end = target + count

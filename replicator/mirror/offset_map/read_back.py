@@ -10,14 +10,14 @@ from replicator.config.names import runs_topic_name
 from replicator.config.topology import Region, Route
 from replicator.kafka.admin.admin import Admin
 from replicator.mirror.offset_map import runs_topic
-from replicator.mirror.offset_map.map_maintenance import Tended, Tending
+from replicator.mirror.offset_map.map_maintenance import MaintainedMap, MapMaintenance
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.packed_map import Piece
 from replicator.mirror.offset_map.runs_topic import RunsKey
 
 # The daemon may read back at the same time; then only the rebuild that began last sets the mark.
 ATTEMPTS_MAX = 3
-PIECES_PER_WORD = 500
+PIECES_PER_PROGRESS = 500
 
 Progress = Callable[[int, int], None]
 """Called with the pieces read so far, and how many there were at first."""
@@ -61,35 +61,37 @@ def read_back(
     with OffsetStore(region.redis_url(), route.key) as store:
         for _ in range(ATTEMPTS_MAX):
             whole = runs_topic.messages(options, route.key, timeout_seconds)
-            told = runs_topic.read(options, route.key, timeout_seconds)
-            if store.rebuild(_counted(told, whole, progress)) or store.why_not_whole() is None:
+            published = runs_topic.read(options, route.key, timeout_seconds)
+            done = store.rebuild(_counted(published, whole, progress))
+            if done or store.incomplete_reason() is None:
                 break
         # The topic also restored runs that had been trimmed; they are trimmed again.
-        tended = Tending(region).tend(store)
-        trouble = store.why_not_whole() or _first_trouble(tended)
-        sound = [each.key for each in tended if each.contradiction is None]
+        maintained = MapMaintenance(region).maintain(store)
+        trouble = store.incomplete_reason() or _first_trouble(maintained)
+        sound = [each.key for each in maintained if each.contradiction is None]
         counts = [store.load(key).piece().counts for key in sound]
     runs, records = sum(map(len, counts)), sum(int(each.sum()) for each in counts)
-    return ReadBack(route.name, len(tended), runs, records, trouble)
+    return ReadBack(route.name, len(maintained), runs, records, trouble)
 
 
 def _counted(
-    told: Iterator[tuple[RunsKey, Piece]], whole: int, progress: Progress
+    published: Iterator[tuple[RunsKey, Piece]], whole: int, progress: Progress
 ) -> Iterator[tuple[RunsKey, Piece]]:
     progress(0, whole)
-    for count, each in enumerate(told, 1):
+    for count, each in enumerate(published, 1):
         yield each
-        if count % PIECES_PER_WORD == 0:
+        if count % PIECES_PER_PROGRESS == 0:
             progress(count, whole)
     progress(whole, whole)
 
 
-def _first_trouble(tended: Iterable[Tended]) -> str | None:
-    for key, missing, contradiction in tended:
-        place = f"{key.topic}-{key.partition}"
+def _first_trouble(maintained: Iterable[MaintainedMap]) -> str | None:
+    for key, missing, contradiction in maintained:
+        partition = f"{key.topic}-{key.partition}"
         if contradiction:
-            return f"{place}: runs contradict each other: {contradiction}"
+            return f"{partition}: runs contradict each other: {contradiction}"
         if len(missing):
             first = next(iter(missing)).begin
-            return f"{place}: misses {len(missing)} places, first at source offset {first}"
+            places = f"{len(missing)} places, first at source offset {first}"
+            return f"{partition}: misses runs at {places}"
     return None

@@ -57,7 +57,7 @@ def latest(reports: Iterable[PartitionReport]) -> dict[tuple[str, str, int], Par
     """Returns (route, topic, partition) -> newest report: after a move two carriers report one."""
     newest: dict[tuple[str, str, int], PartitionReport] = {}
     for report in reports:
-        place = report.route, report.topic, report.partition
-        if place not in newest or newest[place].at < report.at:
-            newest[place] = report
+        key = report.route, report.topic, report.partition
+        if key not in newest or newest[key].at < report.at:
+            newest[key] = report
     return newest

@@ -12,8 +12,8 @@ Columns = tuple[Offsets, Offsets, Offsets]
 class RunsContradict(Exception):
     """Two runs cannot both be true. Find out which end lost data: that loss is not accepted yet."""
 
-    def __init__(self, known: Run, told: Run) -> None:
-        super().__init__(f"{_named(known)}, but {_named(told)}")
+    def __init__(self, known: Run, other: Run) -> None:
+        super().__init__(f"{_named(known)}, but {_named(other)}")
 
 
 def merged(sources: Offsets, targets: Offsets, counts: Offsets) -> Columns:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# Runs in one message at most: 27 bytes each in the worst case, so below 1 MiB.
-RUNS_PER_STRETCH_MAX = 30_000
+# Runs in one message at most: 27 bytes each in the worst case, so a message is below 1 MiB.
+RUNS_PER_SEGMENT_MAX = 30_000
 
 
 class Run(NamedTuple):
@@ -91,21 +91,21 @@ class RunBuffer:
         """Marks everything below source_end as done: what has not landed from there is left out."""
         self._source_end = max(self._source_end, source_end)
 
-    def take(self) -> list[RunSegment]:
-        """Returns the runs since the last call, in segments that fit into one message each."""
+    def take(self, runs_max: int = RUNS_PER_SEGMENT_MAX) -> list[RunSegment]:
+        """Returns the runs since the last call, in segments of at most runs_max runs."""
         if self._source_end == self._source_begin:
             return []
         self._close()
         runs, self._runs = self._runs, []
         begin, self._source_begin = self._source_begin, self._source_end
-        stretches = []
-        while len(runs) > RUNS_PER_STRETCH_MAX:
-            first, runs = runs[:RUNS_PER_STRETCH_MAX], runs[RUNS_PER_STRETCH_MAX:]
+        segments = []
+        while len(runs) > runs_max:
+            first, runs = runs[:runs_max], runs[runs_max:]
             end = runs[0].source_offset
-            stretches.append(RunSegment(begin, end, tuple(first)))
+            segments.append(RunSegment(begin, end, tuple(first)))
             begin = end
-        stretches.append(RunSegment(begin, self._source_end, tuple(runs)))
-        return stretches
+        segments.append(RunSegment(begin, self._source_end, tuple(runs)))
+        return segments
 
     def _close(self) -> None:
         if self._open is not None:

@@ -68,9 +68,9 @@ class RunsPublisher:
             raise
         self._producer = producer
 
-    async def publish(self, told: Iterable[tuple[RunsKey, RunSegment]]) -> None:
+    async def publish(self, segments: Iterable[tuple[RunsKey, RunSegment]]) -> None:
         """Queues run segments; the next flush that begins, from any caller, writes them."""
-        self._unwritten += [encode(key, stretch) for key, stretch in told]
+        self._unwritten += [encode(key, segment) for key, segment in segments]
 
     async def flush(self) -> None:
         """Returns once every in-sync replica has written all that was published before.

@@ -72,7 +72,7 @@ class RunsTail:
         )
         self.positions = tuple(ends)
 
-    async def told_since(self, positions: Positions) -> dict[RunsKey, LastRun]:
+    async def published_since(self, positions: Positions) -> dict[RunsKey, LastRun]:
         """Returns the last run of each key that was published since the positions.
 
         Earlier runs that were read before are included. A topic that is recreated while this reader

@@ -21,7 +21,7 @@ from replicator.mirror.offset_map.packed_map import (
     BrokenPiece,
     Piece,
     UnknownVersion,
-    pack_stretch,
+    pack_segment,
     unpack,
 )
 from replicator.mirror.offset_map.run_segment import RunSegment
@@ -71,9 +71,9 @@ class RunsKey:
         return replace(self, losses=0)
 
 
-def encode(key: RunsKey, stretch: RunSegment) -> tuple[bytes, bytes]:
+def encode(key: RunsKey, segment: RunSegment) -> tuple[bytes, bytes]:
     """Returns a message's key (JSON, readable in a console) and value (a packed piece)."""
-    return encode_key(key), pack_stretch(stretch)
+    return encode_key(key), pack_segment(segment)
 
 
 def encode_key(key: RunsKey) -> bytes:
@@ -103,14 +103,16 @@ def decode_key(key: bytes | None) -> RunsKey:
         raise BrokenPiece(f"not a key of runs: {key!r}") from error
 
 
-def batched(told: Iterator[tuple[RunsKey, Piece]]) -> Iterator[dict[RunsKey, list[Piece]]]:
-    """Yields the same pieces in portions of PIECES_PER_JOIN, grouped by key."""
+def batched(
+    published: Iterator[tuple[RunsKey, Piece]], pieces_per_join: int = PIECES_PER_JOIN
+) -> Iterator[dict[RunsKey, list[Piece]]]:
+    """Yields the same pieces in portions, grouped by key."""
     portion: dict[RunsKey, list[Piece]] = {}
     held = 0
-    for key, piece in told:
+    for key, piece in published:
         portion.setdefault(key, []).append(piece)
         held += 1
-        if held >= PIECES_PER_JOIN:
+        if held >= pieces_per_join:
             yield portion
             portion, held = {}, 0
     if portion:
@@ -132,24 +134,24 @@ def read(
     consumer = _consumer(options, route_key)
     try:
         ends = _assigned(consumer, topic, timeout_seconds)
-        heard_at = time.monotonic()
+        received_at = time.monotonic()
         while ends:
             for message in consumer.consume(PIECES_PER_JOIN, timeout=0.2):
                 error = message.error()
                 if error is None:
-                    heard_at = time.monotonic()
-                    yield _told(message)
+                    received_at = time.monotonic()
+                    yield _piece_of(message)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     ends.pop(int(message.partition() or 0), None)
                 elif error.code() not in PASSING:
                     raise KafkaException(error)
             # Carriers go on writing: the end to read to may lie before the topic's own end.
-            for place in consumer.position([TopicPartition(topic, at) for at in ends]):
-                if place.offset >= ends[place.partition]:
-                    del ends[place.partition]
-            if ends and time.monotonic() - heard_at > timeout_seconds:
+            for position in consumer.position([TopicPartition(topic, at) for at in ends]):
+                if position.offset >= ends[position.partition]:
+                    del ends[position.partition]
+            if ends and time.monotonic() - received_at > timeout_seconds:
                 raise RunsTopicUnreadable(
-                    f"{topic}: nothing came for {timeout_seconds:g} s, short of {ends}"
+                    f"{topic}: no message for {timeout_seconds:g} s, before the ends {ends}"
                 )
     except KafkaException as error:
         raise RunsTopicUnreadable(f"{topic}: {error}") from error
@@ -216,7 +218,7 @@ def _spans(consumer: Consumer, topic: str, timeout_seconds: float) -> dict[int, 
     }
 
 
-def _told(message: Message) -> tuple[RunsKey, Piece]:
+def _piece_of(message: Message) -> tuple[RunsKey, Piece]:
     key, value = message.key(), message.value()
     try:
         return decode(

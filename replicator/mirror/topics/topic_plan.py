@@ -241,9 +241,9 @@ class View:
         if target.partitions > self.partitions:
             yield Note(
                 State.TARGET_HAS_MORE,
-                f"{counted(target.partitions)}, the sources have {self.partitions}: carried on; "
-                "partitions above stay empty, and keys sit elsewhere than a producer there "
-                "would put them",
+                f"{counted(target.partitions)}, the sources have {self.partitions}: mirrored; the "
+                "others stay empty, and a producer at the target would put keys into other "
+                "partitions",
             )
         yield from self._limits(target)
 
@@ -254,7 +254,7 @@ class View:
             yield Note(
                 State.TARGET_TAKES_LESS,
                 f"max.message.bytes is {takes} on the target, {largest} at a source: larger "
-                "batches are split, a larger record stops its partition",
+                "batches are split, and a larger record parks its partition",
             )
         for name in RETENTION if "delete" in target.configs.policies else ():
             keeps, longest = target.configs.number(name), self._largest(name)

@@ -11,7 +11,7 @@ from replicator.groups.planning.knowledge import LogRange, PartitionFacts, Progr
 from replicator.groups.progress.aggregate import Aggregate, Known, Passed
 from replicator.groups.progress.numbering import Cut, Numbering
 from replicator.mirror.offset_map.offset_map import OffsetMap
-from replicator.mirror.offset_map.packed_map import pack_stretch, unpack
+from replicator.mirror.offset_map.packed_map import pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import RunBuffer
 
 
@@ -21,7 +21,7 @@ def runs_of(*blocks):
     for block in blocks:
         buffer.land(*block)
     found = OffsetMap()
-    found.join([unpack(pack_stretch(each)) for each in buffer.take()])
+    found.join([unpack(pack_segment(each)) for each in buffer.take()])
     return found
 
 

@@ -57,7 +57,7 @@ def aggregate(log: list[Record], is_met: bool) -> Aggregate:
             learn(maps.setdefault(number, OffsetMap()), *buffer.take())
         whole = OffsetMap()
         for _, newer in sorted(maps.items()):
-            whole.give_way(newer)
+            whole.join_newer(newer)
         is_west_met = is_met and region == "west"
         losses = max(maps, default=0)
         found = numbering(
@@ -90,7 +90,7 @@ def landed(begin: int, *runs: Run) -> OffsetMap:
 def numbered(*maps: OffsetMap, **more) -> Numbering:
     whole = OffsetMap()
     for each in maps:
-        whole.give_way(each)
+        whole.join_newer(each)
     return numbering(dict(enumerate(maps)), whole, **more)
 
 
@@ -99,7 +99,7 @@ def test_a_position_among_old_records_is_not_taken_for_one_among_the_new():
     maps = {0: old, 1: landed(4000, Run(4000, 5000, 800))}
     whole = OffsetMap()
     for each in maps.values():
-        whole.give_way(each)
+        whole.join_newer(each)
     cut = Aggregate({"west": Known(whole, Passed(4800, 5800), 1, numbering(maps, whole))}, 5800)
     plain = Aggregate({"west": Known(old, Passed(5000, 5000))}, 5000)
     there = Crossing(plain, cut)

@@ -3,13 +3,13 @@
 from hypothesis import strategies as st
 
 from replicator.groups.resume.runs_memory import PublishedPieces, Source
-from replicator.mirror.offset_map.packed_map import Piece, pack_stretch, unpack
+from replicator.mirror.offset_map.packed_map import Piece, pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import RunBuffer, RunSegment
 from tests.replicator.groups.progress.world import Log, placed
 
 
 def piece(segment: RunSegment) -> Piece:
-    return unpack(pack_stretch(segment))
+    return unpack(pack_segment(segment))
 
 
 @st.composite

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.mirror.carrier.releases import Releases
@@ -32,12 +34,14 @@ def releases():
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US])
-def test_what_nobody_else_holds_is_taken_at_once(releases, entry):
+def test_a_partition_that_no_other_carrier_holds_may_be_acquired_at_once(releases, entry):
     assert releases.spared({ONE: entry}, 0) == set()
     assert not releases.is_awaiting
 
 
-def test_what_others_hold_is_taken_from_them_upon_a_word_heard_since_it_was_seen(releases):
+def test_another_carriers_partition_may_be_acquired_after_a_command_read_since_it_was_seen(
+    releases,
+):
     releases.heard(99)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 100) == {ONE}
     releases.heard(100)
@@ -48,14 +52,14 @@ def test_what_others_hold_is_taken_from_them_upon_a_word_heard_since_it_was_seen
     assert releases.spared({ONE: HELD_BY_OTHERS}, 102) == set()
 
 
-def test_a_holder_that_was_released_in_between_is_seen_anew(releases):
+def test_a_partition_released_meanwhile_is_seen_as_held_anew(releases):
     releases.spared({ONE: HELD_BY_OTHERS}, 100)
     releases.spared({ONE: FREE}, 101)
     releases.heard(102)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 103) == {ONE}
 
 
-def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time_is_over(releases):
+def test_a_promised_partition_is_left_to_its_holder_until_its_release_or_the_time_limit(releases):
     releases.promise([ONE], 100)
     releases.heard(118)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 117) == {ONE}
@@ -71,41 +75,88 @@ def test_what_is_promised_is_left_to_its_holder_until_it_is_released_or_the_time
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION])
-def test_what_is_promised_and_nobody_elses_is_taken_at_once(releases, entry):
+def test_a_promised_partition_that_no_other_carrier_holds_may_be_acquired_at_once(releases, entry):
     releases.promise([ONE], 100)
     assert releases.spared({ONE: entry}, 100) == set()
 
 
 @pytest.mark.parametrize("entry", [HELD_BY_US, HELD_BEFORE_A_ROTATION])
-def test_what_we_held_before_is_reclaimed(releases, entry):
+def test_a_partition_held_under_our_own_id_is_reclaimed(releases, entry):
     releases.reclaim([ONE])
     assert releases.spared({ONE: entry}, 0) == set()
 
 
 @pytest.mark.parametrize("entry", [*NOBODYS, HELD_BY_OTHERS])
-def test_what_we_do_not_hold_any_more_is_not_reclaimed_from_those_it_was_handed_to(releases, entry):
+def test_a_partition_that_was_handed_over_is_not_reclaimed(releases, entry):
     releases.reclaim([ONE])
     assert releases.spared({ONE: entry}, 0) == {ONE}
     assert releases.lost({ONE}) == {ONE}
 
 
-def test_what_has_no_entry_any_more_is_not_reclaimed_but_asked_for_where_it_is_to_be_ours(releases):
+def test_a_partition_without_an_entry_is_not_reclaimed_but_acquired_if_it_is_assigned(releases):
     releases.reclaim([ONE])
     assert releases.spared({ONE: None}, 0) == {ONE}
     releases.forget([ONE])
     assert releases.spared({ONE: None}, 0) == set()
 
 
-def test_what_comes_back_to_us_is_awaited_and_not_lost(releases):
+def test_a_partition_that_comes_back_is_awaited_and_not_lost(releases):
     releases.reclaim([ONE])
     releases.promise([ONE], 0)
     assert releases.spared({ONE: HELD_BY_OTHERS}, 1) == {ONE}
     assert releases.lost({ONE}) == set()
 
 
-def test_what_nobody_wants_any_more_is_forgotten(releases):
+def test_unwanted_partitions_are_forgotten(releases):
     releases.promise([ONE], 0)
     releases.reclaim([ONE])
     releases.forget([ONE])
     assert not releases.is_awaiting
     assert releases.lost({ONE}) == set()
+
+
+ENTRIES = [None, *NOBODYS, HELD_BY_US, HELD_BEFORE_A_ROTATION, HELD_BY_OTHERS]
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["promise", "reclaim", "heard", "forget", "read"]),
+        st.sampled_from(ENTRIES),
+        st.integers(0, 15),
+    ),
+    max_size=30,
+)
+
+
+@given(steps)
+def test_another_carriers_partition_is_only_fenced_after_promise_and_command(history):
+    """Replays what the carrier does, and keeps the two conditions apart from the class."""
+    releases = Releases(lambda: OURS, promise_seconds=20)
+    now, promised_until, is_reclaimed = 0, -1, False
+    heard, seen_at = -1, None
+    for step, entry, seconds in history:
+        now += seconds
+        match step:
+            case "promise":
+                releases.promise([ONE], now)
+                promised_until, is_reclaimed = now + 20, False
+            case "reclaim":
+                releases.reclaim([ONE])
+                is_reclaimed = True
+            case "heard":
+                releases.heard(now)
+                heard = now
+            case "forget":
+                releases.forget([ONE])
+                promised_until, is_reclaimed, seen_at = -1, False, None
+            case "read":
+                is_spared = releases.spared({ONE: entry}, now) == {ONE}
+                if is_reclaimed:
+                    assert is_spared == (entry not in (HELD_BY_US, HELD_BEFORE_A_ROTATION))
+                    assert releases.lost({ONE}) == {ONE}
+                    continue
+                assert releases.lost({ONE}) == set()
+                if entry is not HELD_BY_OTHERS:
+                    assert not is_spared
+                    seen_at = None
+                    continue
+                seen_at = now if seen_at is None else seen_at
+                assert is_spared == (now <= promised_until or seen_at >= heard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,6 @@ from balancer.plan import TopicPartition
 from replicator.batches.batch import CONTROL, HEADER, TRANSACTIONAL
 from replicator.kafka.client.cluster import ProducerState
 from replicator.kafka.client.cluster_metadata import Leader, Topic
-from replicator.mirror.ledger import takeover
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.takeover import Takeover
 
@@ -66,18 +66,19 @@ class End:
         return self.log
 
 
-class Pen:
-    """A stand-in for FencedCommitter."""
+class CommitterStandIn:
+    """A stand-in for FencedCommitter; notes what it fences."""
 
-    def __init__(self, cluster, transactional_id, timeout_ms=0, producer_id=7, epoch=5):
+    def __init__(self, transactional_id, producer_id=7, epoch=5):
         self.transactional_id = transactional_id
         self.producer_id, self.epoch = producer_id, epoch
+        self.fenced = []
 
     async def open(self):
         return self
 
     async def fence(self, topic, partitions):
-        pass
+        self.fenced.append((topic, partitions))
 
     def next_sequence(self, partition):
         return 0
@@ -125,17 +126,23 @@ def marker(offset: int, writer: tuple[int, int], leader_epoch: int = LEADER_EPOC
     return HEADER.pack(*fields) + body
 
 
-def a_taker(
-    monkeypatch, book: EntriesById, source: Any, target: Any, pen: Any = Pen, **more: Any
-) -> Any:
-    """Returns a Takeover whose own writer is (8, 0); every other id is given (7, 5)."""
-    monkeypatch.setattr(takeover, "FencedCommitter", pen)
-    own = more.pop("own", None) or pen(target, "sluice.west.east.99", 0, 8, 0)
+def a_takeover(
+    entries: EntriesById,
+    source: Any,
+    target: Any,
+    committer_of: Callable[[str], Any] = CommitterStandIn,
+    **more: Any,
+) -> Takeover:
+    """Returns a Takeover whose own producer is (8, 0); every other id is given (7, 5)."""
     return Takeover(
-        ledger=book,  # type: ignore[arg-type]
-        fenced_committer=own,
+        ledger=entries,  # type: ignore[arg-type]
         source=source,
         target=target,
         start="earliest",
-        **{"tell": lambda _: asyncio.sleep(0), **more},
+        committer_of=committer_of,
+        **{
+            "fenced_committer": CommitterStandIn("sluice.west.east.99", 8, 0),
+            "tell": lambda _: asyncio.sleep(0),
+            **more,
+        },
     )

@@ -3,7 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from balancer.plan import TopicPartition
 from replicator.mirror.ledger.entry import Custody, Entry
+
+PARTITION = TopicPartition("flights", 0)
 
 HELD = Entry(
     custody=Custody.HELD,

@@ -47,20 +47,20 @@ def test_an_entry_reads_as_it_was_written(entry):
     assert decode(*encode(entry)) == entry
 
 
-def test_what_was_seen_of_the_source_goes_with_the_entry_and_makes_no_entry_another():
+def test_sightings_are_stored_in_the_entry_and_do_not_change_its_equality():
     seen = (Sighting(1_795_446_000_000, 1_795_446_007_000, 100, 100),)
     entry = _plain(seen=seen)
     assert decode(*encode(entry)).seen == seen
     assert entry == _plain()
 
 
-def test_sightings_that_cannot_be_read_stop_no_partition():
+def test_sightings_that_cannot_be_read_are_dropped():
     offset, metadata = encode(_plain())
     assert decode(offset, metadata[:-1] + ',"seen":["a",1]}') == _plain()
 
 
 @given(entries, st.integers(0, 200))
-def test_positions_and_spans_tell_the_same(entry, count):
+def test_positions_and_spans_agree(entry, count):
     spans = entry.spans(0, count)
     carried = [s.source_offset + i for s in spans for i in range(s.count)]
     assert len(carried) == count
@@ -71,7 +71,7 @@ def test_positions_and_spans_tell_the_same(entry, count):
 
 
 @given(entries, st.integers(0, 100), st.integers(0, 100))
-def test_spans_of_two_stretches_are_those_of_both_together(entry, first, second):
+def test_spans_of_two_adjacent_ranges_are_those_of_their_union(entry, first, second):
     def flat(begin: int, count: int) -> list[int]:
         return [s.source_offset + i for s in entry.spans(begin, count) for i in range(s.count)]
 
@@ -79,7 +79,7 @@ def test_spans_of_two_stretches_are_those_of_both_together(entry, first, second)
 
 
 @given(entries, st.integers(0, 1 << 29))
-def test_landed_records_are_counted_round_the_circle(entry, count):
+def test_landed_records_are_counted_across_the_wrap_of_sequences(entry, count):
     last = (entry.sequence + count - 1) & SEQUENCE_MASK
     assert entry.landed_up_to(last) == count
 
@@ -89,13 +89,13 @@ def test_a_sequence_from_before_the_entry_counts_nothing():
     assert entry.landed_up_to(entry.sequence - 3) == 0
 
 
-def test_a_position_behind_the_last_landed_record_is_behind_the_gap_that_follows_it():
+def test_the_position_after_the_last_landed_record_is_after_the_gap_that_follows():
     entry = decode(*encode(_plain(gaps=(Gap(2, 3), Gap(1, 1)))))
     assert [entry.after(n) for n in range(4)] == [100, 101, 105, 107]
 
 
 @pytest.mark.parametrize("metadata", ["", "{}", "[]", '{"v":2}', "null", "{", '"x"'])
-def test_what_is_no_entry_is_never_guessed_at(metadata):
+def test_metadata_of_another_form_is_refused(metadata):
     with pytest.raises(UnreadableEntry, match="offset 7"):
         decode(7, metadata)
 

@@ -6,8 +6,7 @@ from uuid import UUID
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.mirror.ledger.inspection import inspect_source
 from replicator.mirror.ledger.loss import LossKind
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
-from tests.replicator.mirror.ledger.held import held
+from tests.replicator.mirror.ledger.held import PARTITION, held
 
 TOPIC = UUID(int=1)
 ENTRY = replace(held(source_offset=5000), source_topic=TOPIC, source_epoch=6)
@@ -38,21 +37,21 @@ class Source:
         return self.epoch_6_end
 
 
-async def test_a_leader_that_missed_an_election_tells_of_no_loss():
+async def test_a_leader_that_missed_an_election_reports_no_loss():
     stale = Source(Leader(1, epoch=5), end=4000, epoch_6_end=-1)
-    found = await inspect_source(stale, PLACE, ENTRY, 5000)
+    found = await inspect_source(stale, PARTITION, ENTRY, 5000)
     assert (found.loss, found.leader) == (None, -1)
 
 
 async def test_a_log_that_ends_before_the_position_was_truncated():
     cut = Source(Leader(1, epoch=7), end=4000, epoch_6_end=4000)
-    found = await inspect_source(cut, PLACE, ENTRY, 5000)
+    found = await inspect_source(cut, PARTITION, ENTRY, 5000)
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_TRUNCATED
     assert found.leader == 7
 
 
-async def test_a_topic_made_anew_does_not_answer_for_the_one_that_was_asked_for():
+async def test_a_recreated_topic_does_not_answer_for_the_former_one():
     """The new topic is as long as the old one: only its id differs."""
     source = Source(Leader(1, epoch=6), end=9000, epoch_6_end=9000)
 
@@ -61,6 +60,6 @@ async def test_a_topic_made_anew_does_not_answer_for_the_one_that_was_asked_for(
         return source.end
 
     source.log_end = made_anew
-    found = await inspect_source(source, PLACE, ENTRY, 5000)
+    found = await inspect_source(source, PARTITION, ENTRY, 5000)
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_RECREATED

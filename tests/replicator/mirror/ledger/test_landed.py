@@ -11,14 +11,13 @@ from replicator.kafka.client.cluster import ProducerState
 from replicator.mirror.ledger.landed import Memory, landed
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.tail import Reading, Tail, read_tail
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
 from tests.replicator.mirror.ledger.ends import batch, marker
-from tests.replicator.mirror.ledger.held import held
+from tests.replicator.mirror.ledger.held import PARTITION, held
 
 FIRST = 1000
 ENTRY = held(sequence=0, source_offset=100, target_offset=FIRST)
 WRITER, OTHER = (ENTRY.producer_id, ENTRY.epoch), (99, 0)
-TAKER = (ENTRY.producer_id, ENTRY.epoch + 1)
+FENCE = (ENTRY.producer_id, ENTRY.epoch + 1)
 FORMER, LATTER = 5, 6
 """Leader epochs: of the broker that was asked, and of its successor."""
 
@@ -31,16 +30,16 @@ def remembers(last_sequence: int, epoch: int = ENTRY.epoch, leader_epoch: int = 
     return Memory(leader_epoch, ProducerState(epoch, last_sequence))
 
 
-def test_a_whole_log_answers_alone():
+def test_a_whole_log_is_sufficient():
     assert landed(ENTRY, a_tail(500), FIRST, remembers(999), is_whole=True) == 500
     assert landed(ENTRY, a_tail(), FIRST, remembers(999), is_whole=True) == 0
 
 
-def test_a_log_cut_at_its_begin_answers_alone_once_the_writer_is_found_in_it():
+def test_a_log_without_its_begin_is_sufficient_once_the_producer_is_found_in_it():
     assert landed(ENTRY, a_tail(500), 1200, remembers(999), is_whole=False) == 500
 
 
-def test_what_landed_after_the_leader_was_asked_counts():
+def test_records_that_landed_after_the_leader_was_asked_count():
     assert landed(ENTRY, a_tail(600, thinned=True), FIRST, remembers(499), is_whole=True) == 600
 
 
@@ -64,13 +63,13 @@ def test_the_memory_of_the_leader_that_wrote_the_marker_fills_a_hole(tail, start
     ],
     ids=["former leader", "former leader, never seen", "no leader", "reset", "forgotten"],
 )
-def test_a_hole_that_no_memory_fills_stops(tail, start, is_whole, memory):
+def test_a_hole_that_no_memory_fills_is_a_loss(tail, start, is_whole, memory):
     loss = landed(ENTRY, tail, start, memory, is_whole=is_whole)
     assert isinstance(loss, Loss)
     assert loss.kind is LossKind.TARGET_TAIL_DELETED
 
 
-def test_a_writer_that_its_leader_never_saw_landed_nothing_in_a_hole():
+def test_a_producer_that_its_leader_never_saw_landed_nothing_in_a_hole():
     memory = remembers(5, ENTRY.epoch - 1)
     assert landed(ENTRY, a_tail(thinned=True), FIRST, memory, is_whole=True) == 0
 
@@ -128,10 +127,10 @@ class History:
             if number < self.cut:
                 start = offset
         epoch = FORMER if self.kept is None else LATTER
-        log = Log(b"".join(batches) + marker(offset, TAKER, epoch))
+        log = Log(b"".join(batches) + marker(offset, FENCE, epoch))
         is_whole = start == FIRST
         tail = asyncio.run(
-            read_tail(log, PLACE, Reading(ENTRY, start, is_whole=is_whole), TAKER)  # type: ignore[arg-type]
+            read_tail(log, PARTITION, Reading(ENTRY, start, is_whole=is_whole), FENCE)  # type: ignore[arg-type]
         )
         return landed(ENTRY, tail, start, self.memory, is_whole=is_whole)
 
@@ -170,13 +169,13 @@ def histories(draw):
 
 
 @given(histories())
-def test_what_is_counted_is_what_is_committed(history):
+def test_the_count_equals_the_committed_records(history):
     count = history.counted()
     assert isinstance(count, Loss) or count == history.truth
 
 
 @given(histories())
-def test_a_log_that_nothing_was_taken_from_never_stops(history):
+def test_a_log_without_deletions_is_never_a_loss(history):
     whole = History(
         history.before, history.asked, history.kept, history.after, True, 0, frozenset()
     )
@@ -184,7 +183,7 @@ def test_a_log_that_nothing_was_taken_from_never_stops(history):
 
 
 @given(histories())
-def test_whatever_the_log_lacks_the_leader_that_wrote_the_marker_remembers(history):
+def test_the_leader_that_wrote_the_marker_remembers_whatever_the_log_lacks(history):
     same = History(
         history.before, len(history.before), None, [], False, history.cut, history.cleaned
     )

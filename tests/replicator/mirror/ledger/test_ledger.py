@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,18 +24,18 @@ from tests.replicator.mirror.ledger.coordinator import Coordinator
 from tests.replicator.mirror.ledger.held import held
 
 ROUTE = Route("west", "east")
-PLACES = [TopicPartition(f"topic-{t}", n) for t in range(20) for n in range(100)]
+PARTITIONS = [TopicPartition(f"topic-{t}", n) for t in range(20) for n in range(100)]
 
 
-def a_ledger() -> Ledger:
+def a_ledger(runs: Any = None) -> Ledger:
     nowhere = KafkaCluster.model_validate({"bootstrap": ["127.0.0.1:1"]})
-    return Ledger(Cluster("nowhere", nowhere), ROUTE)
+    return Ledger(Cluster("nowhere", nowhere), ROUTE, runs)
 
 
 def test_entries_spread_over_all_groups():
-    spread = Counter(group_of(ROUTE, place) for place in PLACES)
+    spread = Counter(group_of(ROUTE, partition) for partition in PARTITIONS)
     assert set(spread) == set(groups_of(ROUTE))
-    assert max(spread.values()) < 2 * len(PLACES) / GROUPS
+    assert max(spread.values()) < 2 * len(PARTITIONS) / GROUPS
 
 
 def test_a_partitions_group_never_changes():
@@ -44,17 +45,17 @@ def test_a_partitions_group_never_changes():
 
 def test_entries_are_committed_under_their_own_group_topic_and_partition():
     ledger = a_ledger()
-    entries = {place: virgin(ledger, number) for number, place in enumerate(PLACES)}
-    told = {
+    entries = {partition: virgin(ledger, number) for number, partition in enumerate(PARTITIONS)}
+    decoded_entries = {
         TopicPartition(topic, partition): (group, decode(offset, metadata))
         for group, rows in ledger.offsets(entries).items()
         for topic, partition, offset, metadata in rows
     }
-    assert told == {place: (group_of(ROUTE, place), entry) for place, entry in entries.items()}
+    assert decoded_entries == {p: (group_of(ROUTE, p), entry) for p, entry in entries.items()}
     assert {entry.custody for entry in entries.values()} == {Custody.VIRGIN}
 
 
-def test_a_witness_is_kept_under_a_topic_that_outlives_the_one_it_speaks_of():
+def test_a_witness_is_committed_under_a_topic_that_outlives_its_own():
     ((group, ((topic, partition, count, _),)),) = a_ledger().witness("flights", 12).items()
     assert (group, topic, partition, count) == (
         "sluice.west.east.witness.flights",
@@ -78,26 +79,26 @@ BEFORE = held(
 )
 TAKEN = replace(BEFORE, custody=Custody.HELD, producer_id=8, epoch=0, transactional_id=OLD)
 CARRIED = replace(TAKEN, source_offset=200, target_offset=200, sequence=100)
-PLACE = TopicPartition("flights", 7)
+PARTITION = TopicPartition("flights", 7)
 
 
 def coordinator(*later: Entry) -> Coordinator:
     """Returns one that leaves the first marker out; right after it, others commit `later`."""
     ledger = a_ledger()
-    group = group_of(ROUTE, PLACE)
-    behind = [row for entry in later for row in ledger.offsets({PLACE: entry})[group]]
-    shown = {group: list(ledger.offsets({PLACE: BEFORE})[group])}
+    group = group_of(ROUTE, PARTITION)
+    behind = [row for entry in later for row in ledger.offsets({PARTITION: entry})[group]]
+    shown = {group: list(ledger.offsets({PARTITION: BEFORE})[group])}
     return Coordinator(shown, [{group}], {group: behind})
 
 
 async def shown_in(cluster: Cluster) -> Entry:
-    return (await Ledger(cluster, ROUTE).read([PLACE]))[PLACE]
+    return (await Ledger(cluster, ROUTE).read([PARTITION]))[PARTITION]
 
 
-async def test_a_replacement_that_stays_hidden_is_made_again():
+async def test_a_replacement_that_stays_hidden_is_committed_again():
     cluster = coordinator()
     holder = FencedCommitter(cluster, f"{OLD}.free")
-    await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
+    await Ledger(cluster, ROUTE).replace(holder, {PARTITION: BEFORE}, {PARTITION: TAKEN})
     assert await shown_in(cluster) == TAKEN
 
 
@@ -110,17 +111,17 @@ async def test_a_replacement_that_stays_hidden_is_made_again():
     ],
     ids=["held by another", "released again under the same id"],
 )
-async def test_a_replacement_that_is_not_shown_writes_over_no_other_entry(later):
+async def test_a_replacement_that_is_not_shown_overwrites_no_other_entry(later):
     cluster = coordinator(later)
     holder = FencedCommitter(cluster, f"{OLD}.free")
-    with pytest.raises(Fenced, match="quicker"):
-        await Ledger(cluster, ROUTE).replace(holder, {PLACE: BEFORE}, {PLACE: TAKEN})
+    with pytest.raises(Fenced, match="faster"):
+        await Ledger(cluster, ROUTE).replace(holder, {PARTITION: BEFORE}, {PARTITION: TAKEN})
     assert await shown_in(cluster) == later
 
 
 async def test_an_own_entry_that_stays_hidden_is_committed_again():
     cluster = coordinator(TAKEN)
-    await Ledger(cluster, ROUTE).commit(FencedCommitter(cluster, OLD), {PLACE: CARRIED})
+    await Ledger(cluster, ROUTE).commit(FencedCommitter(cluster, OLD), {PARTITION: CARRIED})
     assert await shown_in(cluster) == CARRIED
 
 
@@ -128,27 +129,26 @@ async def test_an_own_entry_that_another_writer_replaced_is_a_fence():
     other = replace(TAKEN, transactional_id=OWN)
     cluster = coordinator(other)
     with pytest.raises(Fenced, match="replaced"):
-        await Ledger(cluster, ROUTE).commit(FencedCommitter(cluster, OLD), {PLACE: CARRIED})
+        await Ledger(cluster, ROUTE).commit(FencedCommitter(cluster, OLD), {PARTITION: CARRIED})
     assert await shown_in(cluster) == other
 
 
-async def test_what_was_released_may_have_been_taken_at_once():
+async def test_a_released_entry_may_be_replaced_at_once():
     other = replace(TAKEN, transactional_id=OWN)
     cluster = coordinator(other)
     freed = replace(CARRIED, custody=Custody.RELEASED, transactional_id=f"{OLD}.free")
-    await Ledger(cluster, ROUTE).release(FencedCommitter(cluster, OLD), {PLACE: freed})
+    await Ledger(cluster, ROUTE).release(FencedCommitter(cluster, OLD), {PARTITION: freed})
     assert await shown_in(cluster) == other
 
 
 def decoded(ledger: Ledger, entry: Entry) -> Entry:
-    [[row]] = ledger.offsets({PLACE: entry}).values()
+    [[row]] = ledger.offsets({PARTITION: entry}).values()
     return decode(*row[2:])
 
 
 def test_an_entry_is_committed_with_the_ends_of_the_runs_topic():
     runs = SimpleNamespace(positions=(3, 4))
-    ledger = a_ledger()
-    ledger._runs = runs  # type: ignore[assignment]
+    ledger = a_ledger(runs)
     assert decoded(ledger, TAKEN).runs == (3, 4)
     lost = Loss(LossKind.LEDGER_TURNED_BACK, 1, 2)
     assert decoded(ledger, TAKEN.park(lost)).runs == (3, 4)

@@ -21,7 +21,7 @@ def view(start=0, end=100, **more):
 
 
 @given(offsets, offsets, offsets)
-def test_a_position_inside_the_log_has_lost_nothing(start, position, end):
+def test_a_position_inside_the_log_is_no_loss(start, position, end):
     start, position, end = sorted((start, position, end))
     assert source_loss(position, view(start, end)) is None
     assert source_loss(position, view(start, end, epoch_end=position)) is None
@@ -57,19 +57,19 @@ def test_a_targets_losses_have_their_ranges(log, kind, begin):
 
 
 @pytest.mark.parametrize("holds", [True, None])
-def test_a_target_that_reaches_the_entry_has_lost_nothing(holds):
+def test_a_target_that_reaches_the_entry_is_no_loss(holds):
     assert target_loss(50, view(0, 50, mark_holds=holds)) is None
     assert target_loss(50, view(70, 80, mark_holds=holds)) is None
 
 
 @pytest.mark.parametrize("kind", LossKind)
-def test_a_loss_says_on_which_side_and_where(kind):
+def test_a_loss_names_its_side_and_its_offsets(kind):
     side = "source" if kind.at_source else "target"
     assert str(Loss(kind, 3, 9)) == f"{kind.value}: {side} offsets [3, 9)"
     assert str(Loss(kind, 3, None, "why")) == f"{kind.value}: {side} offsets [3, ?): why"
 
 
-def test_what_the_target_refuses_or_stamps_is_named_by_the_sources_offsets():
+def test_refused_and_restamped_records_are_named_by_their_source_offsets():
     """The carrier that names the records knows their source offsets. In the target they have none,
     or none that is known."""
     for kind in (LossKind.RECORDS_REFUSED, LossKind.TARGET_REFUSES, LossKind.TIMES_CHANGED):
@@ -85,7 +85,7 @@ def test_what_the_target_refuses_or_stamps_is_named_by_the_sources_offsets():
 
 
 @given(offsets, offsets)
-def test_a_source_that_went_back_names_what_is_missing_and_no_range_where_nothing_is(position, end):
+def test_a_source_that_went_back_names_the_missing_range_if_there_is_one(position, end):
     loss = went_back(position, end, (5, 3))
     assert loss.begin == min(position, end)
     assert loss.end == (position if end < position else None)

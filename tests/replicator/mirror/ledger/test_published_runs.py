@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from balancer.plan import TopicPartition
-from replicator.mirror.ledger.published_runs import runs_key, told_since
+from replicator.mirror.ledger.published_runs import published_since, runs_key
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.held import held
@@ -16,36 +16,38 @@ ENTRY = held(source_topic=UUID(int=1), target_topic=UUID(int=2), runs=(5, 9))
 class Tail:
     """A runs topic in which these runs were published."""
 
-    def __init__(self, told):
-        self._told, self.asked = told, []
+    def __init__(self, published):
+        self._published, self.asked = published, []
 
     async def look(self):
         self.asked.append(None)
 
-    async def told_since(self, positions):
+    async def published_since(self, positions):
         self.asked.append(positions)
-        return self._told
+        return self._published
 
 
 async def test_the_runs_under_the_most_losses_count():
     key = runs_key(ONE, ENTRY)
-    told = {replace(key, losses=number): LastRun(number, number) for number in (0, 2, 1)}
-    assert await told_since(Tail(told), {ONE: ENTRY}) == {ONE: PublishedRun(LastRun(2, 2), 2)}
+    published = {replace(key, losses=number): LastRun(number, number) for number in (0, 2, 1)}
+    assert await published_since(Tail(published), {ONE: ENTRY}) == {
+        ONE: PublishedRun(LastRun(2, 2), 2)
+    }
 
 
-async def test_runs_of_other_topics_under_the_name_are_none_of_the_entrys():
+async def test_runs_of_another_topic_of_the_same_name_do_not_match():
     anew = replace(ENTRY, target_topic=UUID(int=3))
-    told = {runs_key(ONE, anew): LastRun(1, 1)}
-    assert await told_since(Tail(told), {ONE: ENTRY, TWO: ENTRY}) == {}
+    published = {runs_key(ONE, anew): LastRun(1, 1)}
+    assert await published_since(Tail(published), {ONE: ENTRY, TWO: ENTRY}) == {}
 
 
 async def test_reading_begins_where_the_first_of_the_entries_was_committed():
     tail = Tail({})
-    await told_since(tail, {ONE: ENTRY, TWO: replace(ENTRY, runs=(7, 3))})
+    await published_since(tail, {ONE: ENTRY, TWO: replace(ENTRY, runs=(7, 3))})
     assert tail.asked == [(5, 3)]
 
 
-async def test_entries_that_name_no_position_are_not_compared():
+async def test_entries_without_runs_topic_positions_are_not_compared():
     tail = Tail({runs_key(ONE, ENTRY): LastRun(1, 1)})
-    assert await told_since(tail, {ONE: replace(ENTRY, runs=())}) == {}
+    assert await published_since(tail, {ONE: replace(ENTRY, runs=())}) == {}
     assert tail.asked == [None]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from balancer.plan import TopicPartition
-from replicator.mirror.ledger import readiness
 from replicator.mirror.ledger.acquired import Acquired
 from replicator.mirror.ledger.readiness import Readiness
 
@@ -22,16 +19,11 @@ class Ledger:
         return {}
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch) -> None:
-    monkeypatch.setattr(readiness, "LOOK_AGAIN_SECONDS", 0)
-
-
-async def test_a_partition_whose_entry_is_gone_is_parked_and_counted_by_nobody():
+async def test_a_partition_whose_entry_is_gone_is_parked_and_not_counted_as_lost():
     """Nothing remembers that it was counted, so every epoch would count it again."""
     acquired, todo = Acquired(), {ONE, TWO}
-    ready = Readiness(Ledger(), None, None, ())  # type: ignore[arg-type]
-    await ready.set_aside(todo, {}, acquired)
+    ready = Readiness(Ledger(), None, None, (), look_again_seconds=0)  # type: ignore[arg-type]
+    await ready.exclude_unready(todo, {}, acquired)
     assert todo == set()
     assert "the ledger entry is gone" in acquired.parked[ONE]
     assert acquired.waiting == {TWO: "not adopted yet"}

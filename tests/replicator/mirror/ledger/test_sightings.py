@@ -75,7 +75,7 @@ def test_lag_is_never_below_the_truth_by_more_than_a_look_and_never_negative(pla
 
 
 @given(st.lists(steps, max_size=40))
-def test_a_true_timestamp_makes_lag_exact_whoever_looked(play):
+def test_a_true_timestamp_makes_lag_exact_whichever_carrier_looked(play):
     for seen, mirrored, arrivals, now in played(play):
         if mirrored < len(arrivals):
             truth = (now - arrivals[mirrored]) / 1000
@@ -95,7 +95,7 @@ def test_a_move_lowers_lag_by_less_than_a_look(play, written_ms):
 
 
 @given(st.lists(steps, max_size=40))
-def test_no_timestamp_makes_lag_longer_than_since_somebody_saw_no_such_record(play):
+def test_no_timestamp_makes_lag_longer_than_since_the_last_look_without_the_record(play):
     seen, looks, now, end = [Sighting(0, 0, 0, 0)], [(0, 0)], 0, 0
     for step in play:
         now += step.pause_ms
@@ -121,12 +121,12 @@ def test_after_an_outage_a_back_dated_record_counts_from_its_begin():
     assert lag_seconds(ends, 10, 605_000, 600_000) == 5.0
 
 
-def test_what_was_there_at_the_first_look_ever_lags_since_then():
+def test_a_record_seen_at_the_very_first_look_lags_since_then():
     ends = [Ends(1000, 9000, 10)]
     assert lag_seconds(ends, 3, 9000, YEARS_2013_MS) == 8.0
 
 
-def test_nobody_looked_lately_is_unknown_and_not_zero():
+def test_without_a_fresh_sighting_lag_is_unknown_and_not_zero():
     ends = [Ends(0, 5000, 10)]
     assert lag_seconds([], 0, 1) is None
     assert lag_seconds(ends, 10, 5000 + FRESH_MS) == 0.0
@@ -134,7 +134,7 @@ def test_nobody_looked_lately_is_unknown_and_not_zero():
     assert lag_seconds(ends, 9, 60_000) == 60.0
 
 
-def test_who_sees_the_end_now_knows_at_most_how_long_it_has_been_there():
+def test_a_caller_that_sees_the_end_now_gets_an_upper_bound():
     ends = [Ends(0, 5000, 10)]
     assert lag_at_most(ends, 10, 10, 60_000) == 0.0
     assert lag_at_most(ends, 10, 11, 60_000) == 54.0
@@ -154,14 +154,15 @@ def test_records_of_an_open_transaction_lag_behind_the_high_watermark_only():
         max_size=30,
     )
 )
-def test_what_is_kept_fits_into_an_entry_and_comes_back_ascending(rows):
+def test_packed_sightings_fit_into_an_entry_and_come_back_ascending(rows):
     seen, time_ms, stable, high = [], 0, 0, 0
     for later, lasted, more, unstable in rows:
         stable = min(stable + more, 2**62)
         high = max(high, min(stable + unstable, 2**62))
         time_ms = min(time_ms + later, 2**42)
-        seen.append(Sighting(time_ms, time_ms + lasted // 2**41, stable, high))
-        time_ms = seen[-1].last_ms
+        last_ms = min(time_ms + lasted // 2**41, 2**42)
+        seen.append(Sighting(time_ms, last_ms, stable, high))
+        time_ms = last_ms
     numbers = packed(seen)
     assert len(json.dumps(numbers, separators=(",", ":"))) <= PACKED_BYTES_MAX
     kept = unpacked(numbers)
@@ -171,5 +172,5 @@ def test_what_is_kept_fits_into_an_entry_and_comes_back_ascending(rows):
 
 
 @pytest.mark.parametrize("numbers", [None, "1", [1, 2, 3, "4"], [1, -2, 3, 4], [[1]], {"a": 1}])
-def test_numbers_of_another_form_say_nothing(numbers):
+def test_numbers_of_another_form_are_no_sightings(numbers):
     assert unpacked(numbers) == ()

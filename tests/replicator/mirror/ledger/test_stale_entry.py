@@ -13,38 +13,44 @@ from tests.replicator.mirror.ledger.held import held
 ENTRY = held(source_offset=100, target_offset=1000, losses=2)
 
 
-def told(source_end: int, *, target_end: int = 1500, losses: int = 2) -> PublishedRun:
+def published(source_end: int, *, target_end: int = 1500, losses: int = 2) -> PublishedRun:
     return PublishedRun(LastRun(source_end, target_end), losses)
 
 
-def test_runs_behind_the_position_say_that_the_ledger_was_turned_back():
-    loss = turned_back(ENTRY, 120, 2000, told(500))
+def test_runs_after_the_position_show_that_the_entry_is_stale():
+    loss = turned_back(ENTRY, 120, 2000, published(500))
     assert loss.kind is LossKind.LEDGER_TURNED_BACK
     assert (loss.begin, loss.end) == (120, 500)
     assert "source offsets [120, 500)" in str(loss) and "accept-loss" in str(loss)
 
 
-def test_runs_told_under_more_losses_say_so_wherever_they_end():
-    assert turned_back(ENTRY, 120, 2000, told(110, losses=3)).end == 120
-    assert turned_back(ENTRY, 120, 2000, told(500, losses=3)).end == 500
+def test_runs_published_under_more_losses_show_a_stale_entry_wherever_they_end():
+    assert turned_back(ENTRY, 120, 2000, published(110, losses=3)).end == 120
+    assert turned_back(ENTRY, 120, 2000, published(500, losses=3)).end == 500
 
 
 @pytest.mark.parametrize(
     "run",
-    [None, told(120), told(90), told(500, losses=1), told(500, target_end=2001)],
+    [
+        None,
+        published(120),
+        published(90),
+        published(500, losses=1),
+        published(500, target_end=2001),
+    ],
     ids=["none", "at the position", "before it", "overruled", "lost by the target"],
 )
-def test_an_entry_that_no_run_contradicts_is_believed(run):
+def test_an_entry_that_no_run_contradicts_is_not_stale(run):
     assert turned_back(ENTRY, 120, 2000, run) is None
 
 
-def test_a_virgin_entry_is_believed():
+def test_a_virgin_entry_is_never_stale():
     virgin = held(custody=Custody.VIRGIN, source_offset=0)
-    assert turned_back(virgin, 0, 2000, told(500, losses=0)) is None
+    assert turned_back(virgin, 0, 2000, published(500, losses=0)) is None
 
 
 @given(st.integers(0, 50), st.integers(0, 50))
-def test_what_the_entrys_writer_told_is_never_held_against_it(landed, told_records):
+def test_runs_of_the_entrys_own_producer_never_make_it_stale(landed, published_records):
     """All published records had landed, and the position lies after all that landed."""
-    run = told(100 + min(landed, told_records))
+    run = published(100 + min(landed, published_records))
     assert turned_back(ENTRY, 100 + landed, 2000, run) is None

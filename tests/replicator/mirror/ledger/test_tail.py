@@ -14,21 +14,19 @@ from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import DETAIL_CHARACTERS_MAX, SEQUENCE_MASK, Gap, Mark
 from replicator.mirror.ledger.loss import LossKind
 from replicator.mirror.ledger.tail import (
-    Found,
+    FoundBatch,
     Reading,
     Remembered,
     mark_holds,
     missing_records,
     read_tail,
 )
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
-from tests.replicator.mirror.ledger.ends import LEADER_EPOCH
-from tests.replicator.mirror.ledger.held import held
-from tests.replicator.mirror.ledger.test_takeover import batch, marker
+from tests.replicator.mirror.ledger.ends import LEADER_EPOCH, batch, marker
+from tests.replicator.mirror.ledger.held import PARTITION, held
 
 ENTRY = held(sequence=SEQUENCE_MASK - 5, source_offset=100, target_offset=1000)
 WRITER, OTHER = (ENTRY.producer_id, ENTRY.epoch), (99, 0)
-TAKER = (ENTRY.producer_id, ENTRY.epoch + 1)
+FENCE = (ENTRY.producer_id, ENTRY.epoch + 1)
 
 
 class Log:
@@ -49,11 +47,11 @@ def own(offset: int, first: int, count: int) -> bytes:
 async def tail(*batches: bytes, is_whole: bool = True):
     log = Log(*batches)
     reading = Reading(ENTRY, 1000, is_whole=is_whole)
-    return await read_tail(log, PLACE, reading, TAKER)  # type: ignore[arg-type]
+    return await read_tail(log, PARTITION, reading, FENCE)  # type: ignore[arg-type]
 
 
 async def test_a_batch_that_was_overtaken_is_missing():
-    found = await tail(own(1000, 0, 10), own(1010, 15, 5), marker(1015, TAKER))
+    found = await tail(own(1000, 0, 10), own(1010, 15, 5), marker(1015, FENCE))
     assert found.landed == 20
     assert found.missing.kind is LossKind.BATCH_MISSING
     assert (found.missing.begin, found.missing.end) == (110, 115)
@@ -62,30 +60,34 @@ async def test_a_batch_that_was_overtaken_is_missing():
 
 
 async def test_the_first_batch_may_be_the_one_that_is_missing():
-    found = await tail(own(1000, 10, 5), marker(1005, TAKER))
+    found = await tail(own(1000, 10, 5), marker(1005, FENCE))
     assert (found.missing.begin, found.missing.end) == (100, 110)
 
 
-async def test_records_of_others_between_are_no_room_for_ours():
+async def test_records_of_other_producers_leave_no_room_for_missing_ones():
     found = await tail(
-        own(1000, 0, 10), batch(1010, OTHER, 0, 5), own(1015, 15, 5), marker(1020, TAKER)
+        own(1000, 0, 10), batch(1010, OTHER, 0, 5), own(1015, 15, 5), marker(1020, FENCE)
     )
     assert (found.missing.begin, found.missing.end) == (110, 115)
 
 
-async def test_what_compaction_took_is_not_missing():
-    found = await tail(own(1000, 0, 10), own(1015, 15, 5), marker(1020, TAKER))
+async def test_compacted_records_are_not_missing():
+    found = await tail(own(1000, 0, 10), own(1015, 15, 5), marker(1020, FENCE))
     assert (found.landed, found.missing) == (20, None)
 
 
-async def test_what_retention_took_is_not_missing():
-    found = await tail(own(1000, 10, 5), marker(1005, TAKER), is_whole=False)
+async def test_records_deleted_by_retention_are_not_missing():
+    found = await tail(own(1000, 10, 5), marker(1005, FENCE), is_whole=False)
     assert (found.landed, found.missing) == (15, None)
 
 
-async def test_what_landed_before_the_entry_or_twice_is_not_missing():
+async def test_records_that_landed_before_the_entry_or_twice_are_not_missing():
     found = await tail(
-        own(1000, -5, 5), own(1005, 0, 10), own(1015, 0, 10), own(1025, 10, 5), marker(1030, TAKER)
+        own(1000, -5, 5),
+        own(1005, 0, 10),
+        own(1015, 0, 10),
+        own(1025, 10, 5),
+        marker(1030, FENCE),
     )
     assert (found.landed, found.missing) == (15, None)
 
@@ -96,14 +98,14 @@ counts = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 @given(counts)
 def test_contiguous_batches_miss_nothing(sizes):
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
-    found = [Found(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
+    found = [FoundBatch(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
     assert missing_records(ENTRY, found) is None
 
 
 @given(counts, st.data())
-def test_whatever_is_left_out_is_within_the_range(sizes, data):
+def test_every_missing_record_is_within_the_range(sizes, data):
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
-    every = [Found(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
+    every = [FoundBatch(end - size, end, False) for size, end in zip(sizes, ends, strict=True)]
     out = data.draw(st.sets(st.sampled_from(range(len(every)))))
     kept = [each for k, each in enumerate(every) if k not in out]
     landed = kept[-1].end if kept else 0
@@ -115,26 +117,26 @@ def test_whatever_is_left_out_is_within_the_range(sizes, data):
         assert (loss.begin, loss.end) == (100 + missing[0].first, 100 + missing[-1].end)
 
 
-def test_the_range_is_in_offsets_of_the_source_gaps_and_all():
+def test_the_range_is_in_source_offsets_including_gaps():
     gapped = replace(ENTRY, gaps=(Gap(10, 1000),))
-    loss = missing_records(gapped, [Found(0, 8, False), Found(12, 15, False)])
+    loss = missing_records(gapped, [FoundBatch(0, 8, False), FoundBatch(12, 15, False)])
     assert (loss.begin, loss.end) == (108, 1112)
 
 
 # -- end of a tail
 
 
-async def test_the_marker_of_an_earlier_taker_ends_the_tail():
+async def test_the_marker_of_an_earlier_takeover_ends_the_tail():
     later = (ENTRY.producer_id, ENTRY.epoch + 2)
-    log = Log(own(1000, 0, 10), marker(1010, TAKER), marker(1011, later))
+    log = Log(own(1000, 0, 10), marker(1010, FENCE), marker(1011, later))
     reading = Reading(ENTRY, 1000, is_whole=True)
-    found = await read_tail(log, PLACE, reading, later)  # type: ignore[arg-type]
+    found = await read_tail(log, PARTITION, reading, later)  # type: ignore[arg-type]
     assert (found.landed, found.end) == (10, 1011)
 
 
-async def test_a_marker_of_the_entrys_own_epoch_or_of_others_does_not_end_it():
+async def test_a_marker_of_the_entrys_own_epoch_or_another_producer_does_not_end_the_tail():
     found = await tail(
-        marker(1000, WRITER), marker(1001, OTHER), own(1002, 0, 10), marker(1012, TAKER)
+        marker(1000, WRITER), marker(1001, OTHER), own(1002, 0, 10), marker(1012, FENCE)
     )
     assert (found.landed, found.end) == (10, 1013)
 
@@ -180,11 +182,11 @@ async def read_in(log, reading: Reading, attempts: list[int]):
     for answers in attempts:
         log.left = answers
         try:
-            return await read_tail(log, PLACE, reading, TAKER)
+            return await read_tail(log, PARTITION, reading, FENCE)
         except asyncio.CancelledError:
-            reading.go_on(log.start)
+            reading.continue_from(log.start)
     log.left = 10 * len(log.batches)
-    return await read_tail(log, PLACE, reading, TAKER)
+    return await read_tail(log, PARTITION, reading, FENCE)
 
 
 KINDS = st.lists(st.tuples(st.booleans(), st.integers(1, 5)), max_size=12)
@@ -203,7 +205,7 @@ def a_log(kinds) -> tuple[list[bytes], int, int]:
         else:
             batches.append(batch(offset, OTHER, 0, count))
         offset += count
-    return [*batches, marker(offset, TAKER)], landed, offset
+    return [*batches, marker(offset, FENCE)], landed, offset
 
 
 @given(KINDS, st.lists(st.integers(1, 4), max_size=4))
@@ -217,7 +219,7 @@ async def test_a_tail_read_in_several_attempts_is_the_one_read_in_one(kinds, att
 
 
 @given(KINDS, KINDS)
-async def test_a_tail_with_others_records_passed_over_is_the_one_with_them(before, since):
+async def test_skipping_the_records_of_other_producers_does_not_change_the_tail(before, since):
     """The leader was asked between the two lists; the end of the log was known before."""
     _, landed, end = a_log(before)
     batches, _, _ = a_log([*before, *since])
@@ -235,37 +237,41 @@ async def test_a_tail_with_others_records_passed_over_is_the_one_with_them(befor
 
 
 @pytest.mark.parametrize("attempts", [[], [2, 1]], ids=["in one attempt", "in several"])
-async def test_under_another_leader_than_was_asked_all_is_read(attempts):
+async def test_under_another_leader_than_was_asked_nothing_is_skipped(attempts):
     """The memory may include records that the next leader never had, or lack some that it took."""
     batches = [
         own(1000, 0, 10),
         batch(1010, OTHER, 0, 5),
         under(6, own(1015, 10, 5)),
-        under(6, marker(1020, TAKER)),
+        under(6, marker(1020, FENCE)),
     ]
     reading = Reading(ENTRY, 1000, 5, True, Remembered(10, 1020))
     found = await read_in(BatchByBatch(*batches), reading, attempts)
     assert (found.landed, found.missing) == (15, None)
 
 
-async def test_what_was_read_before_an_election_is_read_again():
+async def test_records_read_before_an_election_are_read_again():
     reading = Reading(ENTRY, 1000, 5, is_whole=True)
     cut = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10))
     with pytest.raises(asyncio.CancelledError):
-        await read_tail(cut, PLACE, reading, TAKER)  # type: ignore[arg-type]
+        await read_tail(cut, PARTITION, reading, FENCE)  # type: ignore[arg-type]
     assert reading.landed == 20
-    reading.go_on(0)
-    today = [own(1000, 0, 10), under(6, batch(1010, OTHER, 0, 20)), under(6, marker(1030, TAKER))]
+    reading.continue_from(0)
+    today = [
+        own(1000, 0, 10),
+        under(6, batch(1010, OTHER, 0, 20)),
+        under(6, marker(1030, FENCE)),
+    ]
     found = await read_in(BatchByBatch(*today), reading, [])
     assert (found.landed, found.end) == (10, 1031)
 
 
-async def test_what_retention_deletes_between_two_attempts_leaves_a_hole():
+async def test_retention_between_two_attempts_leaves_a_hole():
     reading = Reading(ENTRY, 1000, 5, is_whole=True)
-    log = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10), own(1020, 20, 5), marker(1025, TAKER))
+    log = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10), own(1020, 20, 5), marker(1025, FENCE))
     log.left = 1
     with pytest.raises(asyncio.CancelledError):
-        await read_tail(log, PLACE, reading, TAKER)  # type: ignore[arg-type]
+        await read_tail(log, PARTITION, reading, FENCE)  # type: ignore[arg-type]
     log.start = 1020
     found = await read_in(log, reading, [])
     assert (found.landed, found.missing) == (25, None)
@@ -291,4 +297,4 @@ class Shows:
 async def test_an_empty_answer_is_no_proof_that_a_mark_is_gone(end, holds):
     log = Shows(end, b"", b"", own(1000, 0, 10))
     mark = Mark(1009, *WRITER, (ENTRY.sequence + 9) & SEQUENCE_MASK)
-    assert await mark_holds(log, PLACE, mark) is holds  # type: ignore[arg-type]
+    assert await mark_holds(log, PARTITION, mark) is holds  # type: ignore[arg-type]

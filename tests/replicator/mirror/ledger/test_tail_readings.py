@@ -10,9 +10,9 @@ from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.landed import Memory
 from replicator.mirror.ledger.tail import Remembered
 from replicator.mirror.ledger.tail_readings import TailReadings, remembered
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
 from tests.replicator.mirror.ledger.ends import LEADER_EPOCH, marker
-from tests.replicator.mirror.ledger.test_tail import ENTRY, TAKER, BatchByBatch, own
+from tests.replicator.mirror.ledger.held import PARTITION
+from tests.replicator.mirror.ledger.test_tail import ENTRY, FENCE, BatchByBatch, own
 
 FOUND = TargetFindings(start=0, end=1020, leader=LEADER_EPOCH, loss=None)
 FORGOTTEN = Memory(LEADER_EPOCH, None)
@@ -30,7 +30,7 @@ FORGOTTEN = Memory(LEADER_EPOCH, None)
     ],
     ids=["landed", "nothing new", "sent nothing", "never wrote", "fenced before", "forgotten"],
 )
-def test_a_memory_counts_where_it_is_of_the_entrys_epoch_or_older(state, known):
+def test_a_memory_of_the_entrys_epoch_or_an_older_one_is_reliable(state, known):
     assert remembered(ENTRY, FOUND, Memory(LEADER_EPOCH, state)) == known
     assert remembered(ENTRY, FOUND, Memory(LEADER_EPOCH + 1, state)) is None
 
@@ -39,11 +39,13 @@ async def attempt(
     readings: TailReadings, log: BatchByBatch, answers: int, memory: Memory = FORGOTTEN
 ):
     log.left = answers
-    return await readings.read(PLACE, ENTRY, 1000, TAKER, found=FOUND, memory=memory, is_whole=True)
+    return await readings.read(
+        PARTITION, ENTRY, 1000, FENCE, found=FOUND, memory=memory, is_whole=True
+    )
 
 
-async def test_the_next_attempt_goes_on_where_the_one_before_was_cut_short():
-    log = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10), marker(1020, TAKER))
+async def test_the_next_attempt_continues_where_the_previous_one_was_cut_short():
+    log = BatchByBatch(own(1000, 0, 10), own(1010, 10, 10), marker(1020, FENCE))
     readings = TailReadings(log)  # type: ignore[arg-type]
     with pytest.raises(asyncio.CancelledError):
         await attempt(readings, log, 1)
@@ -54,8 +56,8 @@ async def test_the_next_attempt_goes_on_where_the_one_before_was_cut_short():
     assert readings.bytes_read > first
 
 
-async def test_a_log_that_does_not_reach_as_far_any_more_is_read_from_the_entry_on():
-    log = BatchByBatch(own(1000, 0, 10), marker(1010, TAKER))
+async def test_a_log_that_became_shorter_is_read_again_from_the_entry():
+    log = BatchByBatch(own(1000, 0, 10), marker(1010, FENCE))
     readings = TailReadings(log)  # type: ignore[arg-type]
     with pytest.raises(asyncio.CancelledError):
         await attempt(readings, log, 1)
@@ -71,20 +73,20 @@ async def test_a_log_that_does_not_reach_as_far_any_more_is_read_from_the_entry_
     assert log.asked == [1000, 1000, 1010]
 
 
-async def test_a_tail_that_was_read_is_kept_until_its_entry_is_replaced():
-    log = BatchByBatch(own(1000, 0, 10), marker(1010, TAKER))
+async def test_a_complete_tail_is_kept_until_its_entry_is_replaced():
+    log = BatchByBatch(own(1000, 0, 10), marker(1010, FENCE))
     readings = TailReadings(log)  # type: ignore[arg-type]
     first = await attempt(readings, log, 2)
     assert await attempt(readings, log, 0) == first
     assert log.asked == [1000, 1010]
-    readings.forget([PLACE])
+    readings.forget([PARTITION])
     read = readings.bytes_read
     await attempt(readings, log, 2)
     assert readings.bytes_read == 2 * read
 
 
-async def test_the_memory_of_the_first_attempt_counts_once_its_own_marker_has_reset_the_leaders():
-    log = BatchByBatch(own(1000, 0, 10), marker(1010, TAKER))
+async def test_the_first_attempts_memory_counts_once_its_own_marker_has_reset_the_leader():
+    log = BatchByBatch(own(1000, 0, 10), marker(1010, FENCE))
     readings = TailReadings(log)  # type: ignore[arg-type]
     memory = Memory(LEADER_EPOCH, ProducerState(ENTRY.epoch, ENTRY.sequence + 29))
     with pytest.raises(asyncio.CancelledError):

@@ -13,7 +13,7 @@ from tests.replicator.mirror.offset_map.told_logs import Log, learned
 class Life(NamedTuple):
     """Partition that went on behind losses: the segments published under each, and its log."""
 
-    told: list[list[RunSegment]]
+    published: list[list[RunSegment]]
     log: Log
     # Source offset and target offset of the next record.
     end: tuple[int, int]
@@ -21,57 +21,57 @@ class Life(NamedTuple):
     def whole(self, kept: list[list[RunSegment]], log_starts: list[int]) -> OffsetMap:
         """Returns the map of the kept segments, trimmed loss by loss, as Redis has it."""
         whole = OffsetMap()
-        for stretches, log_start in zip(kept, log_starts, strict=True):
-            newer = learned(stretches)
+        for segments, log_start in zip(kept, log_starts, strict=True):
+            newer = learned(segments)
             newer.trim(log_start)
-            whole.give_way(newer)
+            whole.join_newer(newer)
         return whole
 
 
 @st.composite
 def lives(draw, *, is_target_cut: bool = False) -> Life:
-    told, log = [], []
+    published, log = [], []
     source = target = source_end = 0
     for _ in range(draw(st.integers(2, 3))):
         log = [it for it in log if it[0] < source and it[1] < target]
         # A loss that is stepped over is published as a segment without runs; a restart publishes
         # nothing.
-        gathering = RunBuffer(min(source, source_end) if draw(st.booleans()) else source)
-        gathering.pass_over(source)
-        stretches = []
+        buffer = RunBuffer(min(source, source_end) if draw(st.booleans()) else source)
+        buffer.pass_over(source)
+        segments = []
         for gap, other, records in draw(st.lists(STEPS, max_size=5)):
             source, target = source + gap, target + other
             if draw(st.booleans()):
-                gathering.pass_over(source)
-                stretches += gathering.take()
+                buffer.pass_over(source)
+                segments += buffer.take()
             for _ in range(records):
-                gathering.land(source, target, 1)
+                buffer.land(source, target, 1)
                 log.append((source, target))
                 source, target = source + 1, target + 1
             if draw(st.booleans()):
-                stretches += gathering.take()
+                segments += buffer.take()
         # A loss shows once something behind it was published; a loss of the target, once something
         # landed.
         if is_target_cut:
-            gathering.land(source, target, 1)
+            buffer.land(source, target, 1)
             log.append((source, target))
             target += 1
         source += 1
-        gathering.pass_over(source)
-        told.append(stretches + gathering.take())
+        buffer.pass_over(source)
+        published.append(segments + buffer.take())
         source_end, target_end = source, target
         source = draw(st.integers(0, source_end + 4))
         target = draw(st.integers(0, target_end)) if is_target_cut else target_end
-    return Life(told, log, (source_end, target_end))
+    return Life(published, log, (source_end, target_end))
 
 
 STEPS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4))
 LIVES, CUT_LIVES = lives(), lives(is_target_cut=True)
 
 
-def part_of(stretches: list[RunSegment], data) -> list[RunSegment]:
+def part_of(segments: list[RunSegment], data) -> list[RunSegment]:
     """Returns the first segment and some others: the first alone shows where the loss was."""
-    return stretches[:1] + [it for it in stretches[1:] if data.draw(st.booleans())]
+    return segments[:1] + [it for it in segments[1:] if data.draw(st.booleans())]
 
 
 def check_life(whole: OffsetMap, life: Life, log_starts: list[int], *, is_exact: bool) -> None:

@@ -27,60 +27,60 @@ from tests.replicator.mirror.offset_map.told_logs import (
 
 
 @given(TOLD)
-def test_a_record_told_of_is_found_on_both_sides_and_no_other_is(told):
-    log, stretches = told
-    offset_map = learned(stretches)
+def test_a_published_record_is_found_on_both_sides_and_no_other_is(published):
+    log, segments = published
+    offset_map = learned(segments)
     for asked in ASKED:
         assert target_of(offset_map, asked) == dict(log).get(asked)
         assert offset_map.source_of(asked) == {target: source for source, target in log}.get(asked)
 
 
 @given(TOLD)
-def test_adjacent_runs_are_one(told):
-    runs = runs_of(learned(told[1]))
+def test_adjacent_runs_are_one(published):
+    runs = runs_of(learned(published[1]))
     for left, right in pairwise(runs):
         assert (left.source_end, left.target_end) != (right.source_offset, right.target_offset)
 
 
 @given(TOLD, st.randoms())
-def test_order_and_repetition_never_matter(told, random):
-    stretches = told[1]
-    shuffled = random.sample(stretches * 2, len(stretches) * 2)
-    assert learned(shuffled) == learned(stretches)
+def test_order_and_repetition_never_matter(published, random):
+    segments = published[1]
+    shuffled = random.sample(segments * 2, len(segments) * 2)
+    assert learned(shuffled) == learned(segments)
 
 
 @given(TOLD, st.randoms())
-def test_stretches_joined_in_packed_form_make_the_same_map(told, random):
-    stretches = told[1]
-    pieces = [unpack(pack(learned([stretch]).piece())) for stretch in stretches]
+def test_segments_joined_in_packed_form_make_the_same_map(published, random):
+    segments = published[1]
+    pieces = [unpack(pack(learned([segment]).piece())) for segment in segments]
     random.shuffle(pieces)
     joined = OffsetMap()
     half = len(pieces) // 2
     joined.join(pieces[:half])
     joined.join(pieces[half:])
-    assert joined == learned(stretches)
+    assert joined == learned(segments)
 
 
 @given(TOLD, st.integers(1, 3))
-def test_a_map_in_pieces_joins_to_itself(told, runs_max):
-    offset_map = learned(told[1])
+def test_a_map_in_pieces_joins_to_itself(published, runs_max):
+    offset_map = learned(published[1])
     joined = OffsetMap()
     joined.join(unpack(pack(piece)) for piece in offset_map.pieces(runs_max))
     assert joined == offset_map
 
 
 @given(TOLD)
-def test_runs_without_what_lies_between_them_map_the_same_records(told):
-    whole = learned(told[1])
-    offset_map = learned(alone(run) for stretch in reversed(told[1]) for run in stretch.runs)
+def test_runs_without_the_spans_between_them_map_the_same_records(published):
+    whole = learned(published[1])
+    offset_map = learned(alone(run) for segment in reversed(published[1]) for run in segment.runs)
     assert runs_of(offset_map) == runs_of(whole)
-    check_floors(offset_map, told[0])
+    check_floors(offset_map, published[0])
 
 
 @given(TOLD)
-def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
-    log, stretches = told
-    offset_map = learned(stretches)
+def test_a_map_of_all_runs_is_complete_and_its_answers_are_exact(published):
+    log, segments = published
+    offset_map = learned(segments)
     assert is_complete(offset_map)
     check_floors(offset_map, log)
     for source, target in log:
@@ -90,10 +90,10 @@ def test_a_map_that_was_told_all_is_complete_and_its_answers_are_exact(told):
 
 
 @given(TOLD, st.data())
-def test_a_missing_stretch_never_skips_a_record_and_never_moves_an_answer_forward(told, data):
-    log, stretches = told
-    kept = [stretch for stretch in stretches if data.draw(st.booleans())]
-    whole, part = learned(stretches), learned(kept)
+def test_a_missing_segment_never_skips_a_record_and_never_moves_an_answer_forward(published, data):
+    log, segments = published
+    kept = [segment for segment in segments if data.draw(st.booleans())]
+    whole, part = learned(segments), learned(kept)
     check_floors(part, log)
     for asked in ASKED:
         assert before(part.source_floor(asked)) <= before(whole.source_floor(asked))
@@ -101,18 +101,18 @@ def test_a_missing_stretch_never_skips_a_record_and_never_moves_an_answer_forwar
 
 
 @given(TOLD, st.data())
-def test_a_missing_stretch_before_the_last_shows(told, data):
-    _, stretches = told
-    kept = [stretch for stretch in stretches[:-1] if data.draw(st.booleans())] + stretches[-1:]
-    lost = [Span(it.source_begin, it.source_end) for it in stretches if it not in kept]
+def test_a_missing_segment_before_the_last_shows(published, data):
+    _, segments = published
+    kept = [segment for segment in segments[:-1] if data.draw(st.booleans())] + segments[-1:]
+    lost = [Span(it.source_begin, it.source_end) for it in segments if it not in kept]
     assert learned(kept).missing == Spans(*lost)
     assert is_complete(learned(kept)) == (not lost)
 
 
 @given(TOLD, st.integers(0, 60))
-def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, log_start):
-    log, stretches = told
-    offset_map = learned(stretches)
+def test_trimming_drops_runs_below_the_log_start_and_no_others(published, log_start):
+    log, segments = published
+    offset_map = learned(segments)
     offset_map.trim(log_start)
     left = [(source, target) for source, target in log if target >= log_start]
     assert [
@@ -120,9 +120,9 @@ def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, l
         for run in runs_of(offset_map)
         for at in range(run.records)
     ] == left
-    assert offset_map.source_end == learned(stretches).source_end
+    assert offset_map.source_end == learned(segments).source_end
     assert is_complete(offset_map)
-    whole = learned(stretches)
+    whole = learned(segments)
     for asked in range(log_start, 90):
         assert offset_map.source_floor(asked) == whole.source_floor(asked)
     for source, target in left:
@@ -130,37 +130,37 @@ def test_trimming_forgets_what_lies_below_the_log_start_and_nothing_else(told, l
 
 
 @given(TOLD, st.integers(0, 60), st.data())
-def test_what_was_trimmed_stays_away_however_late_it_is_told_again(told, log_start, data):
-    stretches = told[1]
-    offset_map = learned(stretches)
+def test_trimmed_runs_stay_dropped_when_they_arrive_late(published, log_start, data):
+    segments = published[1]
+    offset_map = learned(segments)
     offset_map.trim(log_start)
-    again = learned(stretches)
+    again = learned(segments)
     again.trim(log_start)
-    for stretch in data.draw(st.permutations(stretches)):
-        learn(again, stretch)
+    for segment in data.draw(st.permutations(segments)):
+        learn(again, segment)
     assert again == offset_map
-    joined = learned(stretches)
+    joined = learned(segments)
     joined.join([offset_map.piece()])
     assert joined == offset_map
 
 
 @given(TOLD, st.integers(0, 60), st.data())
-def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(told, log_start, data):
-    stretches = told[1]
-    early = [stretch for stretch in stretches if data.draw(st.booleans())]
+def test_a_late_run_below_the_log_start_is_gone_after_the_next_trim(published, log_start, data):
+    segments = published[1]
+    early = [segment for segment in segments if data.draw(st.booleans())]
     offset_map = learned(early)
     offset_map.trim(log_start)
-    learn(offset_map, *stretches)
+    learn(offset_map, *segments)
     offset_map.trim(log_start)
-    whole = learned(stretches)
+    whole = learned(segments)
     whole.trim(log_start)
     assert offset_map == whole
 
 
 @given(TOLD, st.integers(0, 6))
-def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, runs_max):
-    log, stretches = told
-    whole, thin = learned(stretches), learned(stretches)
+def test_a_thinned_map_keeps_its_cap_names_the_dropped_offsets_and_never_skips(published, runs_max):
+    log, segments = published
+    whole, thin = learned(segments), learned(segments)
     dropped = thin.thin(runs_max)
     assert len(thin) <= runs_max or not dropped
     assert len(thin) == len(whole) - dropped
@@ -175,17 +175,17 @@ def test_a_thinned_map_keeps_its_cap_says_what_it_dropped_and_never_skips(told, 
 
 
 @given(TOLD, st.integers(0, 6))
-def test_telling_a_thinned_map_all_again_makes_it_whole(told, runs_max):
-    stretches = told[1]
-    offset_map = learned(stretches)
+def test_a_thinned_map_that_gets_all_runs_again_is_whole(published, runs_max):
+    segments = published[1]
+    offset_map = learned(segments)
     offset_map.thin(runs_max)
-    learn(offset_map, *stretches)
-    assert offset_map == learned(stretches)
+    learn(offset_map, *segments)
+    assert offset_map == learned(segments)
 
 
 @given(TOLD, st.integers(0, 6), st.integers(0, 60))
-def test_a_thinned_and_trimmed_map_survives_being_packed(told, runs_max, log_start):
-    offset_map = learned(told[1])
+def test_a_thinned_and_trimmed_map_survives_being_packed(published, runs_max, log_start):
+    offset_map = learned(published[1])
     offset_map.thin(runs_max)
     offset_map.trim(log_start)
     joined = OffsetMap()
@@ -194,13 +194,13 @@ def test_a_thinned_and_trimmed_map_survives_being_packed(told, runs_max, log_sta
 
 
 @given(TOLD, st.data())
-def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
-    log, stretches = told
+def test_a_record_at_two_target_offsets_is_refused_with_both_runs(published, data):
+    log, segments = published
     if not log:
         return
     source, target = data.draw(st.sampled_from(log))
     wrong = Run(source, target + data.draw(st.integers(1, 9)), 1)
-    for offset_map in (learned(stretches), learned(stretches[:1])):
+    for offset_map in (learned(segments), learned(segments[:1])):
         known = runs_of(offset_map)
         if target_of(offset_map, source) is None:
             continue
@@ -211,13 +211,13 @@ def test_a_record_told_at_two_places_is_refused_with_both_runs(told, data):
 
 
 @given(TOLD, st.data())
-def test_a_place_told_for_two_records_is_refused(told, data):
-    log, stretches = told
+def test_a_target_offset_of_two_records_is_refused(published, data):
+    log, segments = published
     if not log:
         return
     source, target = data.draw(st.sampled_from(log))
     with pytest.raises(RunsContradict):
-        learn(learned(stretches), alone(Run(source + data.draw(st.integers(1, 9)), target, 1)))
+        learn(learned(segments), alone(Run(source + data.draw(st.integers(1, 9)), target, 1)))
 
 
 def test_a_contradiction_names_both_runs():
@@ -228,13 +228,15 @@ def test_a_contradiction_names_both_runs():
 
 @given(TOLD, TOLD, st.integers(0, 30), st.integers(0, 30))
 def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_them(
-    told, newly_told, source_shift, target_shift
+    published, newly_published, source_shift, target_shift
 ):
-    older = learned(told[1])
-    newer_log = [(source + source_shift, target + target_shift) for source, target in newly_told[0]]
-    older.give_way(learned(alone(Run(source, target, 1)) for source, target in newer_log))
+    older = learned(published[1])
+    newer_log = [
+        (source + source_shift, target + target_shift) for source, target in newly_published[0]
+    ]
+    older.join_newer(learned(alone(Run(source, target, 1)) for source, target in newer_log))
     source_begin, target_begin = newer_log[0] if newer_log else (80, 80)
-    kept = [it for it in told[0] if it[0] < source_begin and it[1] < target_begin]
+    kept = [it for it in published[0] if it[0] < source_begin and it[1] < target_begin]
     held = dict(kept + newer_log)
     assert {asked: target_of(older, asked) for asked in ASKED if asked in held} == held
     assert [asked for asked in ASKED if target_of(older, asked) is None] == [
@@ -243,8 +245,8 @@ def test_after_an_accepted_loss_the_newer_runs_hold_and_older_ones_only_below_th
 
 
 @given(LIVES, st.data())
-def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_is_it(life, data):
-    kept = [part_of(stretches, data) for stretches in life.told]
+def test_after_losses_at_the_source_no_floor_is_too_high_and_exact_answers_are_right(life, data):
+    kept = [part_of(segments, data) for segments in life.published]
     log_starts = [data.draw(st.integers(0, life.end[1] + 2))] * len(kept)
     if data.draw(st.booleans()):
         # The runs topic has restored some of the trimmed runs.
@@ -253,19 +255,19 @@ def test_after_losses_of_the_source_no_floor_is_past_the_truth_and_an_exact_one_
 
 
 @given(CUT_LIVES, st.data())
-def test_after_losses_of_either_end_no_floor_is_past_the_truth(life, data):
+def test_after_losses_at_either_end_no_floor_is_too_high(life, data):
     kept = []
-    for stretches in life.told:
+    for segments in life.published:
         # A cut of the target shows as soon as anything has landed since.
-        landed = [stretch for stretch in stretches if stretch.runs][-1:]
-        part = part_of(stretches, data)
-        kept.append([it for it in stretches if it in part or it in landed])
+        landed = [segment for segment in segments if segment.runs][-1:]
+        part = part_of(segments, data)
+        kept.append([it for it in segments if it in part or it in landed])
     check_life(life.whole(kept, [0] * len(kept)), life, [0], is_exact=False)
 
 
 @given(LIVES)
-def test_a_map_that_was_told_all_answers_exactly_also_after_losses(life):
-    whole = life.whole(life.told, [0] * len(life.told))
+def test_a_map_of_all_runs_answers_exactly_also_after_losses(life):
+    whole = life.whole(life.published, [0] * len(life.published))
     for source, target in life.log:
         assert whole.target_floor(source) == (target, "exact")
         assert whole.source_floor(target + 1) == (source + 1, "exact")
@@ -276,7 +278,7 @@ def after_a_cut(log_start: int = 0, *newer: RunSegment) -> OffsetMap:
     older, map_since = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))]), learned(newer)
     older.trim(log_start)
     map_since.trim(log_start)
-    older.give_way(map_since)
+    older.join_newer(map_since)
     return older
 
 
@@ -289,7 +291,7 @@ def test_an_older_edge_past_a_loss_is_moved_back_to_it():
     assert is_complete(whole)
 
 
-def test_a_hole_in_the_newer_runs_is_missing_whatever_was_known_of_its_offsets_before():
+def test_a_hole_in_the_newer_runs_is_missing_although_older_runs_covered_it():
     newer = (
         RunSegment(4000, 4200, (Run(4000, 5001, 200),)),
         RunSegment(4300, 4400, (Run(4300, 5301, 100),)),
@@ -306,18 +308,18 @@ def test_a_loss_holds_before_anything_has_landed_behind_it():
     assert whole.source_end == 4100
 
 
-def test_where_retention_has_passed_the_loss_only_the_newer_runs_count():
+def test_once_retention_has_passed_the_loss_only_the_newer_runs_count():
     newer = learned([RunSegment(4000, 4400, (Run(4000, 5001, 400),))])
     newer.trim(5101)
     older = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))])
-    older.give_way(newer)
+    older.join_newer(newer)
     assert older == newer
 
 
 def test_an_edge_of_the_target_before_it_was_cut_trims_nothing_that_landed_since():
     older = learned([RunSegment(0, 5000, (Run(0, 0, 5000),))])
     older.trim(4500)
-    older.give_way(learned([RunSegment(5000, 9000, (Run(5000, 0, 4000),))]))
+    older.join_newer(learned([RunSegment(5000, 9000, (Run(5000, 0, 4000),))]))
     assert older.target_floor(5010) == (10, "exact")
     assert older.target_floor(4100) == (0, "exact")
     assert older.source_floor(50) == (5050, "exact")
@@ -337,7 +339,7 @@ def test_a_group_between_two_runs_has_consumed_the_first_and_nothing_of_the_seco
     assert offset_map.source_floor(155) == (15, "exact")
 
 
-def test_past_the_last_run_an_answer_is_a_floor_for_more_may_have_landed():
+def test_past_the_last_run_the_answer_is_a_floor():
     offset_map = learned([RunSegment(0, 10, (Run(0, 100, 10),))])
     assert offset_map.source_floor(110) == (10, "exact")
     assert offset_map.source_floor(111) == (10, "floor")

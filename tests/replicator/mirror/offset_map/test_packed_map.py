@@ -8,7 +8,7 @@ from replicator.mirror.offset_map.packed_map import (
     BrokenPiece,
     UnknownVersion,
     pack,
-    pack_stretch,
+    pack_segment,
     unpack,
 )
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
@@ -22,50 +22,50 @@ def interleaved(runs: int) -> RunSegment:
     return RunSegment(0, 9 * runs, tuple(Run(9 * at, 17 * at + 8, 9) for at in range(runs)))
 
 
-def test_a_stretch_packs_as_the_map_that_learned_only_it():
-    assert pack_stretch(STRETCH) == pack(learned([STRETCH]).piece())
+def test_a_segment_packs_as_the_map_of_that_segment_alone():
+    assert pack_segment(STRETCH) == pack(learned([STRETCH]).piece())
 
 
-def test_a_piece_comes_back_as_it_went():
-    piece = unpack(pack_stretch(STRETCH))
+def test_a_piece_is_unpacked_as_it_was_packed():
+    piece = unpack(pack_segment(STRETCH))
     assert piece.sources.tolist() == [7, 4_000_000_000]
     assert piece.targets.tolist() == [1_000_000, 5_000_000_000]
     assert piece.counts.tolist() == [3, 9]
     assert [column.tolist() for column in piece.known] == [[5], [5_000_000_000]]
     assert piece.trimmed is None
-    assert pack(piece) == pack_stretch(STRETCH)
+    assert pack(piece) == pack_segment(STRETCH)
 
 
-def test_an_empty_piece_comes_back_empty():
+def test_an_empty_piece_is_unpacked_as_empty():
     assert len(unpack(pack(OffsetMap().piece())).sources) == 0
 
 
 def test_two_regions_interleaving_cost_three_bytes_a_run():
-    assert len(pack_stretch(interleaved(10_000))) < 3.01 * 10_000
+    assert len(pack_segment(interleaved(10_000))) < 3.01 * 10_000
 
 
 def test_the_widest_run_costs_27_bytes():
     far = Run(2**61, 2**61, 2**60)
     assert (
-        len(pack_stretch(RunSegment(0, 1, (far,)))) - len(pack_stretch(RunSegment(0, 1, ()))) == 27
+        len(pack_segment(RunSegment(0, 1, (far,)))) - len(pack_segment(RunSegment(0, 1, ()))) == 27
     )
 
 
 def test_a_newer_format_is_refused_by_its_version():
     with pytest.raises(UnknownVersion, match="format 2; this Sluice reads 1"):
-        unpack(b"\x02" + pack_stretch(STRETCH)[1:])
+        unpack(b"\x02" + pack_segment(STRETCH)[1:])
 
 
-@pytest.mark.parametrize("cut", range(len(pack_stretch(STRETCH))))
-def test_cut_bytes_are_refused_wherever_they_are_cut(cut):
+@pytest.mark.parametrize("cut", range(len(pack_segment(STRETCH))))
+def test_truncated_bytes_are_refused(cut):
     with pytest.raises(BrokenPiece):
-        unpack(pack_stretch(STRETCH)[:cut])
+        unpack(pack_segment(STRETCH)[:cut])
 
 
-def test_bytes_too_many_are_refused():
+def test_trailing_bytes_are_refused():
     with pytest.raises(BrokenPiece, match="1 numbers too many"):
-        unpack(pack_stretch(STRETCH) + b"\x00")
+        unpack(pack_segment(STRETCH) + b"\x00")
 
 
 def test_columns_keep_their_type():
-    assert unpack(pack_stretch(interleaved(500))).targets.dtype == np.int64
+    assert unpack(pack_segment(interleaved(500))).targets.dtype == np.int64

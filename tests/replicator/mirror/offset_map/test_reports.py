@@ -22,7 +22,7 @@ REPORT = PartitionReport(
 )
 
 
-def test_reports_come_back_as_they_went_and_unknown_stays_unknown():
+def test_reports_are_unpacked_as_they_were_packed_and_unknown_stays_unknown():
     reports = [REPORT, replace(REPORT, partition=4, parked="source offsets 7..9 are gone")]
     assert unpacked(packed(reports)) == reports
 

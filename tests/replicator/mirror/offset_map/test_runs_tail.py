@@ -13,7 +13,7 @@ from replicator.config.topology import KafkaCluster
 from replicator.kafka.client.cluster import Answered, Cluster
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.offset_map.packed_map import pack, pack_stretch
+from replicator.mirror.offset_map.packed_map import pack, pack_segment
 from replicator.mirror.offset_map.run_segment import Run, RunSegment
 from replicator.mirror.offset_map.runs_tail import LastRun, RunsTail, _covered_to
 from replicator.mirror.offset_map.runs_topic import RunsKey, encode
@@ -37,9 +37,12 @@ class Log(Cluster):
         self.left = -1
         """Answers left until an attempt is cut short; below zero: it is not cut short."""
 
-    def tell(self, number: int, key: RunsKey, *runs: Run) -> None:
+    def publish(self, number: int, key: RunsKey, *runs: Run) -> None:
         end = runs[-1].source_offset + runs[-1].records if runs else 7
         self.messages[number].append(encode(key, RunSegment(0, end, runs)))
+
+    def delete(self) -> None:
+        self._topics = {}
 
     def recreate(self) -> None:
         """Deletes the topic, and creates an empty one with as many partitions."""
@@ -69,57 +72,57 @@ class Log(Cluster):
 @pytest.mark.parametrize("codec", [0, 3])
 async def test_the_last_run_of_each_key_is_found_in_any_partition(codec):
     log = Log(2, codec)
-    log.tell(0, ONE, Run(0, 10, 5))
-    log.tell(0, ONE, Run(5, 20, 5), Run(12, 30, 3))
-    log.tell(0, ONE, Run(2, 12, 3))  # published again
-    log.tell(1, OTHER, Run(100, 7, 1))
-    log.tell(1, OTHER)  # offsets passed over, without a record
+    log.publish(0, ONE, Run(0, 10, 5))
+    log.publish(0, ONE, Run(5, 20, 5), Run(12, 30, 3))
+    log.publish(0, ONE, Run(2, 12, 3))  # published again
+    log.publish(1, OTHER, Run(100, 7, 1))
+    log.publish(1, OTHER)  # offsets passed over, without a record
     tail = RunsTail(log, "west.east")
-    found = await tail.told_since((0, 0))
+    found = await tail.published_since((0, 0))
     assert found == {ONE: LastRun(15, 33), OTHER: LastRun(101, 8)}
     assert tail.positions == (3, 2)
 
 
-async def test_what_was_read_is_not_read_again():
+async def test_messages_that_were_read_are_not_read_again():
     log = Log(1)
     for number in range(4):
-        log.tell(0, ONE, Run(number, number, 1))
+        log.publish(0, ONE, Run(number, number, 1))
     tail = RunsTail(log, "west.east")
-    assert await tail.told_since((3,)) == {ONE: LastRun(4, 4)}
-    log.tell(0, OTHER, Run(0, 9, 1))
-    assert (await tail.told_since((4,)))[OTHER] == LastRun(1, 10)
+    assert await tail.published_since((3,)) == {ONE: LastRun(4, 4)}
+    log.publish(0, OTHER, Run(0, 9, 1))
+    assert (await tail.published_since((4,)))[OTHER] == LastRun(1, 10)
     assert log.asked == [(0, 3), (0, 4)]
-    await tail.told_since((1,))
+    await tail.published_since((1,))
     assert log.asked[2:] == [(0, 1), (0, 2)]
 
 
-async def test_messages_before_the_position_are_not_looked_at():
+async def test_messages_before_the_position_are_not_read():
     log = Log(1)
-    log.tell(0, OTHER, Run(0, 0, 1))
-    log.tell(0, ONE, Run(0, 0, 1))
-    assert await RunsTail(log, "west.east").told_since((1,)) == {ONE: LastRun(1, 1)}
+    log.publish(0, OTHER, Run(0, 0, 1))
+    log.publish(0, ONE, Run(0, 0, 1))
+    assert await RunsTail(log, "west.east").published_since((1,)) == {ONE: LastRun(1, 1)}
 
 
 async def test_a_topic_that_is_shorter_than_the_position_is_read_whole():
     log = Log(2)
-    log.tell(0, ONE, Run(0, 0, 1))
-    assert await RunsTail(log, "west.east").told_since((50,)) == {ONE: LastRun(1, 1)}
+    log.publish(0, ONE, Run(0, 0, 1))
+    assert await RunsTail(log, "west.east").published_since((50,)) == {ONE: LastRun(1, 1)}
 
 
 async def test_a_topic_that_is_recreated_is_read_whole_even_once_it_has_outgrown_the_position():
     log = Log(1)
     for number in range(4):
-        log.tell(0, ONE, Run(5 * number, 5 * number, 5))
+        log.publish(0, ONE, Run(5 * number, 5 * number, 5))
     tail = RunsTail(log, "west.east")
-    assert await tail.told_since((1,)) == {ONE: LastRun(20, 20)}
+    assert await tail.published_since((1,)) == {ONE: LastRun(20, 20)}
     log.recreate()
-    log.tell(0, OTHER, Run(0, 7, 1))
+    log.publish(0, OTHER, Run(0, 7, 1))
     for number in range(5):
-        log.tell(0, ONE, Run(number, number, 1))
+        log.publish(0, ONE, Run(number, number, 1))
     whole = {ONE: LastRun(20, 20), OTHER: LastRun(1, 8)}
-    assert await tail.told_since((4,)) == whole
+    assert await tail.published_since((4,)) == whole
     log.asked.clear()
-    assert await tail.told_since((4,)) == whole
+    assert await tail.published_since((4,)) == whole
     assert log.asked == []
 
 
@@ -128,33 +131,33 @@ async def test_a_topic_that_is_recreated_before_anything_of_it_was_read_is_read_
     tail = RunsTail(log, "west.east")
     await tail.look()
     log.recreate()
-    log.tell(0, OTHER, Run(0, 7, 1))
-    log.tell(0, ONE, Run(0, 0, 1))
-    assert await tail.told_since((1,)) == {ONE: LastRun(1, 1), OTHER: LastRun(1, 8)}
+    log.publish(0, OTHER, Run(0, 7, 1))
+    log.publish(0, ONE, Run(0, 0, 1))
+    assert await tail.published_since((1,)) == {ONE: LastRun(1, 1), OTHER: LastRun(1, 8)}
 
 
 async def test_runs_of_a_topic_that_was_recreated_are_still_known():
     log = Log(1)
-    log.tell(0, ONE, Run(0, 0, 5))
+    log.publish(0, ONE, Run(0, 0, 5))
     tail = RunsTail(log, "west.east")
-    await tail.told_since((0,))
+    await tail.published_since((0,))
     log.recreate()
-    assert await tail.told_since((0,)) == {ONE: LastRun(5, 5)}
+    assert await tail.published_since((0,)) == {ONE: LastRun(5, 5)}
     assert tail.positions == (0,)
 
 
-async def test_what_another_version_told_is_passed_over():
+async def test_messages_of_another_version_are_skipped():
     log = Log(1)
     log.messages[0] += [(b"[2]", b""), (encode(ONE, RunSegment(0, 1, ()))[0], b"\x02")]
-    log.tell(0, ONE, Run(0, 0, 1))
-    assert await RunsTail(log, "west.east").told_since((0,)) == {ONE: LastRun(1, 1)}
+    log.publish(0, ONE, Run(0, 0, 1))
+    assert await RunsTail(log, "west.east").published_since((0,)) == {ONE: LastRun(1, 1)}
 
 
-async def test_a_topic_that_is_not_there_says_nothing():
+async def test_a_missing_topic_has_no_runs():
     log = Log(0)
-    log._topics = {}
+    log.delete()
     tail = RunsTail(log, "west.east")
-    assert await tail.told_since((3,)) == {}
+    assert await tail.published_since((3,)) == {}
     assert tail.positions == ()
 
 
@@ -163,14 +166,14 @@ lengths = st.integers(1, 1000)
 
 
 @given(offsets, offsets, st.lists(st.tuples(lengths, lengths, lengths), max_size=8), lengths)
-def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, rows, spare):
+def test_no_run_of_a_piece_ends_after_the_offset_in_its_first_bytes(begin, target, rows, spare):
     """Each row: a number of offsets passed over, of records, and of other regions' records."""
     runs, source = [], begin
     for passed_over, count, others in rows:
         runs.append(Run(source + passed_over, target, count))
         source += passed_over + count
         target += count + others
-    said = _covered_to(pack_stretch(RunSegment(begin, source + spare, tuple(runs))))
+    said = _covered_to(pack_segment(RunSegment(begin, source + spare, tuple(runs))))
     assert said == source + spare
     first = RunSegment(begin, source + spare, tuple(runs))
     joined = learned([first, RunSegment(source + 2 * spare, source + 3 * spare, ())])
@@ -180,23 +183,23 @@ def test_no_run_of_a_piece_ends_behind_what_its_first_bytes_say(begin, target, r
 async def test_a_position_below_the_topics_start_is_read_from_there():
     log = Log(1)
     for number in range(6):
-        log.tell(0, ONE, Run(5 * number, 5 * number, 5))
+        log.publish(0, ONE, Run(5 * number, 5 * number, 5))
     log.starts[0] = 3
     tail = RunsTail(log, "west.east")
-    assert (await tail.told_since((0,)))[ONE] == LastRun(30, 30)
+    assert (await tail.published_since((0,)))[ONE] == LastRun(30, 30)
     assert log.asked[0] == (0, 3)
 
 
-async def test_reading_back_goes_on_where_an_attempt_was_cut_short():
+async def test_reading_back_continues_where_an_attempt_was_cut_short():
     log = Log(1)
     for number in range(12):
-        log.tell(0, ONE if number else OTHER, Run(5 * number, 5 * number, 5))
+        log.publish(0, ONE if number else OTHER, Run(5 * number, 5 * number, 5))
     tail = RunsTail(log, "west.east")
-    await tail.told_since((10,))
+    await tail.published_since((10,))
     log.asked.clear()
     log.left = 2
     with pytest.raises(asyncio.CancelledError):
-        await tail.told_since((0,))
+        await tail.published_since((0,))
     log.left = -1
-    assert (await tail.told_since((0,)))[OTHER] == LastRun(5, 5)
+    assert (await tail.published_since((0,)))[OTHER] == LastRun(5, 5)
     assert [offset for _, offset in log.asked] == [0, 2, 4, 4, 6, 8]

@@ -19,7 +19,7 @@ KEY = RunsKey("flights", 3, "c291cmNl", "dGFyZ2V0")
 STRETCH = RunSegment(0, 20, (Run(5, 50, 10), Run(15, 70, 5)))
 
 
-def test_a_message_carries_a_stretch_and_whose_it_is():
+def test_a_message_carries_a_segment_and_its_key():
     key, piece = decode(*encode(KEY, STRETCH))
     assert key == KEY
     joined = OffsetMap()
@@ -52,9 +52,8 @@ def test_the_topic_keeps_runs_for_ever():
     assert CONFIGS["cleanup.policy"] == "delete"
 
 
-def test_portions_hold_every_piece_once(monkeypatch):
-    monkeypatch.setattr("replicator.mirror.offset_map.runs_topic.PIECES_PER_JOIN", 3)
+def test_portions_hold_every_piece_once():
     pieces = [decode(*encode(KEY, RunSegment(at, at + 1, ()))) for at in range(7)]
-    portions = list(batched(iter(pieces)))
+    portions = list(batched(iter(pieces), pieces_per_join=3))
     assert [sum(map(len, portion.values())) for portion in portions] == [3, 3, 1]
     assert [piece for portion in portions for piece in portion[KEY]] == [it[1] for it in pieces]

@@ -30,24 +30,24 @@ def test_the_order_of_additions_never_matters(spans, random):
 
 
 @given(LISTS, LISTS)
-def test_what_is_taken_out_is_gone_and_nothing_else(spans, others):
+def test_removed_offsets_are_gone_and_no_others(spans, others):
     rest = Spans(*spans).without(Spans(*others))
     assert offsets(rest) == offsets(spans) - offsets(others)
 
 
 @given(LISTS, LISTS)
-def test_what_is_in_both_is_in_one_within_the_other(spans, others):
+def test_the_intersection_holds_the_offsets_of_both_sets(spans, others):
     both = Spans(*spans).within(Spans(*others))
     assert offsets(both) == offsets(spans) & offsets(others)
 
 
 @given(LISTS, st.integers(0, 60), st.integers(0, 12))
-def test_a_span_is_covered_when_each_of_its_offsets_is_held(spans, begin, length):
+def test_a_span_is_covered_when_each_of_its_offsets_is_in_the_set(spans, begin, length):
     asked = set(range(begin, begin + length))
     assert Spans(*spans).covers(begin, begin + length) == (asked <= offsets(spans))
 
 
 @given(LISTS, st.integers(0, 60))
-def test_the_first_offset_outside_is_the_first_that_is_not_held(spans, begin):
+def test_the_first_offset_outside_is_the_first_one_not_in_the_set(spans, begin):
     held = offsets(spans)
     assert Spans(*spans).first_outside(begin) == next(o for o in range(begin, 99) if o not in held)

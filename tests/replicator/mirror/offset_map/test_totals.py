@@ -13,7 +13,7 @@ from replicator.mirror.offset_map.totals import (
 )
 
 
-def test_totals_come_back_as_they_went():
+def test_totals_are_unpacked_as_they_were_packed():
     latencies = tuple(range(len(LATENCY_BOUNDS) + 1))
     totals = CarrierTotals(2, 1, latencies, 3.5, (("orders", 0, 10, 900), ("orders", 1, 0, 0)))
     assert unpacked(packed(totals)) == totals
@@ -26,7 +26,7 @@ def test_totals_of_another_form_are_refused(text):
 
 
 @given(st.floats(0, 1e6))
-def test_a_bucket_holds_what_is_above_the_bound_before_it_and_not_above_its_own(seconds):
+def test_a_bucket_holds_latencies_above_the_previous_bound_up_to_its_own(seconds):
     bounds = [-1.0, *LATENCY_BOUNDS, float("inf")]
     at = bucket(seconds)
     assert bounds[at] < seconds <= bounds[at + 1]

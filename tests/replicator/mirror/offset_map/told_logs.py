@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hypothesis import strategies as st
 
 from replicator.mirror.offset_map.offset_map import MappedOffset, OffsetMap
-from replicator.mirror.offset_map.packed_map import pack_stretch, unpack
+from replicator.mirror.offset_map.packed_map import pack_segment, unpack
 from replicator.mirror.offset_map.run_segment import Run, RunBuffer, RunSegment
 
 # Landed records of one source partition: (source offset, target offset), ascending. Gaps in the
@@ -31,26 +31,26 @@ def logs(draw) -> Log:
 def told_logs(draw) -> tuple[Log, list[RunSegment]]:
     """Draws a log and the run segments that consecutive carriers published of it."""
     log = draw(logs())
-    gathering, stretches = RunBuffer(0), []
+    buffer, segments = RunBuffer(0), []
     for source, target in log:
-        gathering.land(source, target, 1)
+        buffer.land(source, target, 1)
         if draw(st.booleans()):
-            stretches += gathering.take()
-    return log, stretches + gathering.take()
+            segments += buffer.take()
+    return log, segments + buffer.take()
 
 
 TOLD = told_logs()
 
 
-def learn(offset_map: OffsetMap, *stretches: RunSegment) -> None:
+def learn(offset_map: OffsetMap, *segments: RunSegment) -> None:
     """Joins the segments one by one, as they are published."""
-    for stretch in stretches:
-        offset_map.join([unpack(pack_stretch(stretch))])
+    for segment in segments:
+        offset_map.join([unpack(pack_segment(segment))])
 
 
-def learned(stretches: Iterable[RunSegment]) -> OffsetMap:
+def learned(segments: Iterable[RunSegment]) -> OffsetMap:
     offset_map = OffsetMap()
-    learn(offset_map, *stretches)
+    learn(offset_map, *segments)
     return offset_map
 
 
@@ -78,9 +78,9 @@ def is_complete(offset_map: OffsetMap) -> bool:
     return not len(offset_map.missing) and not len(offset_map.piece().thinned[0])
 
 
-def before(place: MappedOffset | None) -> int:
+def before(found: MappedOffset | None) -> int:
     """Returns the answer as a number; no answer comes before every offset."""
-    return -1 if place is None else place.offset
+    return -1 if found is None else found.offset
 
 
 def check_floors(offset_map: OffsetMap, log: Log) -> None:

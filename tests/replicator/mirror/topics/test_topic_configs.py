@@ -42,7 +42,7 @@ def test_a_target_partition_has_room_for_all_its_sources_together(values: list[s
         st.sampled_from(["delete", "compact", "compact,delete", "delete, compact"]), min_size=1
     )
 )
-def test_the_target_does_to_records_only_what_every_source_does(values: list[str]) -> None:
+def test_the_target_has_only_cleanup_policies_that_every_source_has(values: list[str]) -> None:
     result = policies(resolved("cleanup.policy", values))
     common = frozenset.intersection(*map(policies, values))
     assert result == (common or {"delete"})
@@ -68,12 +68,12 @@ def test_a_source_that_sets_nothing_still_counts_with_the_value_in_effect() -> N
     assert result.disagreed == ("retention.ms",)
 
 
-def test_what_no_source_sets_is_left_to_the_target() -> None:
+def test_a_config_that_no_source_sets_is_left_to_the_target() -> None:
     defaults = Configs({"retention.ms": "604800000", "segment.bytes": "1073741824"})
     assert wanted([defaults, defaults], SYNCED_CONFIGS).configs == {}
 
 
-def test_what_is_not_listed_is_not_carried_over() -> None:
+def test_a_config_that_is_not_listed_is_not_carried_over() -> None:
     assert wanted([own(retention_ms="1")], ["segment.ms"]).configs == {}
 
 

@@ -182,14 +182,14 @@ def test_partitions_are_grown_and_meanwhile_those_there_are_carried() -> None:
     assert [c.partitions for c in result.carried] == [4]
 
 
-def test_a_target_with_more_partitions_is_said_and_carried_on() -> None:
+def test_a_target_with_more_partitions_is_noted_and_carried() -> None:
     result = plan({WEST: [topic(partitions=2)]}, [topic(partitions=4)], TopicSettings())
     assert result.actions == ()
     assert states(result) == (State.TARGET_HAS_MORE,)
     assert [c.partitions for c in result.carried] == [2]
 
 
-def test_a_compacted_topic_of_two_regions_waits_for_an_explicit_yes() -> None:
+def test_a_compacted_topic_of_two_regions_needs_the_operators_consent() -> None:
     sources = {WEST: [topic(cleanup_policy="compact")], EAST: [topic(cleanup_policy="compact")]}
     for target in ([], [topic()]):
         result = plan(sources, target, TopicSettings())
@@ -201,19 +201,19 @@ def test_a_compacted_topic_of_two_regions_waits_for_an_explicit_yes() -> None:
     assert plan(sources, made(plan(sources, [], YES), []), YES).carried
 
 
-def test_a_compacted_topic_of_one_region_needs_no_yes() -> None:
+def test_a_compacted_topic_of_one_region_needs_no_consent() -> None:
     compacted = topic(cleanup_policy="compact")
     assert plan({WEST: [compacted]}, [compacted], TopicSettings()).carried
 
 
-def test_a_target_that_compacts_on_its_own_needs_the_yes_as_well() -> None:
+def test_a_target_that_compacts_on_its_own_needs_consent_as_well() -> None:
     target = [topic(cleanup_policy="compact")]
     result = plan({WEST: [topic()], EAST: [topic()]}, target, TopicSettings())
     assert State.COMPACT_MANY_SOURCES in states(result)
     assert result.actions == ()
 
 
-def test_a_target_that_stamps_records_itself_is_not_written_to() -> None:
+def test_a_target_with_log_append_time_is_not_carried() -> None:
     target = [topic(message_timestamp_type="LogAppendTime")]
     result = plan({WEST: [topic()]}, target, TopicSettings())
     assert states(result) == (State.LOG_APPEND_TIME,)
@@ -229,7 +229,7 @@ def test_a_target_that_recompresses_is_altered_and_carried_meanwhile() -> None:
     assert result.carried
 
 
-def test_a_target_that_takes_or_keeps_less_is_said() -> None:
+def test_a_target_that_accepts_or_keeps_less_is_noted() -> None:
     settings = TopicSettings(synced_configs=())
     source = [topic(max_message_bytes="5000000", retention_ms="-1")]
     result = plan({WEST: source}, [topic()], settings)

@@ -14,13 +14,13 @@ def carried(route, topic="orders", partitions=2):
     return Carried(route, topic, partitions, uuid4(), uuid4())
 
 
-def test_a_silent_source_keeps_what_it_had_and_an_answering_one_loses_what_is_gone():
+def test_a_silent_source_keeps_its_topics_and_an_answering_one_loses_deleted_ones():
     old_west, old_east, new_east = carried(WEST), carried(EAST), carried(EAST, "clicks")
     seen = TopicPlan((), (), (new_east,), unknown=(WEST,))
     assert set(with_remembered(seen, (old_west, old_east))) == {old_west, new_east}
 
 
-def test_a_planner_is_told_of_every_route_even_of_one_without_topics():
+def test_a_planner_gets_every_route_even_one_without_topics():
     assert by_route((WEST, EAST), [carried(WEST)]) == {
         "west.east": [TopicPartition("orders", 0), TopicPartition("orders", 1)],
         "east.east": [],
