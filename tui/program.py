@@ -7,21 +7,21 @@ from importlib import import_module
 
 import click
 
-from tui.exit_codes import ExitCode, answer, listing
-from tui.output import joined, say
+from tui.cli.exit_codes import ExitCode, answer, listing
+from tui.cli.output import joined, say
 
 COMMANDS = {
-    "accept-loss": "tui.commands.accept_loss:accept_loss",
-    "audit": "tui.commands.audit:audit",
-    "balance": "tui.commands.balance:balance",
-    "config": "tui.commands.config:config",
-    "failover": "tui.commands.failover:failover",
-    "offsets": "tui.commands.offsets:offsets",
-    "groups": "tui.commands.groups:groups",
-    "replicate": "tui.commands.replicate:replicate",
-    "status": "tui.commands.status:status",
-    "stream": "tui.commands.stream:stream",
-    "switchover": "tui.commands.switchover:switchover",
+    "accept-loss": "tui.cli.commands.accept_loss:accept_loss",
+    "audit": "tui.cli.commands.audit:audit",
+    "balance": "tui.cli.commands.balance:balance",
+    "config": "tui.cli.commands.config:config",
+    "failover": "tui.cli.commands.failover:failover",
+    "offsets": "tui.cli.commands.offsets:offsets",
+    "groups": "tui.cli.commands.groups:groups",
+    "replicate": "tui.cli.commands.replicate:replicate",
+    "status": "tui.cli.commands.status:status",
+    "stream": "tui.cli.commands.stream:stream",
+    "switchover": "tui.cli.commands.switchover:switchover",
 }
 INTERRUPTED = 130
 

@@ -1,0 +1,86 @@
+"""Rules for the name, topics and limits of a stream."""
+
+import pytest
+
+from replicator.config.balance_settings import BalanceSettings, RouteBalance
+from replicator.orders.order_records import Hold, Stream
+from tests.tui.balance_records import ROUTE, SAID, book_of, placed, stream
+from tui.actions.stream_terms import (
+    LIMITS,
+    BadTerms,
+    changed,
+    check_limits,
+    check_name,
+    check_together,
+    check_topics,
+    leftovers,
+    limits_of,
+)
+
+
+def test_a_stream_can_have_every_limit_that_a_route_can_have():
+    assert set(LIMITS) == set(RouteBalance.model_fields) <= set(Stream.model_fields)
+
+
+@pytest.mark.parametrize("name", ["default", "", "Orders", "a_b", "-a", "a" * 101])
+def test_names_are_like_those_of_regions_and_not_default(name):
+    with pytest.raises(BadTerms):
+        check_name(name)
+    check_name("orders-2")
+
+
+@pytest.mark.parametrize("topics", [("(",), ("",), ("a", "a"), ("(?=x)",)])
+def test_patterns_are_what_re2_takes(topics):
+    with pytest.raises(BadTerms, match="--topics"):
+        check_topics(topics)
+    check_topics(("pay.*", "orders|clicks"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"threshold": 1.5}, "--threshold"),
+        ({"carriers_min": 0}, "--carriers-min"),
+        ({"carriers_max": 1001}, "--carriers-max"),
+        ({"partitions_max": 0}, "--partitions-max"),
+        ({"lag_seconds_max": float("nan")}, "--lag-seconds-max"),
+        ({"capacity_mib_per_second": -1.0}, "--capacity-mib-per-second"),
+    ],
+)
+def test_limits_are_held_to_what_the_configuration_is_held_to(limits, said):
+    with pytest.raises(BadTerms, match=said):
+        check_limits(limits)
+
+
+def test_limits_that_are_not_given_are_not_looked_at():
+    check_limits(dict.fromkeys(LIMITS))
+    check_limits({"threshold": 0.5, "carriers_max": 0})
+
+
+def test_the_least_number_of_carriers_is_not_above_the_most_wherever_each_comes_from():
+    settings = BalanceSettings(carriers_max=4, routes={"west>east": RouteBalance(carriers_max=2)})
+    with pytest.raises(BadTerms, match="--carriers-max"):
+        check_together({"carriers_min": 3}, settings, "west>east")
+    check_together({"carriers_min": 3}, settings, "east>east")
+    check_together({"carriers_min": 3, "carriers_max": 0}, settings, "west>east")
+
+
+def test_a_change_changes_what_is_given_and_nothing_else():
+    before = stream(threshold=0.5, carriers_max=3, is_paused=True)
+    after = changed(
+        before, (), {"threshold": 0.6}, ("carriers_max",), why=None, who="eve@ops", at_ms=9
+    )
+    assert limits_of(after) == {"threshold": 0.6}
+    assert (after.topics, after.why, after.is_paused) == (before.topics, before.why, True)
+    assert (after.who, after.at_ms) == ("eve@ops", 9)
+    new = changed(before, ("a", "b"), {}, (), why="more", who="eve@ops", at_ms=9)
+    assert (new.topics, new.why) == (("a", "b"), "more")
+
+
+def test_what_is_left_of_a_stream_is_its_own_and_of_its_route():
+    own = [placed(stream="money", first=1000), Hold(**SAID, stream="money")]
+    others = [placed(), Hold(**SAID), Hold(**{**SAID, "route": "east.east"}, stream="money")]
+    assert set(map(type, leftovers(book_of(stream(), *own, *others), ROUTE.key, "money"))) == {
+        type(each) for each in own
+    }
+    assert len(leftovers(book_of(stream(), *own, *others), ROUTE.key, "money")) == 2

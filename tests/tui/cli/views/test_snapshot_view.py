@@ -1,0 +1,64 @@
+"""Output of a snapshot, for people and programs."""
+
+import json
+
+from replicator.config.topology import Route
+from replicator.mirror.ledger.entry import Entry
+from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
+from tests.tui.state.test_snapshot import ENTRY, FACTS, LOSS, NOW, PLACE, ROUTE
+from tui.cli.views.snapshot_view import as_text, as_values
+from tui.state.snapshot import RouteFacts, Snapshot, snapshot
+
+AWAY = Route("north", "east")
+NOTE = Note(State.TARGET_HAS_MORE, "4 partitions, the sources have 2: carried on")
+
+
+def example() -> Snapshot:
+    entries: dict[tuple[str, int], Entry] = {PLACE: ENTRY, ("orders", 1): ENTRY.park(LOSS)}
+    facts = RouteFacts(ROUTE, entries, {PLACE: 100, ("orders", 1): 70}, FACTS.reports)
+    away = RouteFacts(AWAY, None, None, problems=("north regional: no answer",))
+    status = TopicStatus("orders", (ROUTE,), (NOTE,))
+    plan = TopicPlan((), (status,), (), unknown=(AWAY,))
+    return snapshot([facts, away], {"east": plan}, NOW)
+
+
+def test_a_table_of_topics() -> None:
+    assert as_text(example()) == (
+        "ROUTE       TOPIC   PARTS  LAG  LAG S  RECORDS/S  CUSTODY           STATE\n"
+        "west>east   orders      2   10    0.2  ?          1 held, 1 parked  target_has_more\n"
+        "north>east  ?           ?    ?      ?  ?          ?                 ?\n"
+        "\n"
+        "parked: west>east orders-1: source retention passed the reader: source offsets [70, 80)\n"
+        "note: orders in east: 4 partitions, the sources have 2: carried on\n"
+        "problem: north regional: no answer"
+    )
+
+
+def test_a_table_of_partitions() -> None:
+    lines = as_text(example(), by_partition=True).splitlines()
+    assert lines[1].split() == [
+        *("west>east", "orders", "0", "100", "90", "10", "0.2", "20.0", "2000.0", "5", "held")
+    ]
+    assert lines[2].split() == [
+        *("west>east", "orders", "1", "70", "70", "0", "0.0", "?", "?", "?", "parked")
+    ]
+    assert lines[3].split() == ["north>east", *"?" * 10]
+
+
+def test_values_are_versioned_and_null_where_unknown() -> None:
+    values = json.loads(json.dumps(as_values(example())))
+    assert values["version"] == 1
+    assert values["taken_at"] == "1970-01-01T00:16:40+00:00"
+    assert values["problems"] == ["north regional: no answer"]
+    west, north = values["routes"]
+    assert north == {
+        "route": "north>east",
+        "denied_topics": 0,
+        "problems": ["north regional: no answer"],
+        "topics": None,
+    }
+    (topic,) = west["topics"]
+    assert (topic["states"], topic["lag_records"]) == (["target_has_more"], 10)
+    assert topic["records_per_second"] is None
+    assert topic["partitions"][1]["carrier"] is None
+    assert topic["partitions"][0]["mirrored_to"] == 90
