@@ -1,4 +1,4 @@
-"""Request of a `plan` command: parsed from the command line, checked against known groups."""
+"""Request for a plan: what an operator asks for, checked against the known groups."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
-import click
-
-if TYPE_CHECKING:
-    from replicator.groups.planning.knowledge import Choice, Request
+from replicator.groups.planning.knowledge import Choice, Request
 
 NAMES_MAX = 5
+
+
+class BadRequest(ValueError):
+    """The request contradicts itself, or names unknown groups. The text says what to correct."""
 
 
 class NothingKnown(Exception):
@@ -21,10 +21,16 @@ class NothingKnown(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Options of a `plan` command, as typed."""
+class PlanInput:
+    """Input for a plan, named like the options of the `plan` commands.
 
-    config: str
+    Args:
+        recorded: with all_groups, only groups recorded as living in the source.
+        of_plan: selects the groups that live in the source since this plan.
+        from_timestamp: each as GROUP=DATE-TIME.
+        wait_seconds: maximum wait of a switchover; None for a failover, which does not wait.
+    """
+
     source: str
     target: str
     groups: Sequence[str]
@@ -39,88 +45,81 @@ class Asked:
     may_go_back: Sequence[str]
     valid_minutes: float
     timeout: float
-    partitions: bool
-    output: str
     wait_seconds: float | None = None
-    """Set for a switchover; None for a failover."""
 
 
 def request_of(
-    asked: Asked, known: Mapping[str, str | None], moved: Collection[str] = ()
+    wanted: PlanInput, known: Mapping[str, str | None], moved: Collection[str] = ()
 ) -> Request:
-    """Returns the request that the options describe.
+    """Returns the request that the input describes.
 
     Args:
         known: region that each known group lives in; None for a group without a record.
         moved: groups that live in the source since the plan named by --of-plan.
 
     Raises:
-        UsageError: options contradict each other, or name unknown groups.
+        BadRequest: the input contradicts itself, or names unknown groups.
         NothingKnown: no group at all is known.
     """
-    from replicator.groups.planning.knowledge import Request
-
-    groups = groups_of(asked, known, moved)
-    choices = choices_of(asked.earliest, asked.from_timestamp)
-    named = {"--may-go-back": asked.may_go_back, "--earliest or --from-timestamp": choices}
+    groups = _groups(wanted, known, moved)
+    choices = _choices(wanted.earliest, wanted.from_timestamp)
+    named = {"--may-go-back": wanted.may_go_back, "--earliest or --from-timestamp": choices}
     for option, names in named.items():
         if others := sorted(set(names) - groups):
-            raise click.UsageError(f"{option} names groups that are not asked for: {some(others)}")
+            raise BadRequest(f"{option} names groups that are not asked for: {_some(others)}")
     return Request(
-        source=asked.source,
-        target=asked.target,
-        reason=asked.reason.strip(),
+        source=wanted.source,
+        target=wanted.target,
+        reason=wanted.reason.strip(),
         groups=groups,
-        topics=frozenset(asked.topics) or None,
-        is_planned=asked.wait_seconds is not None,
+        topics=frozenset(wanted.topics) or None,
+        is_planned=wanted.wait_seconds is not None,
         choices=choices,
-        may_go_back=frozenset(asked.may_go_back),
+        may_go_back=frozenset(wanted.may_go_back),
     )
 
 
-def groups_of(
-    asked: Asked, known: Mapping[str, str | None], moved: Collection[str]
+def _groups(
+    wanted: PlanInput, known: Mapping[str, str | None], moved: Collection[str]
 ) -> frozenset[str]:
-    if [bool(asked.groups), asked.all_groups, bool(asked.of_plan)].count(True) != 1:
-        raise click.UsageError("name groups with --group, or take --all-groups or --of-plan: one")
-    if asked.recorded and not asked.all_groups:
-        raise click.UsageError("--recorded goes with --all-groups")
-    if asked.left_out and asked.groups:
-        raise click.UsageError("--except goes with --all-groups or --of-plan")
+    if [bool(wanted.groups), wanted.all_groups, bool(wanted.of_plan)].count(True) != 1:
+        raise BadRequest("name groups with --group, or take --all-groups or --of-plan: one")
+    if wanted.recorded and not wanted.all_groups:
+        raise BadRequest("--recorded goes with --all-groups")
+    if wanted.left_out and wanted.groups:
+        raise BadRequest("--except goes with --all-groups or --of-plan")
     if not known:
         raise NothingKnown(
-            f"{asked.target} knows of no group that has committed in {asked.source}: its Redis "
-            f"has no copies. `sluice offsets` of {asked.source} makes them; a Redis that was "
+            f"{wanted.target} knows of no group that has committed in {wanted.source}: its Redis "
+            f"has no copies. `sluice offsets` of {wanted.source} makes them; a Redis that was "
             "flushed is filled again while that region lives"
         )
-    unknown = sorted({*asked.groups, *asked.left_out} - set(known))
+    unknown = sorted({*wanted.groups, *wanted.left_out} - set(known))
     if unknown:
         near = get_close_matches(unknown[0], known, n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise click.UsageError(
-            f"{asked.target} knows of nothing that these groups have committed in {asked.source}: "
-            f"{some(unknown)}{hint}"
+        raise BadRequest(
+            f"{wanted.target} knows of nothing that these groups have committed in "
+            f"{wanted.source}: {_some(unknown)}{hint}"
         )
-    if asked.groups:
-        return frozenset(asked.groups)
-    if asked.of_plan:
+    if wanted.groups:
+        return frozenset(wanted.groups)
+    if wanted.of_plan:
         if not moved:
-            raise click.UsageError(
-                f"{asked.target} knows of no group that lives in {asked.source} by plan "
-                f"{asked.of_plan!r}: `sluice groups show -o json` names the plan of each"
+            raise BadRequest(
+                f"{wanted.target} knows of no group that lives in {wanted.source} by plan "
+                f"{wanted.of_plan!r}: `sluice groups show -o json` names the plan of each"
             )
-        return frozenset(moved) - set(asked.left_out)
+        return frozenset(moved) - set(wanted.left_out)
     # A group that lives elsewhere is left out: its offsets in the source are only kept in step.
-    allowed = {asked.source} if asked.recorded else {asked.source, None}
+    allowed = {wanted.source} if wanted.recorded else {wanted.source, None}
     groups = {group for group, region in known.items() if region in allowed}
-    if not groups - set(asked.left_out):
-        raise click.UsageError(f"no group is left that lives in {asked.source}")
-    return frozenset(groups - set(asked.left_out))
+    if not groups - set(wanted.left_out):
+        raise BadRequest(f"no group is left that lives in {wanted.source}")
+    return frozenset(groups - set(wanted.left_out))
 
 
-def choices_of(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:
-    from replicator.groups.planning.knowledge import Choice
-
+def _choices(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:
     choices = {group: Choice() for group in earliest}
     for text in timestamps:
         group, _, instant = text.rpartition("=")
@@ -129,16 +128,16 @@ def choices_of(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, 
         except ValueError:
             at = None
         if not group or at is None or at.tzinfo is None or at.timestamp() < 0:
-            raise click.UsageError(
+            raise BadRequest(
                 f"--from-timestamp {text!r}: it is GROUP=DATE-TIME with a zone, such as "
                 "orders=2013-01-01T00:00:00Z"
             )
         if group in choices:
-            raise click.UsageError(f"where {group!r} goes on is chosen twice")
+            raise BadRequest(f"where {group!r} goes on is chosen twice")
         choices[group] = Choice(round(at.timestamp() * 1000))
     return choices
 
 
-def some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return ", ".join(names[:NAMES_MAX]) + more

@@ -19,8 +19,6 @@ from replicator.orders.order_records import (
     Stream,
 )
 
-LIMITS = tuple(RouteBalance.model_fields)
-"""Names of the limits, as in [balance.routes] and in a stream."""
 Limits = Mapping[str, float | int | None]
 
 
@@ -34,15 +32,15 @@ class StreamExists(Exception):
 
 def check_name(name: str) -> None:
     """Raises BadTerms when the name is not allowed."""
-    if wrong := name_flaw(name):
-        raise BadTerms(wrong)
+    if flaw := name_flaw(name):
+        raise BadTerms(flaw)
 
 
 def check_topics(patterns: Sequence[str]) -> None:
     """Raises BadTerms when a pattern is invalid or given twice."""
     for pattern in patterns:
-        if wrong := pattern_flaw(pattern):
-            raise BadTerms(f"--topics {pattern!r}: {wrong}")
+        if flaw := pattern_flaw(pattern):
+            raise BadTerms(f"--topics {pattern!r}: {flaw}")
     if len(set(patterns)) < len(patterns):
         raise BadTerms("--topics: a pattern is given twice")
 
@@ -56,8 +54,8 @@ def check_limits(limits: Limits) -> None:
         raise BadTerms(f"{option(str(first['loc'][0]))}: {worded(first)}{found(first)}") from None
 
 
-def check_together(limits: Limits, settings: BalanceSettings, route_name: str) -> None:
-    """Checks that carriers_min and carriers_max fit together. Raises BadTerms.
+def check_carrier_bounds(limits: Limits, settings: BalanceSettings, route_name: str) -> None:
+    """Checks that carriers_max is not below carriers_min. Raises BadTerms.
 
     A limit that is not given has the value of the route, or else of [balance].
     """
@@ -79,13 +77,7 @@ def option(limit: str) -> str:
     return f"--{limit.replace('_', '-')}"
 
 
-def limits_of(stream: Stream) -> dict[str, float | int]:
-    """Returns the limits that the stream sets itself."""
-    found = {name: getattr(stream, name) for name in LIMITS}
-    return {name: it for name, it in found.items() if it is not None}
-
-
-def leftovers(book: OrderLog, route: str, name: str) -> list[AnyRecord]:
+def records_about(order_log: OrderLog, route: str, name: str) -> list[AnyRecord]:
     """Returns the records about a stream other than its definition.
 
     They are its placement, its manual order, the balancer's answer and its hold.
@@ -96,7 +88,7 @@ def leftovers(book: OrderLog, route: str, name: str) -> list[AnyRecord]:
     kinds = (Placed, ByHand, Answer, Hold)
     return [
         record
-        for _, record in sorted(book.records.items())
+        for _, record in sorted(order_log.records.items())
         if isinstance(record, kinds) and (record.route, record.stream) == (route, name)
     ]
 

@@ -27,12 +27,12 @@ MEANINGS = {
     ExitCode.PARTLY_DONE: "partly done: run it again",
     ExitCode.PLAN_STALE: "the plan is stale: make a new one",
     ExitCode.RESULT_UNKNOWN: "the result is unknown: the line on stderr says how to look",
-    ExitCode.FENCED: "a newer one took over: do not restart this one",
+    ExitCode.FENCED: "a newer process took over: do not restart this one",
     ExitCode.DIFFERENT: "source and target do not hold the same records",
 }
 
 # Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
-ANSWERS = {
+EXIT_CODES = {
     "replicator.audit.subjects.NotMirrored": ExitCode.USAGE,
     "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
     "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
@@ -59,8 +59,8 @@ ANSWERS = {
     "tui.actions.order_checks.OrderRefused": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.CannotRewind": ExitCode.REFUSED,
     "replicator.mirror.repair.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
-    "tui.actions.order_checks.UnknownStream": ExitCode.USAGE,
-    "tui.actions.order_checks.NotCarried": ExitCode.REFUSED,
+    "tui.state.streams.UnknownStream": ExitCode.USAGE,
+    "tui.actions.previews.NotCarried": ExitCode.REFUSED,
     "tui.actions.stream_terms.StreamExists": ExitCode.REFUSED,
     "replicator.orders.balance_log.Superseded": ExitCode.FENCED,
     "replicator.orders.balance_log.FlawedRecord": ExitCode.USAGE,
@@ -69,15 +69,15 @@ ANSWERS = {
 }
 
 
-def answer(error: BaseException) -> ExitCode | None:
+def exit_code_of(error: BaseException) -> ExitCode | None:
     """Returns the exit code of the error's nearest listed class; None for an unexpected error."""
     for kind in type(error).__mro__:
-        code = ANSWERS.get(f"{kind.__module__}.{kind.__name__}")
+        code = EXIT_CODES.get(f"{kind.__module__}.{kind.__name__}")
         if code is not None:
             return code
     return None
 
 
-def listing() -> str:
+def exit_code_help() -> str:
     """Returns a line for each exit code and its meaning, for --help."""
     return "\n".join(f"  {code:d}  {MEANINGS[code]}" for code in ExitCode)

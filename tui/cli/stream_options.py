@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from tui.cli.options import Command
+
 LIMITS = {
-    "capacity_mib_per_second": (float, "What one carrier moves, compressed."),
-    "threshold": (float, "So much of a carrier's capacity is planned."),
-    "carriers_min": (int, "It has so many carriers at least ..."),
-    "carriers_max": (int, "... and so many at most; 0: as many as Spark has task slots."),
-    "partitions_max": (int, "Of each carrier."),
-    "memory_mib": (int, "Of each carrier: no more partitions than that is enough for; 0: no cap."),
-    "lag_seconds_max": (float, "A partition that is further behind brings partitions to move."),
+    "capacity_mib_per_second": (float, "Compressed MiB per second that one carrier can move."),
+    "threshold": (float, "Part of a carrier's capacity that is planned for."),
+    "carriers_min": (int, "Minimum number of carriers."),
+    "carriers_max": (int, "Maximum number of carriers; 0: as many as Spark has task slots."),
+    "partitions_max": (int, "Maximum number of partitions of one carrier."),
+    "memory_mib": (int, "Memory of one carrier, which caps its partitions; 0: no cap."),
+    "lag_seconds_max": (float, "Lag of a partition above which partitions are moved."),
 }
 
 

@@ -13,9 +13,8 @@ from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import AnyRecord
 from replicator.orders.round_status import RoundStatus
 from replicator.orders.status_board import StatusBoard
-from tui.cli.options import warn
 from tui.state.balance_status import BalanceStatus
-from tui.state.problems import found_or_noted
+from tui.state.problems import answer_or_none
 
 
 class BalanceClient:
@@ -32,53 +31,43 @@ class BalanceClient:
         self._timeout_seconds = timeout_seconds
         self._log = BalanceLog(self.name, self.cluster, timeout_seconds)
 
-    def book(self) -> OrderLog:
+    def order_log(self) -> OrderLog:
         """Returns the order log as it stands now. Raises AdminError or LogUnreadable."""
         return self._log.read()
 
-    def write(self, records: Iterable[AnyRecord], taken_back: Iterable[bytes] = ()) -> None:
-        """Writes records to the order log, and tombstones for the keys in `taken_back`.
+    def write(self, records: Iterable[AnyRecord], deleted: Iterable[bytes] = ()) -> None:
+        """Writes records to the order log, and tombstones for the keys in `deleted`.
 
         Raises:
             FlawedRecord, AdminError: nothing was written.
             WriteUnknown: all, some or none of the records were written.
         """
-        self._log.write(records, taken_back)
+        self._log.write(records, deleted)
 
-    def carried(self) -> ActivePlan | None:
-        """Returns the driver's active plan from Redis.
+    def active_plan(self) -> ActivePlan | None:
+        """Returns the driver's active plan from Redis; None when no driver publishes one.
 
-        Returns None, and prints the reason on stderr, when no driver publishes a plan or the plan
-        cannot be read.
+        Raises StoreUnreachable, or ValueError when the plan cannot be decoded.
         """
-        problems: list[str] = []
-        found = found_or_noted(self._plan, problems.append, ValueError)
-        if found is None and not problems:
-            problems = [f"no driver shows what it carries into {self.region}"]
-        for problem in problems:
-            warn(problem)
-        return found
+        with closing(self._board()) as board:
+            return board.plan()
 
-    def look(self, routes: Sequence[Route]) -> BalanceStatus:
+    def status(self, routes: Sequence[Route]) -> BalanceStatus:
         """Reads order log and Redis into one status; each failed read becomes a problem."""
         problems: list[str] = []
-        book = found_or_noted(self.book, problems.append, ValueError)
-        rounds = found_or_noted(self._rounds, problems.append, ValueError)
-        in_force = found_or_noted(self._plan, problems.append, ValueError)
+        order_log = answer_or_none(self.order_log, problems.append, ValueError)
+        rounds = answer_or_none(self._rounds, problems.append, ValueError)
+        active_plan = answer_or_none(self.active_plan, problems.append, ValueError)
         return BalanceStatus(
             region=self.region,
             routes=tuple(routes),
             # The clock is read last, so that nothing found is newer than now_ms.
             now_ms=time.time_ns() // 1_000_000,
-            book=book,
+            order_log=order_log,
             rounds=rounds,
-            in_force=in_force,
+            active_plan=active_plan,
             problems=tuple(dict.fromkeys(problems)),
         )
-
-    def _plan(self) -> ActivePlan | None:
-        with closing(self._board()) as board:
-            return board.plan()
 
     def _rounds(self) -> tuple[RoundStatus, ...]:
         with closing(self._board()) as board:

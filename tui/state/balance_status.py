@@ -12,7 +12,7 @@ from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import CARRIERS_MAX, DEFAULT_STREAM, Lease, Order, Stream
 from replicator.orders.round_status import RoundStatus
 
-ACTS_MS = 30_000
+LEASE_MS = 30_000
 """Maximum age of the lease of an acting balancer."""
 
 
@@ -67,44 +67,43 @@ class BalanceStatus:
 
     Args:
         now_ms: time of the status, in Unix milliseconds.
-        book: order log; None when it could not be read.
+        order_log: None when it could not be read.
         rounds: the balancer's last round of each stream; None when Redis could not be read.
-        in_force: active plan of the driver; None when no driver publishes one, or it could not be
-            read.
+        active_plan: the driver's; None when no driver publishes one, or it could not be read.
         problems: failed reads, as texts for people.
     """
 
     region: str
     routes: tuple[Route, ...]
     now_ms: int
-    book: OrderLog | None
+    order_log: OrderLog | None
     rounds: tuple[RoundStatus, ...] | None
-    in_force: ActivePlan | None
+    active_plan: ActivePlan | None
     problems: tuple[str, ...] = ()
 
     @property
     def lease(self) -> Lease | None:
         """Lease of the balancer that acts or acted last; None when no lease is known."""
-        return self.book.lease(self.region) if self.book else None
+        return self.order_log.lease(self.region) if self.order_log else None
 
     def orders(self) -> list[Order]:
         """Returns the unexpired orders of these routes, except streams.
 
         The result is empty when the order log could not be read.
         """
-        if self.book is None:
+        if self.order_log is None:
             return []
-        found = (self.book.orders(route.key, self.now_ms) for route in self.routes)
+        found = (self.order_log.orders(route.key, self.now_ms) for route in self.routes)
         return [each for some in found for each in some if not isinstance(each, Stream)]
 
     def streams(self) -> Iterator[StreamStatus]:
         """Yields the streams in the order of routes, each route's default stream first."""
         for route in self.routes:
-            named = self.book.streams(route.key, self.now_ms) if self.book else []
+            named = self.order_log.streams(route.key, self.now_ms) if self.order_log else []
             known = {each.name: each for each in named}
-            told = {each.stream for each in self.rounds or () if each.route == route.key}
+            in_rounds = {each.stream for each in self.rounds or () if each.route == route.key}
             # Redis may still hold the round of a deleted stream; only the order log can tell.
-            names = known if self.book else dict.fromkeys(sorted(told - {DEFAULT_STREAM}))
+            names = known if self.order_log else dict.fromkeys(sorted(in_rounds - {DEFAULT_STREAM}))
             for name in (DEFAULT_STREAM, *names):
                 yield self._stream(route, name, known.get(name))
 
@@ -112,16 +111,16 @@ class BalanceStatus:
         status = next(
             (it for it in self.rounds or () if (it.route, it.stream) == (route.key, name)), None
         )
-        placed = self.book.placed(route.key, name) if self.book else None
+        placed = self.order_log.placed(route.key, name) if self.order_log else None
         generation = placed.generation if placed else 0
         loads = status.loads if status else {}
         counts: dict[int, int] | None
         if placed:
             counts = dict.fromkeys(placed.carriers, 0) | Counter(placed.where.values())
-        elif self.book is None and status:
+        elif self.order_log is None and status:
             generation, counts = status.generation, status.counts
         else:
-            counts = self._carried(route, stream.first_carrier if stream else 0)
+            counts = self._by_driver(route, stream.first_carrier if stream else 0)
         if status is None or status.generation != generation:
             loads = {}
         carriers = (
@@ -135,15 +134,15 @@ class BalanceStatus:
         return StreamStatus(
             route=route,
             stream=name,
-            is_paused=None if self.book is None else stream is not None and stream.is_paused,
-            generation=None if self.book is None and status is None else generation,
-            driver_generation=self._followed(route, name),
+            is_paused=None if self.order_log is None else stream is not None and stream.is_paused,
+            generation=None if self.order_log is None and status is None else generation,
+            driver_generation=self._driver_generation(route, name),
             carriers=carriers,
             heaviest=_heaviest(carriers or (), bound),
             status=status,
         )
 
-    def _carried(self, route: Route, first: int) -> dict[int, int] | None:
+    def _by_driver(self, route: Route, first: int) -> dict[int, int] | None:
         """Returns the partition count of each carrier of a stream, from the driver's plan.
 
         None when the driver publishes no plan.
@@ -151,22 +150,22 @@ class BalanceStatus:
         Args:
             first: the stream's lowest carrier number.
         """
-        if self.in_force is None:
+        if self.active_plan is None:
             return None
-        loads = self.in_force.plan.loads
+        loads = self.active_plan.plan.loads
         return {
             each.number: len(load)
             for each, load in sorted(loads.items())
             if each.route == route.key and first <= each.number < first + CARRIERS_MAX
         }
 
-    def _followed(self, route: Route, name: str) -> int | None:
-        return self.in_force.generation(route.key, name) if self.in_force else None
+    def _driver_generation(self, route: Route, name: str) -> int | None:
+        return self.active_plan.generation(route.key, name) if self.active_plan else None
 
 
-def acts(lease: Lease | None, now_ms: int) -> bool:
-    """Returns True when the balancer renewed its lease within the last ACTS_MS."""
-    return lease is not None and now_ms - lease.at_ms <= ACTS_MS
+def is_acting(lease: Lease | None, now_ms: int) -> bool:
+    """Returns True when the balancer renewed its lease within the last LEASE_MS."""
+    return lease is not None and now_ms - lease.at_ms <= LEASE_MS
 
 
 def _heaviest(carriers: tuple[CarrierStatus, ...], bound: float | None) -> float | None:

@@ -17,8 +17,8 @@ from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_region import PrimaryRegion, joined
 from replicator.groups.membership.primary_store import PrimaryCopies, PrimaryStore
-from tui.state.group_locations import GroupPlaces
-from tui.state.problems import found_or_noted
+from tui.state.group_locations import GroupLocations
+from tui.state.problems import answer_or_none
 
 
 class GroupProbe:
@@ -32,11 +32,11 @@ class GroupProbe:
         self._timeout_seconds = timeout_seconds
         self._problems: list[str] = []
 
-    def look(self) -> GroupPlaces:
+    def read(self) -> GroupLocations:
         """Returns all groups known in the region, except Sluice's own (prefix `sluice.`)."""
-        told = found_or_noted(self._told, self._problems.append)
-        active, copied, records = told or ({}, frozenset(), {})
-        members, written = self._asked(
+        stored = answer_or_none(self._stored, self._problems.append)
+        active, copied, records = stored or ({}, frozenset(), {})
+        members, decisions = self._asked(
             [region for region in self._appliance.regions if region not in active],
             [region for region in self._appliance.regions if region not in copied],
         )
@@ -45,18 +45,18 @@ class GroupProbe:
             for region, counts in members.items()
         }
         known = set(members.get(self._region, ())).union(*active.values())
-        everything = joined([*records.values(), *(it for some in written for it in some.values())])
-        is_known = told is not None or bool(written)
-        return GroupPlaces(
+        newest = joined([*records.values(), *(it for some in decisions for it in some.values())])
+        is_known = stored is not None or bool(decisions)
+        return GroupLocations(
             region=self._region,
-            records=everything if is_known else None,
+            records=newest if is_known else None,
             active=active,
             silent=tuple(region for region in self._appliance.regions if region not in active),
-            groups=tuple(sorted(it for it in known | set(everything) if _is_application(it))),
+            groups=tuple(sorted(it for it in known | set(newest) if _is_application(it))),
             problems=tuple(dict.fromkeys(self._problems)),
         )
 
-    def _told(
+    def _stored(
         self,
     ) -> tuple[Mapping[str, frozenset[str]], frozenset[str], Mapping[str, PrimaryRegion]]:
         """Reads the region's Redis.
@@ -91,17 +91,17 @@ class GroupProbe:
         note = self._problems.append
         with ThreadPoolExecutor(2 * len(self._appliance.regions)) as threads:
             members = {
-                region: threads.submit(found_or_noted, self._groups(region).members, note)
+                region: threads.submit(answer_or_none, self._groups(region).members, note)
                 for region in for_members
             }
-            written = [
-                threads.submit(found_or_noted, self._log(region).read, note)
+            decisions = [
+                threads.submit(answer_or_none, self._log(region).read, note)
                 for region in for_decisions
             ]
         found = {region: it.result() for region, it in members.items()}
         return (
             {region: counts for region, counts in found.items() if counts is not None},
-            [records for it in written if (records := it.result()) is not None],
+            [records for it in decisions if (records := it.result()) is not None],
         )
 
     def _groups(self, region: str) -> Groups:

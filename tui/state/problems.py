@@ -1,4 +1,4 @@
-"""Problems of servers that give no answer, while the command goes on with what it knows."""
+"""Problems of servers that give no answer, while the caller goes on with what is known."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.tail.topic_tailer import LogUnreadable
 from replicator.runtime.store_errors import StoreUnreachable
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
-def found_or_noted(
-    ask: Callable[[], Found], note: Callable[[str], object], *also: type[Exception]
-) -> Found | None:
-    """Returns what was asked for; None once `note` has received the text of the problem.
+def answer_or_none(
+    ask: Callable[[], Answer], note: Callable[[str], object], *also: type[Exception]
+) -> Answer | None:
+    """Returns the answer; None once `note` has received the text of the problem.
 
     Args:
-        also: errors that are problems, besides those of admin requests, followed logs and Redis.
+        also: errors that are problems, besides those of admin requests, tailed logs and Redis.
     """
     problems: tuple[type[Exception], ...] = (AdminError, LogUnreadable, StoreUnreachable, *also)
     try:

@@ -15,13 +15,13 @@ from replicator.mirror.ledger.entries import Entries, entries_of
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import TopicPlan, is_mirrorable, plan
-from tui.state.problems import Found, found_or_noted
-from tui.state.snapshot import Place, RouteFacts, Snapshot, snapshot
+from tui.state.problems import Answer, answer_or_none
+from tui.state.snapshot import RouteFacts, Snapshot, snapshot
 
 THREADS_MAX = 16
 
 
-class Probe:
+class RouteProbe:
     """Probe of the given routes; each cluster is asked once for its topics."""
 
     def __init__(
@@ -39,9 +39,9 @@ class Probe:
             name: Admin(f"{name} aggregate", appliance.region(name).aggregate, timeout_seconds)
             for name in sorted({route.target for route in routes})
         }
-        self._troubles: dict[str, str] = {}
+        self._problems: dict[str, str] = {}
 
-    def look(self) -> Snapshot:
+    def read(self) -> Snapshot:
         """Returns a snapshot of the routes.
 
         The probe takes about as long as the slowest cluster, and raises nothing for an unreachable
@@ -61,7 +61,7 @@ class Probe:
         return [route for target in targets for route in self._appliance.routes_into(target)]
 
     def _topics(self, admin: Admin) -> list[Topic] | None:
-        return self._tried(admin.name, lambda: [t for t in admin.topics() if is_mirrorable(t)])
+        return self._answer(admin.name, lambda: [t for t in admin.topics() if is_mirrorable(t)])
 
     def _plan(self, target: str, described: dict[str, list[Topic] | None]) -> TopicPlan:
         """Makes the topic plan that a daemon in the target region would make.
@@ -72,8 +72,8 @@ class Probe:
             route: described[f"{route.source} regional"]
             for route in self._appliance.routes_into(target)
         }
-        there = described[f"{target} aggregate"]
-        return plan(sources, there or (), self._appliance.topics)
+        existing = described[f"{target} aggregate"]
+        return plan(sources, existing or (), self._appliance.topics)
 
     def _facts(self, route: Route, described: dict[str, list[Topic] | None]) -> RouteFacts:
         source, target = self._sources[route.source], self._targets[route.target]
@@ -85,38 +85,43 @@ class Probe:
         ]
         ledger = None
         if described[target.name] is not None:
-            ledger = self._tried(target.name, lambda: self._ledger(route, partitions))
+            ledger = self._answer(target.name, lambda: self._ledger(route, partitions))
         reports = self._reports(route)
         # Read after the entries, so that lag is never shown smaller than it is.
-        ends: dict[Place, int] | None = None
+        ends = None
         if topics is not None:
-            ends = self._tried(source.name, lambda: source.offsets(partitions, "latest"))
-        concerned = (source.name, target.name, f"{route.name} Redis")
+            ends = self._answer(source.name, lambda: source.offsets(partitions, "latest"))
+        servers = (source.name, target.name, f"{route.name} Redis")
         return RouteFacts(
             route=route,
-            entries=dict(ledger.read.items()) if ledger else None,
-            source_ends=ends,
+            entries=ledger.read if ledger else None,
+            source_ends=None
+            if ends is None
+            else {TopicPartition(*partition): end for partition, end in ends.items()},
             reports=reports,
-            unreadable=dict(ledger.unreadable.items()) if ledger else {},
+            unreadable=ledger.unreadable if ledger else {},
             is_target_known=described[target.name] is not None,
-            problems=tuple(self._troubles[name] for name in concerned if name in self._troubles),
+            problems=tuple(self._problems[name] for name in servers if name in self._problems),
         )
 
     def _ledger(self, route: Route, partitions: Sequence[TopicPartition]) -> Entries:
         target = self._targets[route.target]
-        asked = {route: partitions}
-        return entries_of(target.name, target.cluster, asked, self._timeout_seconds)[route]
+        found = entries_of(target.name, target.cluster, {route: partitions}, self._timeout_seconds)
+        return found[route]
 
-    def _reports(self, route: Route) -> dict[Place, PartitionReport] | None:
+    def _reports(self, route: Route) -> dict[TopicPartition, PartitionReport] | None:
         url = self._appliance.region(route.target).redis_url()
 
-        def read() -> dict[Place, PartitionReport]:
+        def read() -> dict[TopicPartition, PartitionReport]:
             with OffsetStore(url, route.key, timeout_seconds=self._timeout_seconds) as store:
                 found = store.reports()
-            return {(topic, number): report for (_, topic, number), report in found.items()}
+            return {
+                TopicPartition(topic, number): report
+                for (_, topic, number), report in found.items()
+            }
 
-        return self._tried(f"{route.name} Redis", read)
+        return self._answer(f"{route.name} Redis", read)
 
-    def _tried(self, about: str, ask: Callable[[], Found]) -> Found | None:
-        note = partial(self._troubles.__setitem__, about)
-        return found_or_noted(ask, note, Answered, Unreachable, ValueError)
+    def _answer(self, server: str, ask: Callable[[], Answer]) -> Answer | None:
+        note = partial(self._problems.__setitem__, server)
+        return answer_or_none(ask, note, Answered, Unreachable, ValueError)

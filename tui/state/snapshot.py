@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.sightings import lag_at_most, stable_ends
@@ -21,20 +22,17 @@ VERSION = 1
 # A carrier reports about once a second. An older report says nothing about now.
 REPORT_FRESH_SECONDS = 15.0
 
-Place = tuple[str, int]
-"""(topic, partition)"""
-
 
 @dataclass(frozen=True, slots=True)
 class RouteFacts:
     """Facts read about one route; a fact that could not be read is None, with a problem."""
 
     route: Route
-    entries: Mapping[Place, Entry] | None
-    source_ends: Mapping[Place, int] | None
+    entries: Mapping[TopicPartition, Entry] | None
+    source_ends: Mapping[TopicPartition, int] | None
     """Last stable offsets of the source, where mirroring has to stop; read after the entries."""
-    reports: Mapping[Place, PartitionReport] | None = None
-    unreadable: Mapping[Place, str] = field(default_factory=dict)
+    reports: Mapping[TopicPartition, PartitionReport] | None = None
+    unreadable: Mapping[TopicPartition, str] = field(default_factory=dict)
     """Ledger entries that exist and cannot be decoded, with the reason."""
     is_target_known: bool = True
     """True when the target listed its topics."""
@@ -85,11 +83,11 @@ class TopicView:
 
     @property
     def lag_seconds(self) -> float | None:
-        return worst(partition.lag_seconds for partition in self.partitions)
+        return largest(partition.lag_seconds for partition in self.partitions)
 
     @property
     def open_transaction_seconds(self) -> float | None:
-        return worst(partition.open_transaction_seconds for partition in self.partitions)
+        return largest(partition.open_transaction_seconds for partition in self.partitions)
 
     @property
     def records_per_second(self) -> float | None:
@@ -160,7 +158,8 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
                 states=tuple(str(note.state) for note in notes),
                 notes=tuple(note.text for note in notes if note.text),
                 partitions=tuple(
-                    partition_view(place, facts, now) for place in places(status.topic, facts)
+                    partition_view(partition, facts, now)
+                    for partition in partitions_of(status.topic, facts)
                 ),
             )
         )
@@ -173,26 +172,26 @@ def route_view(facts: RouteFacts, plan: TopicPlan, now: float) -> RouteView:
     )
 
 
-def places(topic: str, facts: RouteFacts) -> list[Place]:
+def partitions_of(topic: str, facts: RouteFacts) -> list[TopicPartition]:
     """Returns the topic's partitions that the source or the ledger knows, in order."""
-    known: set[Place] = set()
+    known: set[TopicPartition] = set()
     for found in (facts.source_ends, facts.entries, facts.unreadable):
-        known |= {place for place in found or () if place[0] == topic}
+        known |= {partition for partition in found or () if partition.topic == topic}
     return sorted(known)
 
 
-def partition_view(place: Place, facts: RouteFacts, now: float) -> PartitionView:
-    entry = (facts.entries or {}).get(place)
-    end = (facts.source_ends or {}).get(place)
-    report = (facts.reports or {}).get(place)
+def partition_view(partition: TopicPartition, facts: RouteFacts, now: float) -> PartitionView:
+    entry = (facts.entries or {}).get(partition)
+    end = (facts.source_ends or {}).get(partition)
+    report = (facts.reports or {}).get(partition)
     if report is not None and now - report.at > REPORT_FRESH_SECONDS:
         report = None
-    mirrored_to = reached(entry, report)
-    why = facts.unreadable.get(place) or parked(entry, report)
+    mirrored_to = next_source_offset(entry, report)
+    reason = facts.unreadable.get(partition) or parked_reason(entry, report)
     lag = max(0, end - mirrored_to) if end is not None and mirrored_to is not None else None
     return PartitionView(
-        topic=place[0],
-        partition=place[1],
+        topic=partition.topic,
+        partition=partition.partition,
         source_end=end,
         mirrored_to=mirrored_to,
         lag_records=lag,
@@ -200,8 +199,8 @@ def partition_view(place: Place, facts: RouteFacts, now: float) -> PartitionView
         records_per_second=report.records_per_second if report else None,
         bytes_per_second=report.bytes_per_second if report else None,
         carrier=report.carrier if report else None,
-        custody=custody_of(entry, why, is_readable=place not in facts.unreadable),
-        parked=why,
+        custody=custody_of(entry, reason, is_readable=partition not in facts.unreadable),
+        parked=reason,
         source_high=report.source_high if report else None,
         written_lag_records=report.written_lag_records if report else None,
         written_lag_seconds=report.written_lag_seconds if report else None,
@@ -228,7 +227,7 @@ def lag_seconds(
     return lag_at_most(stable_ends(entry.seen), mirrored_to, end, round(now * 1000))
 
 
-def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:
+def next_source_offset(entry: Entry | None, report: PartitionReport | None) -> int | None:
     """Returns the next source offset to mirror; None when it is not known.
 
     The entry is the truth but a few seconds old; a fresh report may be further on.
@@ -239,7 +238,7 @@ def reached(entry: Entry | None, report: PartitionReport | None) -> int | None:
     return max(known, default=None)
 
 
-def parked(entry: Entry | None, report: PartitionReport | None) -> str | None:
+def parked_reason(entry: Entry | None, report: PartitionReport | None) -> str | None:
     """Returns the reason why a partition is parked; None when it is not.
 
     The carrier's report is used when the carrier could no longer write the reason into the entry.
@@ -249,10 +248,10 @@ def parked(entry: Entry | None, report: PartitionReport | None) -> str | None:
     return (report.parked or None) if report is not None else None
 
 
-def custody_of(entry: Entry | None, why: str | None, is_readable: bool) -> str | None:
+def custody_of(entry: Entry | None, parked: str | None, is_readable: bool) -> str | None:
     if not is_readable:
         return "unreadable"
-    if why is not None:
+    if parked is not None:
         return "parked"
     return entry.custody.value if entry is not None else None
 
@@ -264,14 +263,14 @@ def total(parts: Iterable[Number | None]) -> Number | None:
     return sum(known[1:], known[0]) if known and len(known) == len(found) else None
 
 
-def worst(parts: Iterable[float | None]) -> float | None:
+def largest(parts: Iterable[float | None]) -> float | None:
     """Returns the largest part; None when a part is unknown, or when there are no parts."""
     found = list(parts)
     known = [part for part in found if part is not None]
     return max(known) if known and len(known) == len(found) else None
 
 
-def custodies(topic: TopicView) -> str:
+def custody_counts(topic: TopicView) -> str:
     """Returns the number of partitions in each custody: "3 held, 1 parked"."""
     counts = Counter(partition.custody or "no entry" for partition in topic.partitions)
     return ", ".join(f"{count} {custody}" for custody, count in sorted(counts.items()))

@@ -15,9 +15,9 @@ from replicator.groups.failover.plan_files import PlanFiles
 from replicator.groups.planning.plan import Check, Completeness, GroupPlan, Level
 from tests.replicator.groups.planning.empty_plan import EMPTY
 from tests.tui.actions.test_plan_request import KNOWN, asked
-from tui.cli.exit_codes import ExitCode
 from tui.actions.plan_making import waited
 from tui.actions.plan_request import request_of
+from tui.cli.exit_codes import ExitCode
 from tui.program import run
 
 CONFIG = """\

@@ -8,9 +8,9 @@ import pytest
 from replicator.orders.order_records import Hold, Pin, key_of
 from tests.tui.balance_records import NOW_MS, SAID, book_of, placed
 from tests.tui.cli.commands.test_replicate import CONFIG
-from tui.cli.options import answer_options, reason_options
 from tui.cli.command_context import CommandContext, on_one_route, on_routes
 from tui.cli.exit_codes import ExitCode
+from tui.cli.options import answer_options, reason_options
 
 PIN = Pin(**SAID, topic="orders", partition=1, carrier=0)
 OVER = Pin(**SAID, topic="orders", partition=2, carrier=0, until_ms=NOW_MS - 1)

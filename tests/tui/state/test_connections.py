@@ -1,7 +1,7 @@
 """Connection check: two names of one cluster are found by its cluster id."""
 
-from tui.state.connections import Connection, Connections, judged
 from tui.cli.exit_codes import ExitCode
+from tui.state.connections import Connection, Connections, judged
 
 
 def test_two_names_of_one_cluster_are_a_mistake() -> None:

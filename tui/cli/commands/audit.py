@@ -9,50 +9,53 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tui.cli.output import config_option, emit, output_option, say
-from tui.cli.progress import LINE_SECONDS, Waiting
+from tui.cli.exit_codes import ExitCode
+from tui.cli.options import (
+    config_option,
+    output_option,
+    partitions_option,
+    selected_routes,
+    timeout_option,
+    topics_option,
+    usage_errors,
+)
+from tui.cli.output import emit, say
+from tui.cli.progress import LINE_SECONDS, Progress
 
 if TYPE_CHECKING:
     from replicator.audit.audit import Asked, Audited
-    from replicator.audit.window import Window
-    from replicator.config.topology import Appliance, Route
+    from replicator.config.topology import Appliance
 
 DEPTHS = ("offsets", "count", "bytes")
 
 
 @click.command()
 @config_option
-@click.option("--region", help="Only routes into this target region.")
+@click.option("--region", metavar="REGION", help="Only routes into this target region.")
 @click.option(
     "--route",
     "route_names",
     multiple=True,
     metavar="SOURCE>TARGET",
-    help="Only this route; may be repeated.",
+    help="Only this route. Repeatable.",
 )
-@click.option("--topic", "topics", multiple=True, help="Only this topic; may be repeated.")
-@click.option("--partitions", is_flag=True, help="A line for each partition, not each topic.")
+@topics_option
+@partitions_option
 @click.option(
     "--since",
     metavar="AGO|INSTANT",
-    help="Where the window begins: 10m, 2h, 1d, or 2026-11-22T03:00:00Z. Default: the last full "
-    "ten minutes of the clock that ended at least a minute ago.",
+    help="Start of the window: 10m, 2h, 1d, or 2026-11-22T03:00:00Z. Default: the last full ten "
+    "minutes of the clock that ended at least a minute ago.",
 )
-@click.option("--until", metavar="AGO|INSTANT", help="Where it ends; now, unless given.")
+@click.option("--until", metavar="AGO|INSTANT", help="End of the window. Default: now.")
 @click.option(
     "--by",
     type=click.Choice(DEPTHS),
     default="count",
     show_default=True,
-    help="What is read: ends of logs; every batch's header; every record.",
+    help="Depth: the ends of logs, the header of every batch, or every record.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0.1),
-    default=10.0,
-    show_default=True,
-    help="Seconds for each answer of a server.",
-)
+@timeout_option(10.0, "Seconds to wait for each answer of a server.")
 @output_option
 def audit(
     config: str,
@@ -66,24 +69,26 @@ def audit(
     timeout: float,
     output: str,
 ) -> int:
-    """Compare the records of a window of time at both ends of every route.
+    """Compare the records of source and target in a window of time.
 
-    Records belong to a window by their own timestamps, at the source. Ends with 0 when all are
-    equal, or only not mirrored yet; with 9 when records are missing, surplus or changed; with 3
-    when a server could not be reached, and with 5 when something could not be compared.
-    docs/audit.md says what it proves, and what it costs.
+    The timestamp of a record at the source decides whether it belongs to the window. Exits with 0
+    when all records are equal, or only not mirrored yet; with 9 when records are missing, surplus
+    or changed; with 3 when a server could not be reached; with 5 when something could not be
+    compared. docs/audit.md describes what an audit proves, and what it costs.
     """
     from replicator.audit.audit import Asked
     from replicator.audit.partition_audit import Depth
     from replicator.audit.verdict import by_topic
+    from replicator.audit.window import BadWindow, window
     from replicator.config.topology import load
-    from tui.cli.views.audit_view import as_text, as_values, exit_code
+    from tui.cli.views.audit_view import as_text, as_values
 
     now_ms = int(time.time() * 1000)
-    asked_window = _window(since, until, now_ms)
+    with usage_errors(BadWindow):
+        asked_window = window(since, until, now_ms)
     appliance = load(config)
     asked = Asked(
-        routes=_routes(appliance, region, route_names),
+        routes=selected_routes(appliance, region, route_names),
         topics=frozenset(topics),
         window=asked_window,
         depth=Depth(by),
@@ -92,41 +97,38 @@ def audit(
     found = _audited(appliance, asked, timeout)
     rows = found.rows if partitions else by_topic(found.rows)
     emit(output, as_values(asked, found, rows), lambda: as_text(asked, found, rows))
-    for problem in found.problems:
-        say(problem)
+    say(*found.problems)
     return exit_code(found)
 
 
-def _window(since: str | None, until: str | None, now_ms: int) -> Window:
-    from replicator.audit.window import BadWindow, window
+def exit_code(found: Audited) -> ExitCode:
+    """Returns the exit code of the worst finding.
 
-    try:
-        return window(since, until, now_ms)
-    except BadWindow as error:
-        raise click.UsageError(str(error)) from None
+    A difference outranks an unreachable server. An unreachable server outranks an incomplete
+    comparison.
+    """
+    from replicator.audit.verdict import Verdict
 
-
-def _routes(appliance: Appliance, region: str | None, names: Sequence[str]) -> tuple[Route, ...]:
-    routes = appliance.routes if region is None else appliance.routes_into(region)
-    chosen = tuple(dict.fromkeys(appliance.route(name) for name in names))
-    for route in chosen:
-        if route not in routes:
-            raise click.UsageError(f"route {route} does not lead into region {region}")
-    return chosen or routes
+    verdicts = {row.verdict for row in found.rows}
+    if any(verdict.is_difference for verdict in verdicts):
+        return ExitCode.DIFFERENT
+    if found.problems:
+        return ExitCode.UNREACHABLE
+    return ExitCode.PARTLY_DONE if Verdict.INCOMPLETE in verdicts else ExitCode.DONE
 
 
 def _audited(appliance: Appliance, asked: Asked, timeout: float) -> Audited:
     from replicator.audit.audit import Audit
 
-    waiting, began = Waiting("audit", sys.stderr), time.monotonic()
+    progress, began = Progress(sys.stderr), time.monotonic()
 
     def show(done: int, whole: int) -> None:
         now = time.monotonic()
         # A short run without a terminal, such as a timer's, prints no progress.
         if sys.stderr.isatty() or now - began >= LINE_SECONDS:
-            waiting.show(whole - done, f"{done} of {whole} source offsets", now)
+            progress.show("audit", whole - done, f"{done} of {whole} source offsets", now)
 
     try:
         return Audit(appliance, asked, timeout, show).run()
     finally:
-        waiting.end()
+        progress.end()

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-from typing import TYPE_CHECKING
-
 import click
 
-from tui.cli.options import answer_options, stream_option, warn
 from tui.cli.command_context import CommandContext, on_one_route, on_routes
 from tui.cli.commands.balance_orders import exclude, include, pause, pin, resume, unpin
 from tui.cli.exit_codes import ExitCode
-from tui.cli.output import config_words, emit, output_option, pass_on
-
-if TYPE_CHECKING:
-    from replicator.config.topology import Route
-    from replicator.placement.rounds.preview import Preview
+from tui.cli.options import (
+    answer_options,
+    check_daemon_options,
+    daemon_options,
+    output_option,
+    pass_on,
+    stream_option,
+    timeout_option,
+    typed_config_option,
+)
+from tui.cli.output import emit, say
 
 full_option = click.option(
-    "--full", is_flag=True, help="Place everything anew, instead of moving as little as possible."
+    "--full", is_flag=True, help="Place all partitions anew. Default: move as few as possible."
 )
 
 
 @click.group(invoke_without_command=True)
-@click.option(
-    "--config",
-    envvar="SLUICE_CONFIG",
-    show_envvar=True,
-    metavar="FILE",
-    help="The appliance's configuration (deploy/appliance.toml documents it).",
-)
-@click.option("--region", metavar="REGION", help="The TARGET region.")
+@daemon_options
 @click.pass_context
 def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
     """Place partitions on carriers by their traffic, until stopped.
 
-    Without a command of its own it is the daemon, one per target region, beside `sluice
-    replicate`. While none runs, carrying goes on under the last placement. SIGTERM and Ctrl-C end
-    it within seconds. docs/balance.md is its page.
+    Without a subcommand this is the daemon, one for each target region, beside `sluice replicate`.
+    While no daemon runs, carriers keep the last placement. SIGTERM and Ctrl-C stop it within
+    seconds. See docs/balance.md.
     """
     if ctx.invoked_subcommand is not None:
         pass_on(balance, ctx)
         return ExitCode.DONE
-    for name, value in (("config", config), ("region", region)):
-        if value is None:
-            raise click.MissingParameter(ctx=ctx, param_type="option", param_hint=f"'--{name}'")
+    check_daemon_options(ctx)
     from replicator.placement.rounds import daemon
 
     return daemon.run(str(config), str(region))
@@ -53,50 +45,48 @@ def balance(ctx: click.Context, config: str | None, region: str | None) -> int:
 
 @balance.command()
 @on_routes
-@click.option("--carriers", is_flag=True, help="A line for each carrier, also of many.")
+@click.option("--carriers", is_flag=True, help="List all carriers, however many there are.")
 @answer_options
 def show(context: CommandContext, carriers: bool) -> int:
-    """Show which placement holds, what is the matter, and what operators have ordered.
+    """Show the current placement, its alerts, and the orders of operators.
 
-    What is not known is shown as ? (null in JSON and YAML). Ends with 3 when a server could not be
-    reached; what is known is shown all the same.
+    Unknown values are shown as ? (null in JSON and YAML). Exits with 3 when a server could not be
+    reached; everything that is known is shown all the same.
     """
-    from tui.cli.views.balance_view import as_text, as_values, remarks_on
+    from tui.cli.views.balance_view import as_text, as_values, remarks
 
-    sight = context.client.look(context.routes)
-    emit(context.output, as_values(sight), lambda: as_text(sight, all_carriers=carriers))
-    warn(*remarks_on(sight))
-    return ExitCode.UNREACHABLE if sight.problems else ExitCode.DONE
+    status = context.client.status(context.routes)
+    emit(context.output, as_values(status), lambda: as_text(status, all_carriers=carriers))
+    say(*remarks(status))
+    return ExitCode.UNREACHABLE if status.problems else ExitCode.DONE
 
 
 @balance.command()
 @on_routes
 @stream_option
-@click.option("--topic", metavar="TOPIC", help="Only its partitions.")
-@click.option("--all", "all_partitions", is_flag=True, help="A line for each, also of many.")
+@click.option("--topic", metavar="TOPIC", help="Only partitions of this topic.")
+@click.option(
+    "--all", "all_partitions", is_flag=True, help="List all partitions, however many there are."
+)
 @output_option
 def partitions(
     context: CommandContext, stream: str | None, topic: str | None, all_partitions: bool
 ) -> int:
-    """Show what each partition takes of its carrier, and of what that is made.
+    """Show the load of each partition, and the values that it is derived from.
 
-    The heaviest first: its carrier, its load (of a carrier's time), its traffic at the source, how
-    far behind it is, and by what all that is known. Ends with 4 when no driver shows what it
-    carries.
+    The heaviest partition comes first. Each row has the carrier, the load (part of a carrier's
+    time), the traffic at the source, the lag, and the source of this knowledge. Exits with 4 when
+    no driver publishes its plan.
     """
-    from balancer.decision.placing import Scope
-    from replicator.placement.rounds.preview import previews
-    from tui.cli.views.partition_needs_view import Needs, as_text, as_values, unknown_topic
-    from tui.actions.order_checks import NotCarried
+    from tui.actions.previews import check_topic_carried, read_previews
+    from tui.cli.views.partition_needs_view import Needs, as_text, as_values
 
-    all_of_region = asyncio.run(previews(context.appliance, context.region, Scope.STICKY))
-    found = _of_stream(all_of_region, context.routes, stream)
-    needs = Needs(context.region, tuple(found), topic)
-    if topic is not None and not any(needs.of(each) for each in found):
-        names = {it.partition.topic for each in found for it in each.needs}
-        raise NotCarried(unknown_topic(topic, names))
+    previews = read_previews(context.appliance, context.region, context.routes, stream)
+    if topic is not None:
+        check_topic_carried(previews, topic)
+    needs = Needs(context.region, previews, topic)
     emit(context.output, as_values(needs), lambda: as_text(needs, all_partitions=all_partitions))
-    warn(*needs.remarks())
+    say(*needs.remarks())
     return ExitCode.DONE
 
 
@@ -104,96 +94,69 @@ def partitions(
 @on_routes
 @stream_option
 @full_option
-@click.option("--moves", is_flag=True, help="A line for each move, also of many.")
+@click.option("--moves", is_flag=True, help="List all moves, however many there are.")
 @output_option
 def plan(context: CommandContext, stream: str | None, full: bool, moves: bool) -> int:
-    """Show what would move if a plan were made now, and why. Changes nothing.
+    """Show the moves of a plan made now, with their reasons. Changes nothing.
 
-    Needs what the driver and the balancer have in Redis: ends with 4 when no driver shows what it
-    carries.
+    The plan is made from what driver and balancer publish in Redis. Exits with 4 when no driver
+    publishes its plan.
     """
     from balancer.decision.placing import Scope
-    from replicator.placement.rounds.preview import previews
+    from tui.actions.previews import read_previews
     from tui.cli.views.preview_view import Planned, as_text, as_values
 
     scope = Scope.FULL if full else Scope.STICKY
-    all_of_region = asyncio.run(previews(context.appliance, context.region, scope))
-    found = _of_stream(all_of_region, context.routes, stream)
-    planned = Planned(context.region, scope, tuple(found), config_words())
+    previews = read_previews(context.appliance, context.region, context.routes, stream, scope)
+    planned = Planned(context.region, scope, previews, typed_config_option())
     emit(context.output, as_values(planned), lambda: as_text(planned, all_moves=moves))
     return ExitCode.DONE
 
 
 @balance.command()
 @on_one_route
-@click.option("--stream", default="default", show_default=True, metavar="STREAM")
+@click.option(
+    "--stream", default="default", show_default=True, metavar="STREAM", help="Stream to place."
+)
 @full_option
 @click.option(
     "--generation",
     type=click.IntRange(min=0),
     required=True,
-    help="Of the placement that the plan was made upon, as `sluice balance plan` said it.",
+    help="Generation of the placement that the plan is based on, as printed by `sluice balance "
+    "plan`.",
 )
-@click.option(
-    "--timeout",
-    "answer_seconds",
-    type=click.FloatRange(min=0.1),
-    default=30.0,
-    show_default=True,
-    help="Seconds until it no longer waits for the balancer's answer.",
-)
+@timeout_option(30.0, "Seconds to wait for the balancer's answer.", name="answer_seconds")
 @output_option
 def apply(
     context: CommandContext, stream: str, full: bool, generation: int, answer_seconds: float
 ) -> int:
     """Have the balancer place a stream now, as `plan` has shown it.
 
-    The balancer makes the plan anew, upon what it knows then. Ends with 6, and nothing moves, when
-    another placement holds than the one the plan was made upon; with 7 when no balancer answered:
-    the order stays.
+    The balancer makes the plan anew, from what it knows then. Exits with 6, and nothing moves, when
+    the current placement has another generation; with 7 when no balancer has answered: the order
+    stays.
     """
     from balancer.decision.placing import Scope
-    from replicator.orders.order_records import ByHand
-    from tui.state.balance_status import acts
-    from tui.actions.manual_placement import ordered
+    from tui.actions.manual_placement import place_stream
     from tui.cli.views.manual_placement_view import as_text, as_values
-    from tui.actions.order_checks import known_stream
+    from tui.state.manual_placement_result import Result
 
-    book, now_ms, route = context.book, context.now_ms, context.route.key
-    known_stream(book, route, stream, now_ms)
-    if not acts(book.lease(context.region), now_ms):
-        warn(f"no balancer acts: start `sluice balance --region {context.region}`")
-    order = ByHand(
-        route=route,
-        at_ms=now_ms,
-        who=context.who,
-        why="sluice balance apply",
-        id=uuid.uuid4().hex,
-        stream=stream,
+    placement = place_stream(
+        context.orders,
+        context.route,
+        stream,
         scope=Scope.FULL if full else Scope.STICKY,
         generation=generation,
+        timeout_seconds=answer_seconds,
     )
-    applied = ordered(context.client, order, book, answer_seconds)
-    emit(context.output, as_values(applied), lambda: as_text(applied, config_words()))
-    return applied.exit_code
+    emit(context.output, as_values(placement), lambda: as_text(placement, typed_config_option()))
+    return {
+        Result.DONE: ExitCode.DONE,
+        Result.STALE: ExitCode.PLAN_STALE,
+        Result.UNKNOWN: ExitCode.RESULT_UNKNOWN,
+    }[placement.result]
 
 
 for command in (pause, resume, pin, unpin, exclude, include):
     balance.add_command(command)
-
-
-def _of_stream(
-    found: list[Preview], routes: tuple[Route, ...], stream: str | None
-) -> list[Preview]:
-    """Returns the previews of these routes, or of the named stream on them.
-
-    Raises UnknownStream when none of these routes has the stream.
-    """
-    from tui.actions.order_checks import UnknownStream
-
-    of_routes = [each for each in found if each.route in routes]
-    chosen_ones = [each for each in of_routes if stream in (None, each.stream)]
-    if not chosen_ones:
-        known = ", ".join(dict.fromkeys(each.stream for each in of_routes))
-        raise UnknownStream(f"no stream {stream!r}; known: {known}")
-    return chosen_ones

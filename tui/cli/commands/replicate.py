@@ -2,7 +2,7 @@
 
 import click
 
-from tui.cli.output import config_option
+from tui.cli.options import config_option
 
 
 def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -15,12 +15,14 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 
 @click.command()
 @config_option
-@click.option("--region", required=True, help="The TARGET region: where this daemon runs.")
+@click.option(
+    "--region", required=True, metavar="REGION", help="The TARGET region, where this daemon runs."
+)
 @click.option(
     "--master",
     default="local[*,8]",
     show_default=True,
-    help="Spark's master. Plain local[*] never retries a task.",
+    help="Master URL of Spark. A plain local[*] never retries a task.",
 )
 @click.option(
     "--conf",
@@ -28,21 +30,21 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
     metavar="KEY=VALUE",
     multiple=True,
     callback=pairs,
-    help="A Spark setting that overrides ours, e.g. spark.executor.memory=1g. Repeatable.",
+    help="Spark setting, such as spark.executor.memory=1g; it overrides Sluice's own. Repeatable.",
 )
 @click.option(
     "--adopt",
     metavar="ROUTE",
     multiple=True,
-    help="This route (west>east) never mirrored the records that its topics hold on the target: "
-    "begin all the same. Needed once, for topics that held records before. Repeatable.",
+    help="Start this route (west>east) although its topics hold records in the target that it did "
+    "not mirror. Needed once, for topics that held records before. Repeatable.",
 )
 def replicate(
     config: str, region: str, master: str, conf: dict[str, str], adopt: tuple[str, ...]
 ) -> int:
     """Mirror every route into a region's aggregate cluster, until stopped.
 
-    SIGTERM and Ctrl-C end it gracefully: carriers drain, release their partitions, and end.
+    SIGTERM and Ctrl-C stop it gracefully: carriers drain, release their partitions, and stop.
     """
     from replicator.config.topology import load
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
-from tui.cli.options import answer_options, new_reason_option, reason_option, warn
 from tui.cli.command_context import CommandContext, on_one_route, on_routes
 from tui.cli.commands.topic_pause import pause_topic, resume_topic
 from tui.cli.commands.topic_rewind import rewind_topic
 from tui.cli.exit_codes import ExitCode
+from tui.cli.options import answer_options, new_reason_option, reason_option, usage_errors
 from tui.cli.output import emit
 from tui.cli.stream_options import LIMITS, limit_options
-
-if TYPE_CHECKING:
-    from replicator.orders.order_records import AnyRecord, Stream
 
 
 @click.group()
 def stream() -> None:
-    """Give some of a route's topics carriers and limits of their own, or let them rest.
+    """Give topics of a route carriers and limits of their own, or pause them.
 
-    Of two streams that match a topic the one whose name comes first has it; what matches none is in
-    stream "default". docs/balance.md says more.
+    If several streams match a topic, the topic belongs to the one whose name sorts first. A topic
+    that matches none belongs to stream "default". See docs/balance.md.
     """
 
 
@@ -32,7 +28,11 @@ def stream() -> None:
 @click.argument("name")
 @on_one_route
 @click.option(
-    "--topics", multiple=True, required=True, metavar="RE2", help="Whole names. Repeatable."
+    "--topics",
+    multiple=True,
+    required=True,
+    metavar="RE2",
+    help="Pattern for whole topic names. Repeatable.",
 )
 @limit_options
 @reason_option
@@ -40,40 +40,33 @@ def stream() -> None:
 def create(
     context: CommandContext, name: str, topics: Sequence[str], **limits: float | int | None
 ) -> int:
-    """Make stream NAME. Its topics move to carriers of its own."""
-    from replicator.orders.order_log import first_carrier
-    from replicator.orders.order_records import Stream
-    from tui.actions.stream_terms import StreamExists, check_name, check_together, leftovers
+    """Create stream NAME. Its topics move to carriers of its own."""
+    from tui.actions.stream_terms import BadTerms
+    from tui.actions.streams import create_stream
 
-    _checked(check_name, name)
-    _check(topics, limits)
-    route = context.route
-    _checked(check_together, limits, context.appliance.balance, route.name)
-    book = context.book
-    streams = book.streams(route.key, context.now_ms)
-    if any(each.name == name for each in streams):
-        raise StreamExists(f"route {route} has a stream {name!r}: see `sluice stream change`")
-    order = Stream(
-        **context.said(route),
-        name=name,
-        topics=tuple(topics),
-        first_carrier=first_carrier(streams),
-        **{limit: it for limit, it in limits.items() if it is not None},
-    )
-    # A deleted stream of that name leaves a record if a balancer placed it at the same time.
-    return _replace(context, order, leftovers(book, route.key, name))
+    settings = context.appliance.balance
+    with usage_errors(BadTerms):
+        change = create_stream(
+            context.orders, settings, context.route, name, topics, limits, context.terms
+        )
+    return context.show(change)
 
 
 @stream.command()
 @click.argument("name")
 @on_one_route
-@click.option("--topics", multiple=True, metavar="RE2", help="Instead of all it had. Repeatable.")
+@click.option(
+    "--topics",
+    multiple=True,
+    metavar="RE2",
+    help="Pattern for whole topic names, instead of all patterns of the stream. Repeatable.",
+)
 @limit_options
 @click.option(
     "--unset",
     multiple=True,
     type=click.Choice([each.replace("_", "-") for each in LIMITS]),
-    help="It has its route's again. Repeatable.",
+    help="Limit that the stream takes from its route again. Repeatable.",
 )
 @new_reason_option
 @answer_options
@@ -84,18 +77,16 @@ def change(
     unset: Sequence[str],
     **limits: float | int | None,
 ) -> int:
-    """Change what is given of stream NAME; the rest stays."""
-    from tui.actions.stream_terms import changed, check_together, limits_of
+    """Change the given settings of stream NAME; the others stay."""
+    from tui.actions.stream_terms import BadTerms
+    from tui.actions.streams import change_stream
 
-    _check(topics, limits)
-    if not topics and not unset and context.reason is None and set(limits.values()) == {None}:
-        raise click.UsageError("nothing to change is given")
-    found = _named(context, name)
-    names = [each.replace("-", "_") for each in unset]
-    who, at_ms = context.who, context.now_ms
-    order = changed(found, topics, limits, names, why=context.reason, who=who, at_ms=at_ms)
-    _checked(check_together, limits_of(order), context.appliance.balance, context.route.name)
-    return _replace(context, order)
+    settings, names = context.appliance.balance, [each.replace("-", "_") for each in unset]
+    with usage_errors(BadTerms):
+        changed = change_stream(
+            context.orders, settings, context.route, name, topics, limits, names, context.reason
+        )
+    return context.show(changed)
 
 
 @stream.command()
@@ -103,16 +94,12 @@ def change(
 @on_one_route
 @answer_options
 def delete(context: CommandContext, name: str) -> int:
-    """Delete stream NAME. Its topics move to the streams that match them else, or to "default"."""
-    from replicator.orders.order_records import key_of
-    from tui.actions.order_checks import stranded_pins
-    from tui.actions.stream_terms import leftovers
+    """Delete stream NAME. Its topics move to other streams that match them, or to "default"."""
+    from tui.actions.stream_terms import BadTerms
+    from tui.actions.streams import delete_stream
 
-    book, route = context.book, context.route.key
-    gone = [_named(context, name), *leftovers(book, route, name)]
-    after = book.after((key_of(each), None) for each in gone)
-    warn(*stranded_pins(after, route, context.now_ms))
-    return context.give(taken_back=gone)
+    with usage_errors(BadTerms):
+        return context.show(delete_stream(context.orders, context.route, name))
 
 
 @stream.command()
@@ -121,10 +108,10 @@ def delete(context: CommandContext, name: str) -> int:
 @reason_option
 @answer_options
 def pause(context: CommandContext, name: str) -> int:
-    """Carry none of the topics of stream NAME. Their place in the ledger stays.
+    """Stop carrying the topics of stream NAME. Their ledger entries stay.
 
-    But no longer than offsets.retention.minutes of the target, a week unless set: then only
-    accept-loss --restart-at lets them go on.
+    The entries stay for offsets.retention.minutes of the target, by default a week. After that,
+    only `accept-loss --restart-at` lets the topics go on.
     """
     return _set_paused(context, name, True)
 
@@ -135,7 +122,7 @@ def pause(context: CommandContext, name: str) -> int:
 @new_reason_option
 @answer_options
 def resume(context: CommandContext, name: str) -> int:
-    """Carry the topics of stream NAME again, from where they were."""
+    """Carry the topics of stream NAME again, from their ledger entries on."""
     return _set_paused(context, name, False)
 
 
@@ -143,14 +130,17 @@ def resume(context: CommandContext, name: str) -> int:
 @on_routes
 @answer_options
 def list_(context: CommandContext) -> int:
-    """List the streams, and the topics that belong to each of them now.
+    """List the streams, with the topics that belong to each of them now.
 
-    Which these are is known from what the driver shows in Redis; without, it is shown as ?.
+    The topics are known from the driver's plan in Redis; without a plan they are shown as ?.
     """
-    from tui.cli.views.stream_view import as_text, as_values, rows
+    from tui.cli.views.stream_view import as_text, as_values
+    from tui.state.streams import stream_summaries
 
-    found = list(rows(context.routes, context.book, context.client.carried(), context.now_ms))
-    emit(context.output, as_values(context.region, found), lambda: as_text(found))
+    orders = context.orders
+    order_log, plan = orders.order_log, orders.active_plan()
+    streams = list(stream_summaries(context.routes, order_log, plan, orders.now_ms))
+    emit(context.output, as_values(context.region, streams), lambda: as_text(streams))
     return ExitCode.DONE
 
 
@@ -159,55 +149,10 @@ for command in (pause_topic, resume_topic, rewind_topic):
 
 
 def _set_paused(context: CommandContext, name: str, is_paused: bool) -> int:
-    from tui.actions.stream_terms import changed
-
-    found = _named(context, name)
-    if found.is_paused is is_paused:
-        state = "is paused" if is_paused else "is not paused"
-        return context.give(nothing=f"stream {name} {state} already")
-    order = changed(found, (), {}, (), why=context.reason, who=context.who, at_ms=context.now_ms)
-    return context.give([order.model_copy(update={"is_paused": is_paused})])
-
-
-def _replace(context: CommandContext, order: Stream, gone: Iterable[AnyRecord] = ()) -> int:
-    """Writes a stream, and warns about pins that no longer hold and a stream without topics.
-
-    Args:
-        gone: records to remove along with the write.
-    """
-    from replicator.orders.order_records import key_of
-    from tui.actions.order_checks import carried_on, stranded_pins
-
-    after = context.book.after([(key_of(order), order)])
-    warn(*stranded_pins(after, order.route, order.at_ms))
-    in_force = context.client.carried()
-    if in_force is not None:
-        topics = (each.topic for each in carried_on(in_force, order.route))
-        if order.name not in after.streams_of(order.route, topics, order.at_ms).values():
-            warn(f"no topic that is carried belongs to stream {order.name} now")
-    return context.give([order], taken_back=gone)
-
-
-def _named(context: CommandContext, name: str) -> Stream:
-    from tui.actions.order_checks import known_stream
-
-    found = known_stream(context.book, context.route.key, name, context.now_ms)
-    if found is None:
-        raise click.UsageError('stream "default" is what belongs to no other: it stays as it is')
-    return found
-
-
-def _check(topics: Sequence[str], limits: dict[str, float | int | None]) -> None:
-    from tui.actions.stream_terms import check_limits, check_topics
-
-    _checked(check_topics, topics)
-    _checked(check_limits, limits)
-
-
-def _checked(check: Callable[..., None], *what: Any) -> None:
     from tui.actions.stream_terms import BadTerms
+    from tui.actions.streams import set_paused
 
-    try:
-        check(*what)
-    except BadTerms as error:
-        raise click.UsageError(str(error)) from None
+    with usage_errors(BadTerms):
+        changed = set_paused(context.orders, context.route, name, is_paused, context.reason)
+    state = "is paused" if is_paused else "is not paused"
+    return context.show(changed, nothing=f"stream {name} {state} already")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from tui.cli.options import answer_options, reason_options, warn
 from tui.cli.command_context import CommandContext, on_one_route
+from tui.cli.options import answer_options, reason_options
 
 partition_option = click.option(
-    "--partition", type=click.IntRange(min=0), help="Only this one of its partitions."
+    "--partition", type=click.IntRange(min=0), help="Only this partition of the topic."
 )
 
 
@@ -19,19 +19,14 @@ partition_option = click.option(
 @reason_options
 @answer_options
 def pause_topic(context: CommandContext, topic: str, partition: int | None) -> int:
-    """Carry nothing of TOPIC. Its place in the ledger stays.
+    """Stop carrying TOPIC. Its ledger entries stay.
 
-    But no longer than offsets.retention.minutes of the target, a week unless set: then only
-    accept-loss --restart-at lets it go on.
+    The entries stay for offsets.retention.minutes of the target, by default a week. After that,
+    only `accept-loss --restart-at` lets the topic go on.
     """
-    from replicator.orders.order_records import Pause
-    from tui.actions.order_checks import topics_without
+    from tui.actions.orders import pause_topic as pause
 
-    route = context.route
-    order = Pause(**context.said(route), topic=topic, partition=partition)
-    if topics_without([topic], context.client.carried(), route.key):
-        warn(f"the driver carries no topic {topic} on route {route}")
-    return context.give([order])
+    return context.show(pause(context.orders, context.route, topic, partition, context.terms))
 
 
 @click.command("resume-topic")
@@ -40,19 +35,11 @@ def pause_topic(context: CommandContext, topic: str, partition: int | None) -> i
 @partition_option
 @answer_options
 def resume_topic(context: CommandContext, topic: str, partition: int | None) -> int:
-    """Carry TOPIC again, from where it was; without --partition all that was paused of it.
+    """Carry TOPIC again, from its ledger entries on. Without --partition: all its pauses end.
 
-    Ends with 4 when a single partition is asked for and the whole topic is paused.
+    Exits with 4 when --partition is given and the whole topic is paused.
     """
-    from replicator.orders.order_records import Pause
-    from tui.actions.order_checks import OrderRefused
+    from tui.actions.orders import resume_topic as resume
 
-    of_topic = [each for each in context.standing(Pause) if each.topic == topic]
-    if partition is not None and any(each.partition is None for each in of_topic):
-        raise OrderRefused(
-            f"all of topic {topic} is paused: resume it without --partition, and pause the others "
-            "one by one; nothing was changed"
-        )
-    pauses = [each for each in of_topic if partition in (None, each.partition)]
-    nothing = "nothing of it was paused: nothing was changed"
-    return context.give(taken_back=pauses, nothing=nothing)
+    change = resume(context.orders, context.route, topic, partition)
+    return context.show(change, nothing="nothing of it was paused: nothing was changed")

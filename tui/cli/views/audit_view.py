@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tui.cli.exit_codes import ExitCode
-from tui.cli.output import joined, table
-
-if TYPE_CHECKING:
-    from replicator.audit.audit import Asked, Audited
-    from replicator.audit.verdict import Row
+from replicator.audit.audit import Asked, Audited
+from replicator.audit.partition_audit import Depth
+from replicator.audit.verdict import Row
+from replicator.audit.window import iso
+from tui.cli.views.table import joined, table
 
 SCHEMA_VERSION = 1
 
 
-def exit_code(found: Audited) -> ExitCode:
-    """Returns the exit code of the worst finding.
-
-    A difference outranks an unreachable server. An unreachable server outranks an incomplete
-    comparison.
-    """
-    from replicator.audit.verdict import Verdict
-
-    verdicts = {row.verdict for row in found.rows}
-    if any(verdict.is_difference for verdict in verdicts):
-        return ExitCode.DIFFERENT
-    if found.problems:
-        return ExitCode.UNREACHABLE
-    return ExitCode.PARTLY_DONE if Verdict.INCOMPLETE in verdicts else ExitCode.DONE
-
-
 def as_values(asked: Asked, found: Audited, rows: Sequence[Row]) -> dict[str, Any]:
-    from replicator.audit.window import iso
-
     return {
         "schema_version": SCHEMA_VERSION,
         "since": iso(asked.window.since_ms),
         "until": iso(asked.window.until_ms),
         "by": asked.depth.value,
         "problems": list(found.problems),
-        "rows": [_row_values(row, reads_bytes=_reads_bytes(asked)) for row in rows],
+        "rows": [_row_values(row, reads_bytes=asked.depth is Depth.BYTES) for row in rows],
     }
 
 
@@ -73,7 +54,7 @@ def as_text(asked: Asked, found: Audited, rows: Sequence[Row]) -> str:
     The remarks are examples of differences, then counts of what could not be compared, then notes
     and problems.
     """
-    reads_bytes = _reads_bytes(asked)
+    reads_bytes = asked.depth is Depth.BYTES
     heads = ["ROUTE", "TOPIC", *(["PART"] if any(r.partition is not None for r in rows) else [])]
     heads += ["SOURCE", "TARGET", "BEHIND", "MISSING", "SURPLUS"]
     heads += ["CHANGED", "SOURCE BYTES", "TARGET BYTES"] if reads_bytes else []
@@ -116,9 +97,3 @@ def _remarks(found: Audited, rows: Sequence[Row]) -> Iterator[str]:
 def _name(row: Row) -> str:
     partition = "" if row.partition is None else f"-{row.partition}"
     return f"{row.route} {row.topic}{partition}"
-
-
-def _reads_bytes(asked: Asked) -> bool:
-    from replicator.audit.partition_audit import Depth
-
-    return asked.depth is Depth.BYTES

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from replicator.orders.round_status import RoundStatus
-from tui.state.balance_status import BalanceStatus, CarrierStatus, StreamStatus, acts
-from tui.actions.durations import instant
 from tui.cli.views.order_view import SCHEMA_VERSION, order_values, orders_text
-from tui.cli.output import joined, table
+from tui.cli.views.table import NONE, decimals, instant, joined, table
+from tui.state.balance_status import BalanceStatus, CarrierStatus, StreamStatus, is_acting
 
 CARRIERS_SHOWN_MAX = 40
 STREAM_HEADS = (
@@ -27,46 +26,48 @@ STREAM_HEADS = (
 )
 
 
-def as_values(sight: BalanceStatus) -> dict[str, Any]:
+def as_values(balance: BalanceStatus) -> dict[str, Any]:
     """Returns plain values for JSON and YAML; unknown values are null."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "region": sight.region,
-        "balancer": _balancer_values(sight),
-        "driver": _driver_values(sight),
-        "streams": [_stream_values(each, sight.now_ms) for each in sight.streams()],
-        "orders": None if sight.book is None else [order_values(each) for each in sight.orders()],
-        "problems": list(sight.problems),
+        "region": balance.region,
+        "balancer": _balancer_values(balance),
+        "driver": _driver_values(balance),
+        "streams": [_stream_values(each, balance.now_ms) for each in balance.streams()],
+        "orders": None
+        if balance.order_log is None
+        else [order_values(each) for each in balance.orders()],
+        "problems": list(balance.problems),
     }
 
 
-def as_text(sight: BalanceStatus, *, all_carriers: bool = False) -> str:
+def as_text(balance: BalanceStatus, *, all_carriers: bool = False) -> str:
     """Formats the status for people.
 
     Of more than CARRIERS_SHOWN_MAX carriers only the heaviest are listed, unless `all_carriers`.
     """
-    streams = list(sight.streams())
+    streams = list(balance.streams())
     parts = [
-        _head(sight),
-        table(STREAM_HEADS, [_row(each, sight.now_ms) for each in streams]),
+        _head(balance),
+        table(STREAM_HEADS, [_row(each, balance.now_ms) for each in streams]),
         _carriers(streams, None if all_carriers else CARRIERS_SHOWN_MAX),
         joined(_remarks(streams)),
         _alerts(streams),
     ]
-    if sight.book is None:
+    if balance.order_log is None:
         parts.append("orders: not known")
     else:
-        parts.append(orders_text(sight.orders()) if sight.orders() else "no orders in force")
+        parts.append(orders_text(balance.orders()) if balance.orders() else "no orders in force")
     return "\n\n".join(part for part in parts if part)
 
 
-def remarks_on(sight: BalanceStatus) -> Iterator[str]:
+def remarks(balance: BalanceStatus) -> Iterator[str]:
     """Yields lines for stderr: problems, a missing balancer, a missing driver."""
-    yield from sight.problems
-    if sight.book is not None and not acts(sight.lease, sight.now_ms):
-        yield f"no balancer acts: start `sluice balance --region {sight.region}`"
-    if sight.rounds is not None and sight.in_force is None:
-        yield f"no driver shows what it carries into {sight.region}"
+    yield from balance.problems
+    if balance.order_log is not None and not is_acting(balance.lease, balance.now_ms):
+        yield f"no balancer acts: start `sluice balance --region {balance.region}`"
+    if balance.rounds is not None and balance.active_plan is None:
+        yield f"no driver shows what it carries into {balance.region}"
 
 
 def stream_label(route: str, stream: str) -> str:
@@ -74,25 +75,21 @@ def stream_label(route: str, stream: str) -> str:
     return route if stream == "default" else f"{route}/{stream}"
 
 
-def decimals(number: float | None, places: int = 3) -> str | None:
-    return None if number is None else f"{number:.{places}f}"
-
-
-def _balancer_values(sight: BalanceStatus) -> dict[str, Any] | None:
-    if sight.book is None:
+def _balancer_values(balance: BalanceStatus) -> dict[str, Any] | None:
+    if balance.order_log is None:
         return None
-    lease = sight.lease
+    lease = balance.lease
     return {
-        "acts": acts(lease, sight.now_ms),
+        "acts": is_acting(lease, balance.now_ms),
         "who": lease.who if lease else None,
         "since": instant(lease.since_ms) if lease else None,
-        "age_seconds": (sight.now_ms - lease.at_ms) / 1000 if lease else None,
+        "age_seconds": (balance.now_ms - lease.at_ms) / 1000 if lease else None,
     }
 
 
-def _driver_values(sight: BalanceStatus) -> dict[str, Any] | None:
-    found = sight.in_force
-    return {"partitions": found.plan.partitions, "slots": found.slots} if found else None
+def _driver_values(balance: BalanceStatus) -> dict[str, Any] | None:
+    plan = balance.active_plan
+    return {"partitions": plan.plan.partitions, "slots": plan.slots} if plan else None
 
 
 def _stream_values(stream: StreamStatus, now_ms: int) -> dict[str, Any]:
@@ -136,21 +133,21 @@ def _cost_values(status: RoundStatus | None) -> dict[str, Any] | None:
     return {"unopened": status.unopened.model_dump(), "opened": status.opened.model_dump()}
 
 
-def _head(sight: BalanceStatus) -> str:
-    lease = sight.lease
-    if sight.book is None:
+def _head(balance: BalanceStatus) -> str:
+    lease = balance.lease
+    if balance.order_log is None:
         balancer = "not known"
     elif lease is None:
         balancer = "none has ever acted; partitions are placed by count"
     else:
-        age = f"last heard of {(sight.now_ms - lease.at_ms) / 1000:.0f} s ago"
-        doing = "acts" if acts(lease, sight.now_ms) else "DOES NOT ACT"
-        balancer = f"{lease.who} {doing}; in office since {instant(lease.since_ms)}, {age}"
-    if sight.in_force is None:
-        driver = "shows nothing" if sight.rounds is not None else "not known"
+        age = f"last heard of {(balance.now_ms - lease.at_ms) / 1000:.0f} s ago"
+        state = "acts" if is_acting(lease, balance.now_ms) else "DOES NOT ACT"
+        balancer = f"{lease.who} {state}; in office since {instant(lease.since_ms)}, {age}"
+    if balance.active_plan is None:
+        driver = "shows nothing" if balance.rounds is not None else "not known"
     else:
-        plan = sight.in_force.plan
-        driver = f"carries {plan.partitions} partitions, {sight.in_force.slots} task slots"
+        plan = balance.active_plan
+        driver = f"carries {plan.plan.partitions} partitions, {plan.slots} task slots"
     return joined([f"balancer  {balancer}", f"driver    {driver}"])
 
 
@@ -180,7 +177,7 @@ def _certificate(stream: StreamStatus) -> int | str | None:
     status = stream.status
     if status is None or status.placed_at_ms is None:
         return None
-    return "-" if status.certificate is None else status.certificate
+    return NONE if status.certificate is None else status.certificate
 
 
 def _ratio(heaviest: float | None, bound: float | None) -> float | None:
@@ -200,14 +197,15 @@ def _carriers(streams: Sequence[StreamStatus], shown_max: int | None) -> str:
         found.sort(key=lambda each: (-(each[1].load or 0.0), -each[1].partitions))
         found = found[:shown_max]
     rows = [
-        (stream_label(stream.route.name, stream.stream), it.number, it.partitions, _load(it))
+        (
+            stream_label(stream.route.name, stream.stream),
+            it.number,
+            it.partitions,
+            decimals(it.load),
+        )
         for stream, it in found
     ]
     return table(("STREAM", "CARRIER", "PARTITIONS", "LOAD"), rows) + left_out
-
-
-def _load(carrier: CarrierStatus) -> str | None:
-    return decimals(carrier.load)
 
 
 def _remarks(streams: Sequence[StreamStatus]) -> Iterator[str]:

@@ -14,27 +14,21 @@ from replicator.orders.order_records import (
     Pin,
     Stream,
 )
-from tui.actions.durations import instant
-from tui.cli.output import table
-from tui.actions.stream_terms import limits_of
+from tui.cli.views.table import instant, table
+from tui.state.streams import limits_of, route_name
 
 SCHEMA_VERSION = 1
 HEADS = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "UNTIL")
 UNTIL_TAKEN_BACK = "taken back"
 
 
-def route_name(key: str) -> str:
-    """Converts a route key (west.east) to a name (west>east); region names have no dots."""
-    return key.replace(".", ">", 1)
-
-
 def order_values(order: Order) -> dict[str, Any]:
     """Returns an order as plain values for JSON and YAML."""
-    told = order.model_dump(mode="json", exclude={"version", "at_ms", "until_ms", "who", "why"})
-    kind = told.pop("kind")
+    fields = order.model_dump(mode="json", exclude={"version", "at_ms", "until_ms", "who", "why"})
+    kind = fields.pop("kind")
     return {
         "kind": kind,
-        **told,
+        **fields,
         "route": route_name(order.route),
         "who": order.who,
         "why": order.why,
@@ -48,7 +42,7 @@ def orders_text(orders: Iterable[Order]) -> str:
     rows = [
         (
             route_name(order.route),
-            words(order),
+            order_text(order),
             order.who,
             order.why,
             instant(order.at_ms),
@@ -59,7 +53,7 @@ def orders_text(orders: Iterable[Order]) -> str:
     return table(HEADS, rows)
 
 
-def words(order: Order) -> str:
+def order_text(order: Order) -> str:
     """Describes an order in a few words."""
     match order:
         case Pin():

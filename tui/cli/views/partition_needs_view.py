@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from balancer.demand.demand import Basis
 from replicator.placement.rounds.partition_need import PartitionNeed
 from replicator.placement.rounds.preview import Preview
-from tui.cli.views.balance_view import decimals, stream_label
+from tui.cli.views.balance_view import stream_label
 from tui.cli.views.order_view import SCHEMA_VERSION
-from tui.cli.output import table
+from tui.cli.views.table import NONE, decimals, table
 
 SHOWN_MAX = 40
 HEADS = ("TOPIC", "PARTITION", "CARRIER", "LOAD", "BYTES/S", "RECORDS/S", "LAG", "KNOWN BY")
-_WORDS = {
+BASIS_TEXTS = {
     Basis.MEASURED: "its log",
     Basis.FILE: "throughput_file",
     Basis.TOPIC: "its topic's mean",
     Basis.DEFAULT: "nothing: a default",
 }
-NOBODY = "-"
-"""Cell for a partition without a carrier; an unknown value is ?."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +79,6 @@ def as_text(needs: Needs, *, all_partitions: bool = False) -> str:
     return "\n\n".join(_text(each, needs.of(each), shown_max) for each in needs.previews)
 
 
-def unknown_topic(topic: str, known: Iterable[str]) -> str:
-    """Returns the message for a topic without carried partitions, with similar names."""
-    close = get_close_matches(topic, sorted(known), n=3)
-    hint = f"; is it {' or '.join(close)}?" if close else ""
-    return f"nothing of topic {topic!r} is carried there{hint}"
-
-
 def _values(need: PartitionNeed) -> dict[str, Any]:
     return {
         "topic": need.partition.topic,
@@ -121,12 +111,12 @@ def _row(need: PartitionNeed) -> tuple[Any, ...]:
     return (
         need.partition.topic,
         need.partition.partition,
-        NOBODY if need.carrier is None else need.carrier,
+        NONE if need.carrier is None else need.carrier,
         decimals(need.share),
         rate and round(rate.bytes_per_second),
         rate and round(rate.records_per_second),
         need.lag_records,
-        _WORDS[need.basis] + ("" if _is_recent(need) else ", not lately"),
+        BASIS_TEXTS[need.basis] + ("" if _is_recent(need) else ", not lately"),
     )
 
 

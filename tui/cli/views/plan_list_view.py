@@ -1,55 +1,41 @@
-"""Saved plans and their listing."""
+"""Output of `sluice failover list`: saved plans, and files that are no readable plans."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
-from tui.cli.exit_codes import ExitCode
-from tui.cli.output import emit, table
+from replicator.groups.planning.plan import BrokenPlan, Plan, UnknownPlan
+from tui.cli.views.plan_view import validity, verb, way
+from tui.cli.views.table import table
 
-if TYPE_CHECKING:
-    from replicator.config.topology import Appliance
-    from replicator.groups.failover.plan_files import PlanFiles
-    from replicator.groups.planning.plan import Plan
-
-
-def list_plans(config: str, output: str) -> int:
-    """Prints all saved plans, oldest first."""
-    from replicator.config.topology import load
-    from replicator.groups.planning.plan import Plan
-
-    now_ms = time.time_ns() // 1_000_000
-    plans = list(files_of(load(config)).all())
-    emit(
-        output,
-        [
-            summary(found, now_ms)
-            if isinstance(found, Plan)
-            else {"id": name, "broken": str(found)}
-            for name, found in plans
-        ],
-        lambda: (
-            table(
-                ("PLAN", "WHAT", "GROUPS", "AGE S", "STATE", "REASON"),
-                [
-                    row(found, now_ms)
-                    if isinstance(found, Plan)
-                    else (name, "?", None, None, "broken", str(found))
-                    for name, found in plans
-                ],
-            )
-            if plans
-            else "no plan is saved"
-        ),
-    )
-    return ExitCode.DONE
+HEADS = ("PLAN", "WHAT", "GROUPS", "AGE S", "STATE", "REASON")
+SavedPlans = Sequence[tuple[str, Plan | BrokenPlan | UnknownPlan]]
+"""Each plan with its id, or the error of reading it."""
 
 
-def summary(plan: Plan, now_ms: int) -> Mapping[str, object]:
-    from tui.cli.views.plan_view import verb
+def as_values(plans: SavedPlans, now_ms: int) -> list[dict[str, Any]]:
+    """Returns plain values for JSON and YAML."""
+    return [
+        _values(found, now_ms) if isinstance(found, Plan) else {"id": name, "broken": str(found)}
+        for name, found in plans
+    ]
 
+
+def as_text(plans: SavedPlans, now_ms: int) -> str:
+    """Formats the plans as a table for people."""
+    if not plans:
+        return "no plan is saved"
+    rows = [
+        _row(found, now_ms)
+        if isinstance(found, Plan)
+        else (name, None, None, None, "broken", str(found))
+        for name, found in plans
+    ]
+    return table(HEADS, rows)
+
+
+def _values(plan: Plan, now_ms: int) -> dict[str, Any]:
     return {
         "id": plan.id,
         "verb": verb(plan),
@@ -65,15 +51,7 @@ def summary(plan: Plan, now_ms: int) -> Mapping[str, object]:
     }
 
 
-def row(plan: Plan, now_ms: int) -> tuple[object, ...]:
-    from tui.cli.views.plan_view import validity, verb, way
-
+def _row(plan: Plan, now_ms: int) -> tuple[Any, ...]:
     state = "blocked" if plan.blocks else validity(plan, now_ms)
     age_seconds = (now_ms - plan.created_at_ms) // 1000
     return plan.id, f"{verb(plan)} {way(plan)}", len(plan.groups), age_seconds, state, plan.reason
-
-
-def files_of(appliance: Appliance) -> PlanFiles:
-    from replicator.groups.failover.plan_files import PlanFiles
-
-    return PlanFiles(appliance.replicator.state_dir / "plans")

@@ -1,21 +1,18 @@
-"""Plans and their outcomes as text for people: the verdict first, details last."""
+"""Plans as text for people: the verdict first, details last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tui.cli.output import joined, table
+from tui.cli.views.table import NONE, joined, table
 
 if TYPE_CHECKING:
-    from replicator.groups.failover.outcome import GroupOutcome, Outcome
     from replicator.groups.planning.plan import Check, Count, GroupPlan, Move, Plan
 
 ROWS_MAX = 40
 """Maximum number of positions to list by default; a plan with more is shown by group."""
-NONE = "-"
-"""Cell for a value that does not exist; an unknown value is ?."""
 
 
 def plan_text(
@@ -111,7 +108,7 @@ def moves_table(plan: Plan) -> str:
             NONE if move.committed is None else move.committed,
             NONE if move.resume is None else move.resume,
             move.basis if move.is_mapped else move.case.value,
-            again(move),
+            read_again(move),
             None if move.not_replicated is None else str(move.not_replicated),
             "; ".join(move.notes),
         )
@@ -120,7 +117,7 @@ def moves_table(plan: Plan) -> str:
     return table((*heads, "NOT REPLICATED", "NOTES"), rows) if rows else ""
 
 
-def again(move: Move) -> str | None:
+def read_again(move: Move) -> str | None:
     if not move.is_mapped:
         return NONE
     return None if move.read_again is None else str(move.read_again)
@@ -158,41 +155,3 @@ def total(counts: Iterable[Count | None]) -> str | None:
         return None
     bound = "" if all(count.bound == "exact" for count in known) else "at most "
     return f"{bound}{sum(count.records for count in known)}"
-
-
-def outcome_text(outcome: Outcome, *, by_partition: bool) -> str:
-    """Formats an outcome: what is done, what is not and why, then the offsets by partition."""
-    parts = [outcome_head(outcome), outcome_groups(outcome.groups)]
-    rows = list(positions(outcome.groups))
-    if rows and (by_partition or len(rows) <= ROWS_MAX):
-        heads = ("GROUP", "TOPIC", "PARTITION", "BEFORE", "PLANNED", "NOW")
-        parts.append(table(heads, rows))
-    return "\n\n".join(part for part in parts if part)
-
-
-def outcome_head(outcome: Outcome) -> str:
-    done, left = len(outcome.done), len(outcome.not_done)
-    what = f"plan {outcome.plan_id}: {done} of {done + left} groups go on in {outcome.target}"
-    if not outcome.is_known:
-        return f"NOT KNOWN: {what} for certain"
-    if not left:
-        return f"DONE: {what}"
-    return f"{'PARTLY' if done else 'NOT'} DONE: {what}"
-
-
-def outcome_groups(groups: Iterable[GroupOutcome]) -> str:
-    """Formats the groups as a table; groups that are not done come first."""
-    ordered = sorted(groups, key=lambda each: (each.standing.is_done, each.group))
-    return table(
-        ("GROUP", "IS", "POSITIONS", "WHY"),
-        [(it.group, it.standing.value, len(it.positions), it.why) for it in ordered],
-    )
-
-
-def positions(groups: Iterable[GroupOutcome]) -> Iterator[tuple[object, ...]]:
-    for each in groups:
-        known = each.standing.value != "unknown"
-        for at in each.positions:
-            before = NONE if at.before is None else at.before
-            after = NONE if known and at.after is None else at.after
-            yield each.group, at.topic, at.partition, before, at.resume, after

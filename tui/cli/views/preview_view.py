@@ -12,13 +12,11 @@ from balancer.decision.placing import Scope
 from replicator.orders.order_records import DEFAULT_STREAM
 from replicator.orders.round_status import MoveStatus
 from replicator.placement.rounds.preview import Preview
-from tui.cli.views.balance_view import decimals, stream_label
+from tui.cli.views.balance_view import stream_label
 from tui.cli.views.order_view import SCHEMA_VERSION
-from tui.cli.output import joined, table
+from tui.cli.views.table import NONE, decimals, joined, table
 
 MOVES_SHOWN_MAX = 40
-NONE = "-"
-"""Cell for a value that does not exist; an unknown value is ?."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,13 @@ def apply_command(planned: Planned, preview: Preview) -> str | None:
     """Returns the command that applies a preview; None when there is nothing to do."""
     if preview.outcome.placement is None:
         return None
-    words = ["sluice", "balance", "apply", "--route", preview.route.name]
+    arguments = ["sluice", "balance", "apply", "--route", preview.route.name]
     if preview.stream != DEFAULT_STREAM:
-        words += ["--stream", preview.stream]
+        arguments += ["--stream", preview.stream]
     if planned.scope is Scope.FULL:
-        words.append("--full")
-    words += ["--generation", str(preview.generation)]
-    return shlex.join(words) + planned.config
+        arguments.append("--full")
+    arguments += ["--generation", str(preview.generation)]
+    return shlex.join(arguments) + planned.config
 
 
 def _values(planned: Planned, preview: Preview) -> dict[str, Any]:
@@ -114,13 +112,13 @@ def _loads(preview: Preview) -> list[tuple[int, float | None, float | None]]:
 def _text(preview: Preview, shown_max: int | None) -> str:
     name = stream_label(preview.route.name, preview.stream)
     status, placement = preview.outcome.status, preview.outcome.placement
-    upon = f"upon generation {preview.generation}"
+    basis = f"upon generation {preview.generation}"
     if not preview.generation:
-        upon = "the first placement" if placement else "nothing is placed yet"
+        basis = "the first placement" if placement else "nothing is placed yet"
     count = len(placement.moves) if placement else 0
     verdict = f"{count} move{'' if count == 1 else 's'}" if placement else "nothing to move"
     known = f"{status.measured_part:.0%} of its traffic measured"
-    lines = [f"{name}: {verdict}, {upon}; {status.partitions} partitions, {known}"]
+    lines = [f"{name}: {verdict}, {basis}; {status.partitions} partitions, {known}"]
     if status.degraded:
         lines.append(f"  loads are not known: {status.degraded}")
     elif status.held:
@@ -168,8 +166,8 @@ def _moves_table(moves: Sequence[MoveStatus], count: int, shown_max: int | None)
     if len(rows) < count:
         reasons = Counter(it.reason for it in moves)
         summary = ", ".join(f"{number} {reason}" for reason, number in reasons.most_common())
-        told = "" if len(moves) == count else f" of the first {len(moves)}"
-        text += f"\n{len(rows)} of {count} moves{told}: {summary}; --moves shows more"
+        of_first = "" if len(moves) == count else f" of the first {len(moves)}"
+        text += f"\n{len(rows)} of {count} moves{of_first}: {summary}; --moves shows more"
     return text
 
 

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from tui.cli.output import joined, table
-from tui.state.snapshot import RouteView, Snapshot, TopicView, custodies
+from tui.cli.views.table import joined, table
+from tui.state.snapshot import RouteView, Snapshot, TopicView, custody_counts
 
 TOPIC_HEADS = ("ROUTE", "TOPIC", "PARTS", "LAG", "LAG S", "RECORDS/S", "CUSTODY", "STATE")
 OPEN_TRANSACTION_SECONDS = 60.0
@@ -70,9 +70,8 @@ def as_text(snapshot: Snapshot, by_partition: bool = False) -> str:
         parts = [table(PARTITION_HEADS, list(partition_rows(snapshot)))]
     else:
         parts = [table(TOPIC_HEADS, [row for r in snapshot.routes for row in topic_rows(r)])]
-    remarks = list(remarks_on(snapshot))
-    if remarks:
-        parts.append(joined(remarks))
+    if lines := joined(remarks(snapshot)):
+        parts.append(lines)
     return "\n\n".join(parts)
 
 
@@ -88,7 +87,7 @@ def topic_rows(route: RouteView) -> Iterator[tuple[Any, ...]]:
             topic.lag_records,
             topic.lag_seconds,
             topic.records_per_second,
-            custodies(topic) or None,
+            custody_counts(topic) or None,
             ", ".join(topic.states) or None,
         )
 
@@ -98,37 +97,37 @@ def partition_rows(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
         if route.topics is None:
             yield (route.route, *([None] * (len(PARTITION_HEADS) - 1)))
         for topic in route.topics or ():
-            for here in topic.partitions:
+            for partition in topic.partitions:
                 yield (
                     route.route,
                     topic.topic,
-                    here.partition,
-                    here.source_end,
-                    here.mirrored_to,
-                    here.lag_records,
-                    here.lag_seconds,
-                    here.records_per_second,
-                    here.bytes_per_second,
-                    here.carrier,
-                    here.custody or "no entry",
+                    partition.partition,
+                    partition.source_end,
+                    partition.mirrored_to,
+                    partition.lag_records,
+                    partition.lag_seconds,
+                    partition.records_per_second,
+                    partition.bytes_per_second,
+                    partition.carrier,
+                    partition.custody or "no entry",
                 )
 
 
-def remarks_on(snapshot: Snapshot) -> Iterator[str]:
+def remarks(snapshot: Snapshot) -> Iterator[str]:
     """Yields parked partitions and long open transactions, then notes, then problems.
 
     A note or problem that several routes share is yielded once.
     """
     topics = [(route, topic) for route in snapshot.routes for topic in route.topics or ()]
     for route, topic in topics:
-        for here in topic.partitions:
-            if here.parked is not None:
-                yield f"parked: {route.route} {topic.topic}-{here.partition}: {here.parked}"
-            if (here.open_transaction_seconds or 0) > OPEN_TRANSACTION_SECONDS:
+        for partition in topic.partitions:
+            name = f"{route.route} {topic.topic}-{partition.partition}"
+            if partition.parked is not None:
+                yield f"parked: {name}: {partition.parked}"
+            if (partition.open_transaction_seconds or 0) > OPEN_TRANSACTION_SECONDS:
                 yield (
-                    f"open transaction: {route.route} {topic.topic}-{here.partition}: records from "
-                    f"source offset {here.source_end} on have waited "
-                    f"{here.open_transaction_seconds:.0f} s for its end"
+                    f"open transaction: {name}: records from source offset "
+                    f"{partition.source_end} on have waited {partition.open_transaction_seconds:.0f} s for its end"
                 )
     notes = (
         f"note: {topic.topic} in {route.target}: {note}"

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.tui.cli.commands.test_balance import REASON, ROUTE, config, no_configuration
-from tui.cli.exit_codes import ExitCode, answer
 from tui.actions.order_checks import OrderRefused, UnknownStream
+from tui.cli.exit_codes import ExitCode, answer
 from tui.program import run
 
 __all__ = ["config", "no_configuration"]  # fixtures

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.tui.cli.commands.test_balance import REASON, ROUTE, config, no_configuration
+from tui.actions.stream_terms import StreamExists
 from tui.cli.exit_codes import ExitCode, answer
 from tui.program import run
-from tui.actions.stream_terms import StreamExists
 
 __all__ = ["config", "no_configuration"]  # fixtures
 MADE = [*ROUTE, *REASON, "--topics", "pay.*"]

@@ -9,8 +9,8 @@ from replicator.audit.partition_audit import Depth
 from replicator.audit.tally import EXPIRED, GONE, Tally
 from replicator.audit.verdict import Row, by_topic
 from replicator.audit.window import Window
-from tui.cli.views.audit_view import as_text, as_values, exit_code
 from tui.cli.exit_codes import ExitCode
+from tui.cli.views.audit_view import as_text, as_values, exit_code
 
 EQUAL = Row("west>east", "orders", 0, Tally(source_records=1200, target_records=1200))
 MISSING = Row(

@@ -2,8 +2,8 @@
 
 from replicator.orders.order_records import Pin
 from tests.tui.balance_records import NOW_MS, ROUTE, SAID, book_of, in_force, lease, placed, status
-from tui.state.balance_status import BalanceStatus
 from tui.cli.views.balance_view import as_text, as_values, remarks_on
+from tui.state.balance_status import BalanceStatus
 
 PIN = Pin(**SAID, topic="orders", partition=1, carrier=1, why="near")
 BOOK = book_of(placed(), lease(), PIN)

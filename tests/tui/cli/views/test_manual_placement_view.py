@@ -5,8 +5,8 @@ import pytest
 from balancer.decision.placing import Scope
 from replicator.orders.order_records import Answer, ByHand
 from tests.tui.balance_records import NOW_MS, SAID, lease, placed
-from tui.cli.views.manual_placement_view import Applied, as_text, as_values
 from tui.cli.exit_codes import ExitCode
+from tui.cli.views.manual_placement_view import Applied, as_text, as_values
 
 ORDER = ByHand(**SAID, id="one", scope=Scope.STICKY, generation=3)
 DONE = Answer(**SAID, id="one", stream="default", generation=4, moves=1)

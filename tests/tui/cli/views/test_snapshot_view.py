@@ -2,20 +2,22 @@
 
 import json
 
+from balancer.plan import TopicPartition
 from replicator.config.topology import Route
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus
-from tests.tui.state.test_snapshot import ENTRY, FACTS, LOSS, NOW, PLACE, ROUTE
+from tests.tui.state.test_snapshot import ENTRY, FACTS, LOSS, NOW, PARTITION, ROUTE
 from tui.cli.views.snapshot_view import as_text, as_values
 from tui.state.snapshot import RouteFacts, Snapshot, snapshot
 
+SECOND = TopicPartition("orders", 1)
 AWAY = Route("north", "east")
 NOTE = Note(State.TARGET_HAS_MORE, "4 partitions, the sources have 2: carried on")
 
 
 def example() -> Snapshot:
-    entries: dict[tuple[str, int], Entry] = {PLACE: ENTRY, ("orders", 1): ENTRY.park(LOSS)}
-    facts = RouteFacts(ROUTE, entries, {PLACE: 100, ("orders", 1): 70}, FACTS.reports)
+    entries: dict[TopicPartition, Entry] = {PARTITION: ENTRY, SECOND: ENTRY.park(LOSS)}
+    facts = RouteFacts(ROUTE, entries, {PARTITION: 100, SECOND: 70}, FACTS.reports)
     away = RouteFacts(AWAY, None, None, problems=("north regional: no answer",))
     status = TopicStatus("orders", (ROUTE,), (NOTE,))
     plan = TopicPlan((), (status,), (), unknown=(AWAY,))
