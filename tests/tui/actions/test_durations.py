@@ -1,8 +1,8 @@
-"""Durations as typed, and instants as shown."""
+"""Durations as operators type them."""
 
 import pytest
 
-from tui.actions.durations import BadDuration, instant, milliseconds, until_ms
+from tui.actions.durations import BadDuration, milliseconds, until_ms
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,3 @@ def test_anything_else_is_refused_with_what_it_should_look_like(text):
 def test_an_order_without_a_duration_has_no_end():
     assert until_ms(None, 5) is None
     assert until_ms("1s", 5) == 1005
-
-
-def test_an_instant_is_told_in_utc_and_one_that_no_clock_has_as_a_number():
-    assert instant(0) == "1970-01-01T00:00:00Z"
-    assert instant(None) is None
-    assert instant(2**52) == f"{2**52} ms"

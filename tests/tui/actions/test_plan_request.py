@@ -3,18 +3,16 @@
 import re
 from typing import Any
 
-import click
 import pytest
 
 from replicator.groups.planning.knowledge import Choice
-from tui.actions.plan_request import Asked, NothingKnown, request_of
+from tui.actions.plan_request import BadRequest, NothingKnown, PlanInput, request_of
 
 KNOWN = {"orders": "west", "billing": None, "audit": None, "moved": "east"}
 
 
-def asked(**given: Any) -> Asked:
+def plan_input(**given: Any) -> PlanInput:
     defaults: dict[str, Any] = {
-        "config": "appliance.toml",
         "source": "west",
         "target": "east",
         "groups": (),
@@ -29,15 +27,13 @@ def asked(**given: Any) -> Asked:
         "may_go_back": (),
         "valid_minutes": 5.0,
         "timeout": 15.0,
-        "partitions": False,
-        "output": "table",
     }
-    return Asked(**defaults | given)
+    return PlanInput(**defaults | given)
 
 
 def test_what_is_asked_becomes_a_request():
     request = request_of(
-        asked(
+        plan_input(
             groups=("orders", "billing"),
             topics=("trades",),
             earliest=("orders",),
@@ -53,26 +49,26 @@ def test_what_is_asked_becomes_a_request():
 
 
 def test_all_groups_are_those_that_are_known_but_the_exceptions():
-    everything = request_of(asked(all_groups=True, left_out=("audit",)), KNOWN)
+    everything = request_of(plan_input(all_groups=True, left_out=("audit",)), KNOWN)
     assert everything.groups == frozenset({"orders", "billing"})
     assert everything.topics is None
 
 
 def test_groups_that_live_elsewhere_are_none_of_all_and_may_be_named():
-    recorded = request_of(asked(all_groups=True, recorded=True), KNOWN)
+    recorded = request_of(plan_input(all_groups=True, recorded=True), KNOWN)
     assert recorded.groups == frozenset({"orders"})
-    assert request_of(asked(groups=("moved",)), KNOWN).groups == frozenset({"moved"})
+    assert request_of(plan_input(groups=("moved",)), KNOWN).groups == frozenset({"moved"})
 
 
 def test_the_groups_of_a_plan_are_those_that_it_moved_and_no_others():
-    back = request_of(asked(of_plan="p1"), KNOWN, {"orders", "billing"})
+    back = request_of(plan_input(of_plan="p1"), KNOWN, {"orders", "billing"})
     assert back.groups == frozenset({"orders", "billing"})
-    but = request_of(asked(of_plan="p1", left_out=("billing",)), KNOWN, {"orders", "billing"})
+    but = request_of(plan_input(of_plan="p1", left_out=("billing",)), KNOWN, {"orders", "billing"})
     assert but.groups == frozenset({"orders"})
 
 
 def test_a_switchover_is_a_planned_request():
-    assert request_of(asked(all_groups=True, wait_seconds=0.0), KNOWN).is_planned
+    assert request_of(plan_input(all_groups=True, wait_seconds=0.0), KNOWN).is_planned
 
 
 @pytest.mark.parametrize(
@@ -104,10 +100,10 @@ def test_a_switchover_is_a_planned_request():
     ],
 )
 def test_a_mistake_is_named(given, words):
-    with pytest.raises(click.UsageError, match=re.escape(words)):
-        request_of(asked(**given), KNOWN)
+    with pytest.raises(BadRequest, match=re.escape(words)):
+        request_of(plan_input(**given), KNOWN)
 
 
 def test_where_nothing_was_copied_nothing_is_guessed():
     with pytest.raises(NothingKnown, match="no copies"):
-        request_of(asked(all_groups=True), {})
+        request_of(plan_input(all_groups=True), {})

@@ -4,18 +4,17 @@ import pytest
 
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
 from replicator.orders.order_records import Hold, Stream
-from tests.tui.balance_records import ROUTE, SAID, book_of, placed, stream
+from tests.tui.balance_records import FIELDS, ROUTE, log_of, placed, stream
 from tui.actions.stream_terms import (
-    LIMITS,
     BadTerms,
     changed,
+    check_carrier_bounds,
     check_limits,
     check_name,
-    check_together,
     check_topics,
-    leftovers,
-    limits_of,
+    records_about,
 )
+from tui.state.streams import LIMITS, limits_of
 
 
 def test_a_stream_can_have_every_limit_that_a_route_can_have():
@@ -60,9 +59,9 @@ def test_limits_that_are_not_given_are_not_looked_at():
 def test_the_least_number_of_carriers_is_not_above_the_most_wherever_each_comes_from():
     settings = BalanceSettings(carriers_max=4, routes={"west>east": RouteBalance(carriers_max=2)})
     with pytest.raises(BadTerms, match="--carriers-max"):
-        check_together({"carriers_min": 3}, settings, "west>east")
-    check_together({"carriers_min": 3}, settings, "east>east")
-    check_together({"carriers_min": 3, "carriers_max": 0}, settings, "west>east")
+        check_carrier_bounds({"carriers_min": 3}, settings, "west>east")
+    check_carrier_bounds({"carriers_min": 3}, settings, "east>east")
+    check_carrier_bounds({"carriers_min": 3, "carriers_max": 0}, settings, "west>east")
 
 
 def test_a_change_changes_what_is_given_and_nothing_else():
@@ -78,9 +77,9 @@ def test_a_change_changes_what_is_given_and_nothing_else():
 
 
 def test_what_is_left_of_a_stream_is_its_own_and_of_its_route():
-    own = [placed(stream="money", first=1000), Hold(**SAID, stream="money")]
-    others = [placed(), Hold(**SAID), Hold(**{**SAID, "route": "east.east"}, stream="money")]
-    assert set(map(type, leftovers(book_of(stream(), *own, *others), ROUTE.key, "money"))) == {
+    own = [placed(stream="money", first=1000), Hold(**FIELDS, stream="money")]
+    others = [placed(), Hold(**FIELDS), Hold(**{**FIELDS, "route": "east.east"}, stream="money")]
+    assert set(map(type, records_about(log_of(stream(), *own, *others), ROUTE.key, "money"))) == {
         type(each) for each in own
     }
-    assert len(leftovers(book_of(stream(), *own, *others), ROUTE.key, "money")) == 2
+    assert len(records_about(log_of(stream(), *own, *others), ROUTE.key, "money")) == 2

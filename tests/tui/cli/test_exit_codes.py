@@ -7,7 +7,7 @@ from pathlib import Path
 from replicator.config.mistakes import ConfigMistakes, Mistake
 from replicator.kafka.admin.admin_error import NotLetIn, Refused, Unreachable
 from replicator.runtime.exit_codes import Exit
-from tui.cli.exit_codes import ANSWERS, MEANINGS, ExitCode, answer, listing
+from tui.cli.exit_codes import EXIT_CODES, MEANINGS, ExitCode, exit_code_help, exit_code_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "exit-codes.md"
 
@@ -19,21 +19,21 @@ def test_every_code_is_documented_under_its_name() -> None:
 
 def test_every_code_has_a_meaning_in_the_help() -> None:
     assert set(MEANINGS) == set(ExitCode)
-    assert len(listing().splitlines()) == len(ExitCode)
+    assert len(exit_code_help().splitlines()) == len(ExitCode)
 
 
 def test_every_answer_is_an_error_that_exists() -> None:
-    for name in ANSWERS:
+    for name in EXIT_CODES:
         module, _, kind = name.rpartition(".")
         assert issubclass(getattr(import_module(module), kind), Exception)
 
 
 def test_errors_have_the_code_of_their_nearest_kind() -> None:
-    assert answer(ConfigMistakes("x", [Mistake("a", "b")])) is ExitCode.USAGE
-    assert answer(Unreachable("west", "away")) is ExitCode.UNREACHABLE
-    assert answer(NotLetIn("west", "wrong password")) is ExitCode.UNREACHABLE
-    assert answer(Refused("west", "no")) is ExitCode.FAILED
-    assert answer(ValueError("a surprise")) is None
+    assert exit_code_of(ConfigMistakes("x", [Mistake("a", "b")])) is ExitCode.USAGE
+    assert exit_code_of(Unreachable("west", "away")) is ExitCode.UNREACHABLE
+    assert exit_code_of(NotLetIn("west", "wrong password")) is ExitCode.UNREACHABLE
+    assert exit_code_of(Refused("west", "no")) is ExitCode.FAILED
+    assert exit_code_of(ValueError("a surprise")) is None
 
 
 def test_the_daemon_ends_with_the_same_codes() -> None:

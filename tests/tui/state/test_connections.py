@@ -1,22 +1,22 @@
-"""Connection check: two names of one cluster are found by its cluster id."""
+"""Connections: two names of one cluster are found by its cluster id."""
 
-from tui.cli.exit_codes import ExitCode
-from tui.state.connections import Connection, Connections, judged
+from tui.state.connections import Connection, with_shared_ids_named
 
-
-def test_two_names_of_one_cluster_are_a_mistake() -> None:
-    found = Connections(judged([Connection("west regional", "x", ""), Connection("e", "x", "")]))
-    assert found.connections[1].problem == "the same cluster as west regional: each needs its own"
-    assert found.exit_code is ExitCode.USAGE
+WEST = Connection("west regional", "x", "")
+AWAY = Connection("west aggregate", None, "no answer")
 
 
-def test_a_cluster_that_is_away_counts_more() -> None:
-    away = Connection("west regional", None, "no answer")
-    found = Connections(judged([away, away, Connection("e", "x", "")]))
-    assert found.exit_code is ExitCode.UNREACHABLE
-    assert found.as_table().splitlines()[1].split() == ["west", "regional", "?", "no", "answer"]
+def test_two_names_of_one_cluster_are_a_problem_of_the_second():
+    first, second = with_shared_ids_named([WEST, Connection("e", "x", "")])
+    assert first == WEST and first.is_sound
+    assert second.problem == "the same cluster as west regional: each needs its own"
+    assert not second.is_sound
 
 
-def test_clusters_of_their_own_are_fine() -> None:
-    found = Connections(judged([Connection("w", "x", ""), Connection("e", "y", "")]))
-    assert found.exit_code is ExitCode.DONE
+def test_clusters_that_do_not_answer_are_not_called_the_same():
+    assert with_shared_ids_named([AWAY, AWAY]) == (AWAY, AWAY)
+    assert not AWAY.is_sound
+
+
+def test_clusters_with_ids_of_their_own_are_sound():
+    assert all(each.is_sound for each in with_shared_ids_named([WEST, Connection("e", "y", "")]))

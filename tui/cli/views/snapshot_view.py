@@ -127,7 +127,8 @@ def remarks(snapshot: Snapshot) -> Iterator[str]:
             if (partition.open_transaction_seconds or 0) > OPEN_TRANSACTION_SECONDS:
                 yield (
                     f"open transaction: {name}: records from source offset "
-                    f"{partition.source_end} on have waited {partition.open_transaction_seconds:.0f} s for its end"
+                    f"{partition.source_end} on have waited "
+                    f"{partition.open_transaction_seconds:.0f} s for its end"
                 )
     notes = (
         f"note: {topic.topic} in {route.target}: {note}"

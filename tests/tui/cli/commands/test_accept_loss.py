@@ -15,7 +15,7 @@ from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
 from tests.replicator.mirror.ledger.held import held
 from tests.tui.cli.commands.test_replicate import CONFIG
-from tui.cli.exit_codes import ExitCode, answer
+from tui.cli.exit_codes import ExitCode, exit_code_of
 from tui.program import run
 
 ONE, TWO = TopicPartition("flights", 0), TopicPartition("flights", 1)
@@ -55,7 +55,7 @@ class PretendAcceptance:
         return sorted(set(topics) - {"flights"})
 
     async def parked(self, topics):
-        return [Parked(place, None, NO_ENTRY) for place in (ONE, TWO)]
+        return [Parked(partition, None, NO_ENTRY) for partition in (ONE, TWO)]
 
     async def accept(self, parked, restart_at):
         self.left = {TWO: "no leader in the target"}
@@ -67,26 +67,26 @@ def pretend(monkeypatch) -> None:
     monkeypatch.setattr("replicator.mirror.repair.accept_loss.Acceptance", PretendAcceptance)
 
 
-def said(config: str, *more: str) -> int:
+def accept(config: str, *more: str) -> int:
     return run(["accept-loss", "--config", config, "--route", "west>east", *more])
 
 
 def test_a_misspelt_topic_is_refused_by_its_name(config, pretend, capsys):
-    assert said(config, "--topic", "flights", "--topic", "fligths") == ExitCode.USAGE
-    told = capsys.readouterr()
-    assert "fligths" in told.err
-    assert "nothing is parked" not in told.out
+    assert accept(config, "--topic", "flights", "--topic", "fligths") == ExitCode.USAGE
+    output = capsys.readouterr()
+    assert "fligths" in output.err
+    assert "nothing is parked" not in output.out
 
 
 def test_what_was_not_accepted_is_printed_with_its_reason(config, pretend, capsys):
-    assert said(config, "--topic", "flights", "--yes") == ExitCode.PARTLY_DONE
+    assert accept(config, "--topic", "flights", "--yes") == ExitCode.PARTLY_DONE
     _, accepted, left = capsys.readouterr().out.splitlines()
     assert accepted.split() == ["flights", "0", "7", "source", "batch", "cannot", "be", "read"]
     assert "left as it is: no leader in the target" in left
 
 
 def test_programs_read_what_was_not_accepted(config, pretend, capsys):
-    assert said(config, "--topic", "flights", "--yes", "-o", "json") == ExitCode.PARTLY_DONE
+    assert accept(config, "--topic", "flights", "--yes", "-o", "json") == ExitCode.PARTLY_DONE
     accepted, left = json.loads(capsys.readouterr().out)
     assert accepted.keys() == left.keys()
     assert (accepted["goes_on_at_source_offset"], accepted["left_because"]) == (7, None)
@@ -94,7 +94,7 @@ def test_programs_read_what_was_not_accepted(config, pretend, capsys):
 
 
 def test_a_cluster_that_never_answers_is_given_up_and_named(config, capsys):
-    assert said(config, "--topic", "flights", "--timeout", "0.3") == ExitCode.UNREACHABLE
+    assert accept(config, "--topic", "flights", "--timeout", "0.3") == ExitCode.UNREACHABLE
     assert "given up after 0.3 s: east aggregate" in capsys.readouterr().err
 
 
@@ -106,17 +106,17 @@ def test_a_source_that_never_answers_is_named_once_something_is_accepted(config,
     appliance = load(config)
     acceptance = Acceptance(appliance, appliance.route("west>east"))
 
-    async def accept():
+    async def accept_one():
         async with asyncio.timeout(0.05):
             await acceptance.accept([Parked(ONE, None, NO_ENTRY)], 5)
 
     with pytest.raises(TimeoutError):
-        asyncio.run(accept())
+        asyncio.run(accept_one())
     assert acceptance.trouble == "west regional: no answer yet"
 
 
 def test_a_timeout_of_nothing_is_a_mistake(config, capsys):
-    assert said(config, "--topic", "flights", "--timeout", "0") == ExitCode.USAGE
+    assert accept(config, "--topic", "flights", "--timeout", "0") == ExitCode.USAGE
     assert "--timeout" in capsys.readouterr().err
 
 
@@ -132,7 +132,7 @@ def test_the_source_is_asked_only_when_something_is_accepted(config, monkeypatch
     monkeypatch.setattr(Cluster, "open", note)
     monkeypatch.setattr("replicator.mirror.ledger.ledger.Ledger.witnessed", none_adopted)
     monkeypatch.setattr("replicator.kafka.client.brokers.Brokers.topic", lambda *_: "known")
-    assert said(config, "--topic", "flights") == ExitCode.DONE
+    assert accept(config, "--topic", "flights") == ExitCode.DONE
     assert opened == ["east aggregate"]
     assert "nothing is parked" in capsys.readouterr().out
 
@@ -160,14 +160,14 @@ def test_an_offset_that_a_loss_does_not_take_is_refused_before_anything_is_asked
     monkeypatch.setattr(Acceptance, "parked", parked)
     monkeypatch.setattr(Acceptance, "_accept", accept)
     words = ["--topic", "flights", "--restart-at", "6", "--yes"]
-    assert said(config, *words) == ExitCode.USAGE
-    told = " ".join(capsys.readouterr().err.split())
-    assert f"--restart-at is not for flights-1: {kind.value}." in told
-    assert "without --restart-at" in told and "--partition" in told
+    assert accept(config, *words) == ExitCode.USAGE
+    error = " ".join(capsys.readouterr().err.split())
+    assert f"--restart-at is not for flights-1: {kind.value}." in error
+    assert "without --restart-at" in error and "--partition" in error
     assert asked == ["east aggregate"], "the source was not asked, nothing was accepted"
 
 
 def test_what_a_broker_says_to_the_operators_writer_is_no_surprise():
-    assert answer(Fenced("Produce", [90])) is ExitCode.FENCED
-    assert answer(Forbidden("Produce", [29])) is ExitCode.UNREACHABLE
-    assert answer(ProducerStateLost("Produce", [59])) is ExitCode.PARTLY_DONE
+    assert exit_code_of(Fenced("Produce", [90])) is ExitCode.FENCED
+    assert exit_code_of(Forbidden("Produce", [29])) is ExitCode.UNREACHABLE
+    assert exit_code_of(ProducerStateLost("Produce", [59])) is ExitCode.PARTLY_DONE

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from replicator.audit.audit import Audited
 from replicator.audit.partition_audit import Depth
-from tui.cli.commands.audit import DEPTHS
+from replicator.audit.tally import Tally
+from replicator.audit.verdict import Row
+from tests.tui.cli.views.test_audit_view import BEHIND, EQUAL, INCOMPLETE, MISSING, PROBLEMS
+from tui.cli.commands.audit import DEPTHS, exit_code
 from tui.cli.exit_codes import ExitCode
 from tui.program import run
 
@@ -37,3 +41,19 @@ def test_what_is_asked_wrongly_is_refused_before_any_server_is_asked(
 
 def test_the_depths_on_the_command_line_are_those_there_are() -> None:
     assert tuple(DEPTHS) == tuple(depth.value for depth in Depth)
+
+
+@pytest.mark.parametrize(
+    ("rows", "problems", "code"),
+    [
+        ((EQUAL, BEHIND), (), ExitCode.DONE),
+        ((), (), ExitCode.DONE),
+        ((EQUAL, INCOMPLETE), (), ExitCode.PARTLY_DONE),
+        ((EQUAL, INCOMPLETE), PROBLEMS, ExitCode.UNREACHABLE),
+        ((EQUAL, INCOMPLETE, MISSING), PROBLEMS, ExitCode.DIFFERENT),
+        ((Row("a>b", "t", 0, Tally(surplus=1)),), (), ExitCode.DIFFERENT),
+        ((Row("a>b", "t", 0, Tally(changed=1)),), (), ExitCode.DIFFERENT),
+    ],
+)
+def test_it_ends_with_the_worst_that_was_found(rows, problems, code) -> None:
+    assert exit_code(Audited(rows, problems)) is code

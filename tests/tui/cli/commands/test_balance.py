@@ -6,8 +6,8 @@ from replicator.placement.rounds import daemon
 from replicator.placement.rounds.preview import NoDriver
 from replicator.runtime.exit_codes import Exit
 from tests.tui.cli.commands.test_replicate import CONFIG
-from tui.cli.exit_codes import ExitCode, answer
-from tui.cli.output import config_words
+from tui.cli.exit_codes import ExitCode, exit_code_of
+from tui.cli.options import typed_config_option
 from tui.program import run
 
 REASON = ["--reason", "why"]
@@ -28,7 +28,7 @@ def config(tmp_path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "--region"),
         (["--region", "north"], "no region 'north'"),
@@ -45,10 +45,10 @@ def config(tmp_path) -> str:
         (["apply", *ROUTE, "--generation", "1", "--timeout", "0"], "--timeout"),
     ],
 )
-def test_a_mistake_is_named_before_anybody_is_asked(config, capsys, arguments, said):
+def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, arguments, message):
     """Options before a subcommand's name count for the subcommand as well."""
     assert run(["balance", "--config", config, *arguments]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_without_a_configuration_nothing_starts(capsys):
@@ -68,7 +68,7 @@ def test_the_daemon_ends_with_the_codes_of_the_program():
 
 
 def test_that_no_driver_shows_anything_is_a_refusal():
-    assert answer(NoDriver("start it")) is ExitCode.REFUSED
+    assert exit_code_of(NoDriver("start it")) is ExitCode.REFUSED
 
 
 @pytest.mark.parametrize("is_before", [True, False])
@@ -78,7 +78,7 @@ def test_the_next_command_repeats_the_configuration_wherever_it_was_typed(
     said = []
 
     def seen(*_):
-        said.append(config_words())
+        said.append(typed_config_option())
         raise NoDriver("enough")
 
     monkeypatch.setattr("replicator.config.topology.load", seen)

@@ -3,16 +3,17 @@
 import pytest
 
 from tests.tui.cli.commands.test_balance import REASON, ROUTE, config, no_configuration
-from tui.actions.order_checks import OrderRefused, UnknownStream
-from tui.cli.exit_codes import ExitCode, answer
+from tui.actions.order_checks import OrderRefused
+from tui.cli.exit_codes import ExitCode, exit_code_of
 from tui.program import run
+from tui.state.streams import UnknownStream
 
 __all__ = ["config", "no_configuration"]  # fixtures
 PIN = ["pin", "orders", "3"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["pause", "--region", "east"], "--reason"),
         (["pause", "--region", "east", "--reason", " "], "--reason is empty"),
@@ -34,12 +35,12 @@ PIN = ["pin", "orders", "3"]
         (["include", *ROUTE], "CARRIER"),
     ],
 )
-def test_a_mistake_is_named_before_anybody_is_asked(config, capsys, arguments, said):
+def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, arguments, message):
     command, *rest = arguments
     assert run(["balance", command, "--config", config, *rest]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_an_order_that_cannot_be_followed_is_refused_and_an_unknown_stream_is_wrong_usage():
-    assert answer(OrderRefused("no")) is ExitCode.REFUSED
-    assert answer(UnknownStream("no")) is ExitCode.USAGE
+    assert exit_code_of(OrderRefused("no")) is ExitCode.REFUSED
+    assert exit_code_of(UnknownStream("no")) is ExitCode.USAGE

@@ -6,7 +6,7 @@ import pytest
 
 from replicator.kafka.tail.compacted_topic import WriteUnknown
 from tests.tui.cli.commands.test_replicate import CONFIG
-from tui.cli.exit_codes import ExitCode, answer
+from tui.cli.exit_codes import ExitCode, exit_code_of
 from tui.program import run
 
 REASON = ["--reason", "why"]
@@ -20,7 +20,7 @@ def config(tmp_path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["orders", "--to", "west"], "--reason"),
         (["orders", "--to", "west", "--reason", " "], "--reason is empty"),
@@ -33,9 +33,9 @@ def config(tmp_path) -> str:
         (["orders", "sluice.commits", "--to", "west", *REASON], "own, which live where they are"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anybody_is_asked(config, capsys, options, said):
+def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, options, message):
     assert run(["groups", "set-primary", "--config", config, *options]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_region_that_is_not_there_cannot_be_asked(config, capsys):
@@ -44,4 +44,4 @@ def test_a_region_that_is_not_there_cannot_be_asked(config, capsys):
 
 
 def test_a_write_whose_answer_was_lost_is_an_unknown_result():
-    assert answer(WriteUnknown("west aggregate", "lost")) is ExitCode.RESULT_UNKNOWN
+    assert exit_code_of(WriteUnknown("west aggregate", "lost")) is ExitCode.RESULT_UNKNOWN

@@ -17,7 +17,7 @@ def no_configuration(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "--config"),
         (["--config", REFERENCE], "--region"),
@@ -32,9 +32,9 @@ def no_configuration(monkeypatch):
         (["--config", REFERENCE, "--region", "north", "show"], "no region 'north'"),
     ],
 )
-def test_a_mistake_ends_it_with_2_and_is_named(arguments, told, capsys):
+def test_a_mistake_ends_it_with_2_and_is_named(arguments, message, capsys):
     assert run(["offsets", *arguments]) == ExitCode.USAGE
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_without_a_command_it_is_the_daemon(monkeypatch):

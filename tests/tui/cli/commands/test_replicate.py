@@ -28,7 +28,7 @@ def config(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (["--region", "north"], "sluice: no region 'north'"),
         (["--region", "west"], "sluice: no route leads into 'west'"),
@@ -40,9 +40,9 @@ def config(tmp_path):
         (["--region", "east", "--conf", "spark.executor.memory"], "a setting is KEY=VALUE"),
     ],
 )
-def test_a_mistake_ends_it_with_2_before_anything_is_started(config, capsys, more, told):
+def test_a_mistake_ends_it_with_2_before_anything_is_started(config, capsys, more, message):
     assert run(["replicate", "--config", config, *more]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_state_folder_that_others_may_write_to_ends_it_with_1_and_the_mend(

@@ -4,7 +4,7 @@ import pytest
 
 from tests.tui.cli.commands.test_balance import REASON, ROUTE, config, no_configuration
 from tui.actions.stream_terms import StreamExists
-from tui.cli.exit_codes import ExitCode, answer
+from tui.cli.exit_codes import ExitCode, exit_code_of
 from tui.program import run
 
 __all__ = ["config", "no_configuration"]  # fixtures
@@ -12,7 +12,7 @@ MADE = [*ROUTE, *REASON, "--topics", "pay.*"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["create", "money", *ROUTE, *REASON], "--topics"),
         (["create", "money", *ROUTE, "--topics", "pay"], "--reason"),
@@ -37,11 +37,11 @@ MADE = [*ROUTE, *REASON, "--topics", "pay.*"]
         (["list", "--region", "north"], "no region 'north'"),
     ],
 )
-def test_a_mistake_is_named_before_anybody_is_asked(config, capsys, arguments, said):
+def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, arguments, message):
     command, *rest = arguments
     assert run(["stream", command, "--config", config, *rest]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_name_that_is_taken_is_a_refusal():
-    assert answer(StreamExists("taken")) is ExitCode.REFUSED
+    assert exit_code_of(StreamExists("taken")) is ExitCode.REFUSED

@@ -10,7 +10,7 @@ __all__ = ["config", "no_configuration"]  # fixtures
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["pause-topic", *ROUTE, *REASON], "TOPIC"),
         (["pause-topic", "orders", *ROUTE], "--reason"),
@@ -20,7 +20,7 @@ __all__ = ["config", "no_configuration"]  # fixtures
         (["resume-topic", "orders"], "--route"),
     ],
 )
-def test_a_mistake_is_named_before_anybody_is_asked(config, capsys, arguments, said):
+def test_a_mistake_is_named_before_a_server_is_contacted(config, capsys, arguments, message):
     command, *rest = arguments
     assert run(["stream", command, "--config", config, *rest]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

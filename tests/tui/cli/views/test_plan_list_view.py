@@ -1,37 +1,24 @@
-"""The list of saved plans."""
+"""The list of saved plans, for people."""
 
-from __future__ import annotations
+from dataclasses import replace
 
-import json
-from pathlib import Path
+from replicator.groups.planning.plan import BrokenPlan, Check, GroupPlan, Level
+from tests.replicator.groups.planning.empty_plan import EMPTY
+from tui.cli.views.plan_list_view import as_text
 
-import pytest
-
-from replicator.groups.failover.plan_files import PlanFiles
-from tests.tui.actions.test_plan_making import PLAN, config
-from tui.cli.exit_codes import ExitCode
-from tui.program import run
-
-__all__ = ["config"]
-
-
-def test_saved_plans_are_listed_and_broken_ones_too(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = PlanFiles(config.parent / "state" / "plans").save(PLAN)
-    path.with_name("p2.json").write_text("{")
-    assert run(["failover", "list", "--config", str(config)]) == ExitCode.DONE
-    lines = capsys.readouterr().out.splitlines()
-    assert "failover west:east" in lines[1] and "valid for another" in lines[1]
-    assert lines[2].startswith("p2") and "broken" in lines[2]
+PLAN = replace(
+    EMPTY,
+    created_at_ms=1_356_998_400_000,
+    expires_at_ms=1_356_998_700_000,
+    groups=(GroupPlan("orders", "west", ()),),
+)
+BLOCKED = replace(PLAN, id="p3", checks=(Check("basis", Level.BLOCK, "nothing is known"),))
 
 
-def test_programs_tell_broken_plans_by_one_field(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = PlanFiles(config.parent / "state" / "plans").save(PLAN)
-    path.with_name("p2.json").write_text("{")
-    assert run(["failover", "list", "--config", str(config), "-o", "json"]) == ExitCode.DONE
-    whole, broken = json.loads(capsys.readouterr().out)
-    assert whole["broken"] is None
-    assert broken.keys() == {"id", "broken"} and broken["broken"]
+def test_each_plan_has_a_row_with_its_state(assert_snapshot):
+    plans = [("p1", PLAN), ("p2", BrokenPlan("p2.json: not the text of a plan")), ("p3", BLOCKED)]
+    assert_snapshot(as_text(plans, PLAN.created_at_ms + 2_000), "plan_list")
+
+
+def test_without_a_plan_that_is_said():
+    assert as_text([], 0) == "no plan is saved"
