@@ -142,7 +142,7 @@ def _head(balance: BalanceStatus) -> str:
     else:
         age = f"last heard of {(balance.now_ms - lease.at_ms) / 1000:.0f} s ago"
         state = "acts" if is_acting(lease, balance.now_ms) else "DOES NOT ACT"
-        balancer = f"{lease.who} {state}; in office since {instant(lease.since_ms)}, {age}"
+        balancer = f"{lease.who} {state}; leader since {instant(lease.since_ms)}, {age}"
     if balance.active_plan is None:
         driver = "shows nothing" if balance.rounds is not None else "not known"
     else:

@@ -1,7 +1,6 @@
 """`sluice accept-loss` without a cluster: refusals, output and timeouts."""
 
 import asyncio
-import json
 import socket
 from collections.abc import Iterator
 
@@ -12,7 +11,7 @@ from replicator.config.topology import load
 from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, ProducerStateLost
 from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
 from replicator.mirror.ledger.loss import Loss, LossKind
-from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Accepted, Parked
+from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Parked
 from tests.replicator.mirror.ledger.held import held
 from tests.tui.cli.commands.test_replicate import CONFIG
 from tui.cli.exit_codes import ExitCode, exit_code_of
@@ -36,65 +35,12 @@ def config(tmp_path, silent) -> str:
     return str(file)
 
 
-class PretendAcceptance:
-    """Acceptance with two parked partitions; one has no leader when it is to be accepted."""
-
-    trouble = ""
-    bytes_read = 0
-
-    def __init__(self, *_: object):
-        self.left: dict[TopicPartition, str] = {}
-
-    async def open(self, topics):
-        self.topics = topics
-
-    async def close(self):
-        pass
-
-    async def unknown(self, topics):
-        return sorted(set(topics) - {"flights"})
-
-    async def parked(self, topics):
-        return [Parked(partition, None, NO_ENTRY) for partition in (ONE, TWO)]
-
-    async def accept(self, parked, restart_at):
-        self.left = {TWO: "no leader in the target"}
-        return [Accepted(ONE, ("source batch cannot be read",), 7)]
-
-
-@pytest.fixture
-def pretend(monkeypatch) -> None:
-    monkeypatch.setattr("replicator.mirror.repair.accept_loss.Acceptance", PretendAcceptance)
-
-
-def accept(config: str, *more: str) -> int:
+def accept_loss(config: str, *more: str) -> int:
     return run(["accept-loss", "--config", config, "--route", "west>east", *more])
 
 
-def test_a_misspelt_topic_is_refused_by_its_name(config, pretend, capsys):
-    assert accept(config, "--topic", "flights", "--topic", "fligths") == ExitCode.USAGE
-    output = capsys.readouterr()
-    assert "fligths" in output.err
-    assert "nothing is parked" not in output.out
-
-
-def test_what_was_not_accepted_is_printed_with_its_reason(config, pretend, capsys):
-    assert accept(config, "--topic", "flights", "--yes") == ExitCode.PARTLY_DONE
-    _, accepted, left = capsys.readouterr().out.splitlines()
-    assert accepted.split() == ["flights", "0", "7", "source", "batch", "cannot", "be", "read"]
-    assert "left as it is: no leader in the target" in left
-
-
-def test_programs_read_what_was_not_accepted(config, pretend, capsys):
-    assert accept(config, "--topic", "flights", "--yes", "-o", "json") == ExitCode.PARTLY_DONE
-    accepted, left = json.loads(capsys.readouterr().out)
-    assert accepted.keys() == left.keys()
-    assert (accepted["goes_on_at_source_offset"], accepted["left_because"]) == (7, None)
-    assert (left["partition"], left["left_because"]) == (1, "no leader in the target")
-
-
 def test_a_cluster_that_never_answers_is_given_up_and_named(config, capsys):
-    assert accept(config, "--topic", "flights", "--timeout", "0.3") == ExitCode.UNREACHABLE
+    assert accept_loss(config, "--topic", "flights", "--timeout", "0.3") == ExitCode.UNREACHABLE
     assert "given up after 0.3 s: east aggregate" in capsys.readouterr().err
 
 
@@ -116,7 +62,7 @@ def test_a_source_that_never_answers_is_named_once_something_is_accepted(config,
 
 
 def test_a_timeout_of_nothing_is_a_mistake(config, capsys):
-    assert accept(config, "--topic", "flights", "--timeout", "0") == ExitCode.USAGE
+    assert accept_loss(config, "--topic", "flights", "--timeout", "0") == ExitCode.USAGE
     assert "--timeout" in capsys.readouterr().err
 
 
@@ -132,7 +78,7 @@ def test_the_source_is_asked_only_when_something_is_accepted(config, monkeypatch
     monkeypatch.setattr(Cluster, "open", note)
     monkeypatch.setattr("replicator.mirror.ledger.ledger.Ledger.witnessed", none_adopted)
     monkeypatch.setattr("replicator.kafka.client.brokers.Brokers.topic", lambda *_: "known")
-    assert accept(config, "--topic", "flights") == ExitCode.DONE
+    assert accept_loss(config, "--topic", "flights") == ExitCode.DONE
     assert opened == ["east aggregate"]
     assert "nothing is parked" in capsys.readouterr().out
 
@@ -160,7 +106,7 @@ def test_an_offset_that_a_loss_does_not_take_is_refused_before_anything_is_asked
     monkeypatch.setattr(Acceptance, "parked", parked)
     monkeypatch.setattr(Acceptance, "_accept", accept)
     words = ["--topic", "flights", "--restart-at", "6", "--yes"]
-    assert accept(config, *words) == ExitCode.USAGE
+    assert accept_loss(config, *words) == ExitCode.USAGE
     error = " ".join(capsys.readouterr().err.split())
     assert f"--restart-at is not for flights-1: {kind.value}." in error
     assert "without --restart-at" in error and "--partition" in error
