@@ -77,7 +77,7 @@ def test_an_order_upon_another_generation_than_the_current_one_is_not_written():
     assert (client.writes, warnings) == (0, [])
 
 
-def test_without_a_balancer_it_is_said_how_to_start_one():
+def test_without_a_balancer_a_warning_names_the_command_that_starts_one():
     warnings: list[str] = []
     place(RecordingClient(placed(3)), warnings)
     assert warnings == ["no balancer acts: start `sluice balance --region east`"]

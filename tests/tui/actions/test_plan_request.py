@@ -31,7 +31,7 @@ def plan_input(**given: Any) -> PlanInput:
     return PlanInput(**defaults | given)
 
 
-def test_what_is_asked_becomes_a_request():
+def test_the_input_becomes_a_request():
     request = request_of(
         plan_input(
             groups=("orders", "billing"),
@@ -104,6 +104,6 @@ def test_a_mistake_is_named(given, words):
         request_of(plan_input(**given), KNOWN)
 
 
-def test_where_nothing_was_copied_nothing_is_guessed():
+def test_without_copies_the_request_is_refused():
     with pytest.raises(NothingKnown, match="no copies"):
         request_of(plan_input(all_groups=True), {})

@@ -36,7 +36,7 @@ def test_patterns_are_what_re2_takes(topics):
 
 
 @pytest.mark.parametrize(
-    ("limits", "said"),
+    ("limits", "option"),
     [
         ({"threshold": 1.5}, "--threshold"),
         ({"carriers_min": 0}, "--carriers-min"),
@@ -46,17 +46,17 @@ def test_patterns_are_what_re2_takes(topics):
         ({"capacity_mib_per_second": -1.0}, "--capacity-mib-per-second"),
     ],
 )
-def test_limits_are_held_to_what_the_configuration_is_held_to(limits, said):
-    with pytest.raises(BadTerms, match=said):
+def test_limits_have_the_bounds_of_the_configuration(limits, option):
+    with pytest.raises(BadTerms, match=option):
         check_limits(limits)
 
 
-def test_limits_that_are_not_given_are_not_looked_at():
+def test_limits_that_are_not_given_are_not_checked():
     check_limits(dict.fromkeys(LIMITS))
     check_limits({"threshold": 0.5, "carriers_max": 0})
 
 
-def test_the_least_number_of_carriers_is_not_above_the_most_wherever_each_comes_from():
+def test_carriers_min_is_not_above_carriers_max_wherever_each_comes_from():
     settings = BalanceSettings(carriers_max=4, routes={"west>east": RouteBalance(carriers_max=2)})
     with pytest.raises(BadTerms, match="--carriers-max"):
         check_carrier_bounds({"carriers_min": 3}, settings, "west>east")
@@ -64,7 +64,7 @@ def test_the_least_number_of_carriers_is_not_above_the_most_wherever_each_comes_
     check_carrier_bounds({"carriers_min": 3, "carriers_max": 0}, settings, "west>east")
 
 
-def test_a_change_changes_what_is_given_and_nothing_else():
+def test_a_change_sets_what_is_given_and_nothing_else():
     before = stream(threshold=0.5, carriers_max=3, is_paused=True)
     after = changed(
         before, (), {"threshold": 0.6}, ("carriers_max",), why=None, who="eve@ops", at_ms=9
@@ -76,7 +76,7 @@ def test_a_change_changes_what_is_given_and_nothing_else():
     assert (new.topics, new.why) == (("a", "b"), "more")
 
 
-def test_what_is_left_of_a_stream_is_its_own_and_of_its_route():
+def test_records_about_a_stream_are_its_own_and_of_its_route():
     own = [placed(stream="money", first=1000), Hold(**FIELDS, stream="money")]
     others = [placed(), Hold(**FIELDS), Hold(**{**FIELDS, "route": "east.east"}, stream="money")]
     assert set(map(type, records_about(log_of(stream(), *own, *others), ROUTE.key, "money"))) == {

@@ -109,7 +109,7 @@ def test_written_and_taken_back_orders_are_shown(context, capsys):
     assert [it["kind"] for it in shown["taken_back"]] == ["pin"]
 
 
-def test_a_change_of_nothing_is_said(context, capsys):
+def test_a_change_without_orders_prints_the_given_text(context, capsys):
     change = OrderChange("east")
     assert context(output="table").show(change, nothing="was not pinned") == ExitCode.DONE
     assert capsys.readouterr().out == "was not pinned\n"

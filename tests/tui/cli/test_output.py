@@ -22,7 +22,7 @@ def test_each_form_prints_the_same_value(
     assert capsys.readouterr().out == text
 
 
-def test_what_is_said_on_stderr_is_one_line_without_control_characters(
+def test_each_remark_on_stderr_is_one_line_without_control_characters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     say(HOSTILE, "two")

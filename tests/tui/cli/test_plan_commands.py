@@ -23,13 +23,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_there_is_no_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("west:east\n"))
     with pytest.raises(click.UsageError, match="it needs --confirm west:east"):
         confirm_plan(PLAN, None)
 
 
-def test_on_a_terminal_the_way_has_to_be_typed(
+def test_on_a_terminal_source_and_target_have_to_be_typed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("west:east\n"))
@@ -43,10 +43,10 @@ def test_on_a_terminal_the_way_has_to_be_typed(
 
 
 @pytest.mark.parametrize("word", ["east:west", "west", "", "west:east:north"])
-def test_a_wrong_confirmation_is_none(word: str) -> None:
+def test_another_text_does_not_confirm(word: str) -> None:
     with pytest.raises(click.UsageError, match="not confirmed"):
         confirm_plan(PLAN, word)
 
 
-def test_the_way_confirms() -> None:
+def test_source_and_target_confirm() -> None:
     confirm_plan(PLAN, "west:east")

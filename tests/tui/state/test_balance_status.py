@@ -15,16 +15,16 @@ from tests.tui.balance_records import stream as stream_of
 from tui.state.balance_status import BalanceStatus, CarrierStatus, is_acting
 
 
-def sight(order_log=None, rounds=None, driver=None) -> BalanceStatus:
+def balance(order_log=None, rounds=None, driver=None) -> BalanceStatus:
     return BalanceStatus("east", (ROUTE,), NOW_MS, order_log, rounds, driver)
 
 
 def only_stream(*what):
-    (found,) = sight(*what).streams()
+    (found,) = balance(*what).streams()
     return found
 
 
-def test_a_balancer_that_has_not_said_so_for_half_a_minute_does_not_act():
+def test_a_balancer_that_has_not_renewed_its_lease_for_half_a_minute_does_not_act():
     assert is_acting(lease(30), NOW_MS)
     assert not is_acting(lease(30.001), NOW_MS)
     assert not is_acting(None, NOW_MS)
@@ -59,19 +59,19 @@ def test_without_the_log_the_last_round_says_what_is_placed():
     assert only_stream(None, ()).generation is None
 
 
-def test_what_no_balancer_has_placed_is_carried_by_count():
+def test_without_a_placement_carriers_have_their_partitions_from_the_active_plan():
     found = only_stream(log_of(), (), active_plan())
     assert [(it.number, it.partitions) for it in found.carriers] == [(0, 1), (1, 3)]
     assert found.generation == 0
 
 
 def test_a_stream_that_was_deleted_is_no_longer_shown():
-    told = (status(), status(stream="money"))
-    assert [it.stream for it in sight(log_of(placed()), told).streams()] == ["default"]
-    assert [it.stream for it in sight(None, told).streams()] == ["default", "money"]
+    rounds = (status(), status(stream="money"))
+    assert [it.stream for it in balance(log_of(placed()), rounds).streams()] == ["default"]
+    assert [it.stream for it in balance(None, rounds).streams()] == ["default", "money"]
 
 
-def test_streams_are_no_orders_and_what_is_over_is_none_either():
+def test_orders_are_neither_streams_nor_expired():
     order_log = log_of(stream_of(), Hold(**FIELDS), Hold(**FIELDS, stream="money", until_ms=NOW_MS))
-    assert sight(order_log).orders() == [Hold(**FIELDS)]
-    assert sight().orders() == []
+    assert balance(order_log).orders() == [Hold(**FIELDS)]
+    assert balance().orders() == []

@@ -36,7 +36,7 @@ def test_a_stream_that_has_expired_is_unknown_even_while_its_placement_is_there(
             carriers_of(there, active_plan(), ROUTE.key, "money", NOW_MS)
 
 
-def test_topics_that_nobody_carries_are_found_where_the_driver_is_seen():
+def test_topics_that_are_not_carried_are_found_if_there_is_an_active_plan():
     assert topics_not_carried(["orders", "gold"], active_plan(), ROUTE.key) == ["gold"]
     assert topics_not_carried(["orders", "gold"], None, ROUTE.key) == []
 

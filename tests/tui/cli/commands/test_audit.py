@@ -30,7 +30,7 @@ REFERENCE = str(Path(__file__).parents[4] / "deploy" / "appliance.toml")
         (["--timeout", "0"], "--timeout"),
     ],
 )
-def test_what_is_asked_wrongly_is_refused_before_any_server_is_asked(
+def test_a_mistake_is_named_before_a_server_is_contacted(
     arguments: list[str], what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["audit", "--config", REFERENCE, *arguments]) == ExitCode.USAGE

@@ -44,7 +44,7 @@ def test_partitions_have_lines_of_their_own_and_bytes_columns_of_theirs(assert_s
     assert_snapshot(text, "audit_by_bytes")
 
 
-def test_nothing_to_audit_is_said() -> None:
+def test_an_audit_of_nothing_has_no_table() -> None:
     assert "nothing was audited" in as_text(asked(), Audited(()), [])
 
 

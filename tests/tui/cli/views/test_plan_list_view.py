@@ -20,5 +20,5 @@ def test_each_plan_has_a_row_with_its_state(assert_snapshot):
     assert_snapshot(as_text(plans, PLAN.created_at_ms + 2_000), "plan_list")
 
 
-def test_without_a_plan_that_is_said():
+def test_without_a_plan_there_is_no_table():
     assert as_text([], 0) == "no plan is saved"

@@ -74,7 +74,7 @@ def test_people_see_each_move_its_reason_and_what_to_type(assert_snapshot):
     assert_snapshot(as_text(planned(preview())), "preview")
 
 
-def test_the_bound_is_said_to_be_of_plans_with_hot_partitions_alone_where_there_are_any():
+def test_the_bound_is_of_plans_with_hot_partitions_alone_if_there_are_any():
     found = preview()
     assert "no placement has its heaviest carrier below 0.450" in as_text(planned(found))
     placement = found.outcome.placement
