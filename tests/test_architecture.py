@@ -31,7 +31,8 @@ ONLY_LIVE = """
     replicator/placement/rounds/: balancer_leadership connections daemon
     replicator/runtime/: redis_store
     replicator/spark/: driver_command epoch_source stream
-    tui/: balance_client probe
+    tui/actions/: map_rebuild plan_applying plan_making primary_regions
+    tui/state/: balance_client copies copies_probe loss_report route_probe
 """
 """Modules without a test file of their own name: edges, loops and wire formats that tests/live
 covers. Remove a module from the list when it gets such a file."""

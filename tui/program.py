@@ -7,21 +7,22 @@ from importlib import import_module
 
 import click
 
-from tui.exit_codes import ExitCode, answer, listing
-from tui.output import joined, say
+from tui.cli.exit_codes import ExitCode, exit_code_help, exit_code_of
+from tui.cli.output import say
+from tui.cli.views.table import joined
 
 COMMANDS = {
-    "accept-loss": "tui.commands.accept_loss:accept_loss",
-    "audit": "tui.commands.audit:audit",
-    "balance": "tui.commands.balance:balance",
-    "config": "tui.commands.config:config",
-    "failover": "tui.commands.failover:failover",
-    "offsets": "tui.commands.offsets:offsets",
-    "groups": "tui.commands.groups:groups",
-    "replicate": "tui.commands.replicate:replicate",
-    "status": "tui.commands.status:status",
-    "stream": "tui.commands.stream:stream",
-    "switchover": "tui.commands.switchover:switchover",
+    "accept-loss": "tui.cli.commands.accept_loss:accept_loss",
+    "audit": "tui.cli.commands.audit:audit",
+    "balance": "tui.cli.commands.balance:balance",
+    "config": "tui.cli.commands.config:config",
+    "failover": "tui.cli.commands.failover:failover",
+    "offsets": "tui.cli.commands.offsets:offsets",
+    "groups": "tui.cli.commands.groups:groups",
+    "replicate": "tui.cli.commands.replicate:replicate",
+    "status": "tui.cli.commands.status:status",
+    "stream": "tui.cli.commands.stream:stream",
+    "switchover": "tui.cli.commands.switchover:switchover",
 }
 INTERRUPTED = 130
 
@@ -43,11 +44,11 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    epilog=f"\b\nExit codes:\n{listing()}\n",
+    epilog=f"\b\nExit codes:\n{exit_code_help()}\n",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="sluice", prog_name="sluice")
-@click.option("--debug", is_flag=True, help="Show where an error came from.")
+@click.option("--debug", is_flag=True, help="Print the traceback of an error.")
 def program(debug: bool) -> None:
     """Multi-region Kafka replication: every record in every region, exactly once."""
 
@@ -60,9 +61,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs the program and returns its exit code. All output is printed by then."""
     try:
-        ended = program.main(list(arguments), prog_name="sluice", standalone_mode=False)
-    except click.exceptions.Exit as ending:
-        return ending.exit_code
+        result = program.main(list(arguments), prog_name="sluice", standalone_mode=False)
+    except click.exceptions.Exit as request:
+        return request.exit_code
     except click.ClickException as error:
         error.show()
         return ExitCode.USAGE
@@ -70,18 +71,18 @@ def run(arguments: Sequence[str]) -> int:
         say("interrupted")
         return INTERRUPTED
     except Exception as error:
-        return told(error, is_debug="--debug" in arguments)
-    return ended if isinstance(ended, int) else ExitCode.DONE
+        return report(error, is_debug="--debug" in arguments)
+    return result if isinstance(result, int) else ExitCode.DONE
 
 
-def told(error: Exception, is_debug: bool) -> int:
+def report(error: Exception, is_debug: bool) -> int:
     """Prints an error, with the traceback only if `is_debug`, and returns its exit code.
 
     An error takes one line; mistakes of a configuration take a line each.
     """
     if is_debug:
         traceback.print_exception(error)
-    code = answer(error)
+    code = exit_code_of(error)
     if code is not None:
         # Only here newlines are kept: configuration mistakes are a list of the operator's texts.
         texts = str(error).split("\n") if code is ExitCode.USAGE else [str(error)]

@@ -36,8 +36,8 @@ from tests.live.relocating import (
     Relocating,
     make_topic,
 )
-from tui.exit_codes import ExitCode
-from tui.plan_applying import application
+from tui.actions.plan_applying import application
+from tui.cli.exit_codes import ExitCode
 
 PATIENCE_SECONDS = 60.0
 

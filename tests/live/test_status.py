@@ -25,7 +25,7 @@ from replicator.mirror.offset_map.offset_store import reports_name
 from replicator.mirror.offset_map.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker
 from tests.replicator.mirror.ledger.held import held
-from tui.exit_codes import ExitCode
+from tui.cli.exit_codes import ExitCode
 from tui.program import run
 
 ROUTE = Route("west", "west")

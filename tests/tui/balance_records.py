@@ -9,10 +9,10 @@ from replicator.orders.round_status import AlertStatus, CostStatus, MoveStatus, 
 
 ROUTE = Route("west", "east")
 NOW_MS = 1_800_000_000_000
-SAID = {"route": ROUTE.key, "at_ms": NOW_MS - 60_000, "who": "ann@ops"}
+FIELDS = {"route": ROUTE.key, "at_ms": NOW_MS - 60_000, "who": "ann@ops"}
 
 
-def book_of(*records: AnyRecord) -> OrderLog:
+def log_of(*records: AnyRecord) -> OrderLog:
     return OrderLog().after((key_of(each), each) for each in records)
 
 
@@ -24,7 +24,7 @@ def placed(generation: int = 3, stream: str = "default", first: int = 0) -> Plac
     """Returns a placement: orders-0 on one carrier, orders-1 and orders-2 on the next."""
     where = zip(partitions("orders", 0, 1, 2), (first, first + 1, first + 1), strict=True)
     return Placed(
-        **SAID,
+        **FIELDS,
         stream=stream,
         generation=generation,
         carriers=(first, first + 1),
@@ -40,17 +40,26 @@ def lease(seconds_ago: float = 3.0) -> Lease:
 
 def stream(**more) -> Stream:
     return Stream(
-        **{**SAID, "name": "money", "topics": ("pay.*",), "first_carrier": 1000, "why": "w", **more}
+        **{
+            **FIELDS,
+            "name": "money",
+            "topics": ("pay.*",),
+            "first_carrier": 1000,
+            "why": "w",
+            **more,
+        }
     )
 
 
-def in_force(*paused: TopicPartition) -> ActivePlan:
+def active_plan(*paused: TopicPartition) -> ActivePlan:
     loads = {
         CarrierId(ROUTE.key, 0): partitions("orders", 0),
         CarrierId(ROUTE.key, 1): (*partitions("orders", 1, 2), *partitions("pay", 0)),
     }
-    rest = ((ROUTE.key, tuple(tuple(each) for each in paused)),) if paused else ()
-    return ActivePlan(Plan(9, loads), 4, NOW_MS / 1000, ((ROUTE.key, "default", 3),), rest)
+    paused_by_route = ((ROUTE.key, tuple(tuple(each) for each in paused)),) if paused else ()
+    return ActivePlan(
+        Plan(9, loads), 4, NOW_MS / 1000, ((ROUTE.key, "default", 3),), paused_by_route
+    )
 
 
 def status(**more) -> RoundStatus:

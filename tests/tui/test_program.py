@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tui import program
-from tui.exit_codes import ExitCode
+from tui.cli.exit_codes import ExitCode
 from tui.program import COMMANDS, run
 
 HEAVY = ("pyspark", "confluent_kafka", "aiokafka", "pyarrow", "pydantic", "redis", "yaml")
@@ -49,7 +49,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setattr(program.Commands, "get_command", lambda self, ctx, name: status)
 
 
-def test_a_surprise_is_one_line_and_a_traceback_only_when_asked_for(
+def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_debug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing(monkeypatch, KeyError("lost key"))
@@ -62,7 +62,7 @@ def test_a_surprise_is_one_line_and_a_traceback_only_when_asked_for(
     assert loud.endswith("sluice: unexpected KeyError: 'lost key'\n")
 
 
-def test_an_interrupt_is_said_quietly(
+def test_an_interrupt_prints_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing(monkeypatch, KeyboardInterrupt())
@@ -70,7 +70,7 @@ def test_an_interrupt_is_said_quietly(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_reader_that_goes_away_breaks_nothing() -> None:
+def test_a_closed_stdout_prints_no_traceback() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:

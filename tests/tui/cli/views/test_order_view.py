@@ -1,0 +1,67 @@
+"""Output of orders."""
+
+import pytest
+
+from balancer.decision.placement import Scope
+from replicator.orders.order_records import ByHand, Exclusion, Hold, Pause, Pin
+from tests.tui.balance_records import FIELDS, stream
+from tui.cli.views.order_view import (
+    changes_text,
+    changes_values,
+    order_text,
+    order_values,
+    orders_text,
+)
+
+PIN = Pin(**FIELDS, topic="orders", partition=3, carrier=2, why="near", until_ms=1_800_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        (PIN, "pin orders-3 to carrier 2"),
+        (Exclusion(**FIELDS, carrier=1), "exclude carrier 1"),
+        (Hold(**FIELDS), "hold stream default"),
+        (Pause(**FIELDS, topic="orders"), "pause topic orders"),
+        (Pause(**FIELDS, topic="orders", partition=0), "pause orders-0"),
+        (stream(is_paused=True), "stream money (paused): pay.*"),
+        (stream(threshold=0.5, carriers_max=2), "stream money: pay.* threshold=0.5 carriers_max=2"),
+        (
+            ByHand(**FIELDS, id="x", scope=Scope.FULL, generation=4),
+            "place stream default (full) upon generation 4",
+        ),
+    ],
+)
+def test_every_kind_of_order_has_a_text(order, text):
+    assert order_text(order) == text
+
+
+def test_values_have_the_route_as_commands_take_it_and_times_as_people_read_them():
+    assert order_values(PIN) == {
+        "kind": "pin",
+        "route": "west>east",
+        "topic": "orders",
+        "partition": 3,
+        "carrier": 2,
+        "who": "ann@ops",
+        "why": "near",
+        "at": "2027-01-15T07:59:00Z",
+        "until": "2027-01-15T08:00:00Z",
+    }
+
+
+def test_an_order_without_an_end_holds_until_it_is_taken_back():
+    assert orders_text([Hold(**FIELDS)]).splitlines()[1].endswith("taken back")
+    assert order_values(Hold(**FIELDS))["until"] is None
+
+
+def test_changes_are_listed_and_so_is_a_change_of_nothing(assert_snapshot):
+    hold = Hold(**FIELDS)
+    assert_snapshot(changes_text([PIN], [hold], "nothing"), "order_changes")
+    assert changes_text([], [], "nothing") == "nothing"
+    assert changes_values("east", [], [hold]) == {
+        "schema_version": 1,
+        "region": "east",
+        "written": [],
+        "taken_back": [order_values(hold)],
+    }

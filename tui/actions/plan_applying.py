@@ -1,0 +1,58 @@
+"""Application of a saved plan in its target region."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from replicator.config.cluster_name import ClusterName
+from replicator.config.topology import Appliance
+from replicator.groups.failover.application import Application, Target
+from replicator.groups.failover.fresh_plans import FreshPlans
+from replicator.groups.failover.outcome import Outcome
+from replicator.groups.membership.groups import Groups
+from replicator.groups.membership.primary_log import PrimaryLog
+from replicator.groups.membership.primary_store import PrimaryStore
+from replicator.groups.planning.plan import Plan
+from replicator.kafka.admin.admin import Admin
+from tui.actions.steps import run_to_end
+
+
+def apply_plan(
+    appliance: Appliance,
+    plan: Plan,
+    *,
+    who: str,
+    timeout_seconds: float,
+    progress: Callable[[str], object],
+) -> Outcome:
+    """Applies a confirmed plan and returns its outcome. Blocking.
+
+    Args:
+        who: operator, as recorded with the groups' new primary region.
+        progress: called with a line of text after each step.
+
+    Raises:
+        PlanStale, Refused, AdminError, LogUnreadable, StoreUnreachable: nothing was changed.
+    """
+    steps = application(appliance, plan, timeout_seconds).steps(
+        FreshPlans(appliance, timeout_seconds=timeout_seconds),
+        who=who,
+        now_ms=time.time_ns() // 1_000_000,
+    )
+    return run_to_end(steps, progress)
+
+
+def application(appliance: Appliance, plan: Plan, timeout_seconds: float) -> Application:
+    """Builds the application with its clients of the target region; Redis connects on first use."""
+    region = appliance.region(plan.target)
+    name = ClusterName.aggregate(plan.target)
+    return Application(
+        plan,
+        Target(
+            PrimaryStore(region.redis_url(), timeout_seconds=timeout_seconds),
+            PrimaryLog(name, region.aggregate, timeout_seconds),
+            Groups(name, region.aggregate, timeout_seconds),
+            Admin(name, region.aggregate, timeout_seconds),
+        ),
+    )

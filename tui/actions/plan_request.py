@@ -1,0 +1,143 @@
+"""Request for a plan: what an operator asks for, checked against the known groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+
+from replicator.groups.planning.knowledge import Choice, Request
+
+NAMES_MAX = 5
+
+
+class BadRequest(ValueError):
+    """The request contradicts itself, or names unknown groups. The text says what to correct."""
+
+
+class NothingKnown(Exception):
+    """The target does not know which groups have committed in the source. See the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInput:
+    """Input for a plan, named like the options of the `plan` commands.
+
+    Args:
+        recorded: with all_groups, only groups recorded as living in the source.
+        of_plan: selects the groups that live in the source since this plan.
+        from_timestamp: each as GROUP=DATE-TIME.
+        wait_seconds: maximum wait of a switchover; None for a failover, which does not wait.
+    """
+
+    source: str
+    target: str
+    groups: Sequence[str]
+    all_groups: bool
+    recorded: bool
+    of_plan: str | None
+    left_out: Sequence[str]
+    topics: Sequence[str]
+    reason: str
+    earliest: Sequence[str]
+    from_timestamp: Sequence[str]
+    may_go_back: Sequence[str]
+    valid_minutes: float
+    timeout: float
+    wait_seconds: float | None = None
+
+
+def request_of(
+    wanted: PlanInput, known: Mapping[str, str | None], moved: Collection[str] = ()
+) -> Request:
+    """Returns the request that the input describes.
+
+    Args:
+        known: region that each known group lives in; None for a group without a record.
+        moved: groups that live in the source since the plan named by --of-plan.
+
+    Raises:
+        BadRequest: the input contradicts itself, or names unknown groups.
+        NothingKnown: no group at all is known.
+    """
+    groups = _groups(wanted, known, moved)
+    choices = _choices(wanted.earliest, wanted.from_timestamp)
+    named = {"--may-go-back": wanted.may_go_back, "--earliest or --from-timestamp": choices}
+    for option, names in named.items():
+        if others := sorted(set(names) - groups):
+            raise BadRequest(f"{option} names groups that are not asked for: {_some(others)}")
+    return Request(
+        source=wanted.source,
+        target=wanted.target,
+        reason=wanted.reason.strip(),
+        groups=groups,
+        topics=frozenset(wanted.topics) or None,
+        is_planned=wanted.wait_seconds is not None,
+        choices=choices,
+        may_go_back=frozenset(wanted.may_go_back),
+    )
+
+
+def _groups(
+    wanted: PlanInput, known: Mapping[str, str | None], moved: Collection[str]
+) -> frozenset[str]:
+    if [bool(wanted.groups), wanted.all_groups, bool(wanted.of_plan)].count(True) != 1:
+        raise BadRequest("name groups with --group, or take --all-groups or --of-plan: one")
+    if wanted.recorded and not wanted.all_groups:
+        raise BadRequest("--recorded goes with --all-groups")
+    if wanted.left_out and wanted.groups:
+        raise BadRequest("--except goes with --all-groups or --of-plan")
+    if not known:
+        raise NothingKnown(
+            f"{wanted.target} knows of no group that has committed in {wanted.source}: its Redis "
+            f"has no copies. `sluice offsets` of {wanted.source} makes them; a Redis that was "
+            "flushed is filled again while that region lives"
+        )
+    unknown = sorted({*wanted.groups, *wanted.left_out} - set(known))
+    if unknown:
+        near = get_close_matches(unknown[0], known, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise BadRequest(
+            f"{wanted.target} knows of nothing that these groups have committed in "
+            f"{wanted.source}: {_some(unknown)}{hint}"
+        )
+    if wanted.groups:
+        return frozenset(wanted.groups)
+    if wanted.of_plan:
+        if not moved:
+            raise BadRequest(
+                f"{wanted.target} knows of no group that lives in {wanted.source} by plan "
+                f"{wanted.of_plan!r}: `sluice groups show -o json` names the plan of each"
+            )
+        return frozenset(moved) - set(wanted.left_out)
+    # A group that lives elsewhere is left out: its offsets in the source are only kept in step.
+    allowed = {wanted.source} if wanted.recorded else {wanted.source, None}
+    groups = {group for group, region in known.items() if region in allowed}
+    if not groups - set(wanted.left_out):
+        raise BadRequest(f"no group is left that lives in {wanted.source}")
+    return frozenset(groups - set(wanted.left_out))
+
+
+def _choices(earliest: Sequence[str], timestamps: Sequence[str]) -> dict[str, Choice]:
+    choices = {group: Choice() for group in earliest}
+    for text in timestamps:
+        group, _, instant = text.rpartition("=")
+        try:
+            at = datetime.fromisoformat(instant)
+        except ValueError:
+            at = None
+        if not group or at is None or at.tzinfo is None or at.timestamp() < 0:
+            raise BadRequest(
+                f"--from-timestamp {text!r}: it is GROUP=DATE-TIME with a zone, such as "
+                "orders=2013-01-01T00:00:00Z"
+            )
+        if group in choices:
+            raise BadRequest(f"where {group!r} goes on is chosen twice")
+        choices[group] = Choice(round(at.timestamp() * 1000))
+    return choices
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return ", ".join(names[:NAMES_MAX]) + more

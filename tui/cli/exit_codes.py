@@ -1,0 +1,85 @@
+"""Exit codes of the `sluice` program; scripts and service managers rely on the numbers."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes, as documented in docs/exit-codes.md; a test compares the two."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    REFUSED = 4
+    PARTLY_DONE = 5
+    PLAN_STALE = 6
+    RESULT_UNKNOWN = 7
+    FENCED = 8
+    DIFFERENT = 9
+
+
+MEANINGS = {
+    ExitCode.DONE: "done",
+    ExitCode.FAILED: "failed: the line on stderr says what",
+    ExitCode.USAGE: "wrong usage or configuration",
+    ExitCode.UNREACHABLE: "a server could not be reached",
+    ExitCode.REFUSED: "refused by a check",
+    ExitCode.PARTLY_DONE: "partly done: run it again",
+    ExitCode.PLAN_STALE: "the plan is stale: make a new one",
+    ExitCode.RESULT_UNKNOWN: "the result is unknown: the line on stderr says how to look",
+    ExitCode.FENCED: "a newer process took over: do not restart this one",
+    ExitCode.DIFFERENT: "source and target do not hold the same records",
+}
+
+# Exit codes of the expected errors. Classes are named by text, so that none has to be imported.
+EXIT_CODES = {
+    "replicator.audit.route_topics.NotMirrored": ExitCode.USAGE,
+    "replicator.config.mistakes.ConfigMistakes": ExitCode.USAGE,
+    "replicator.config.topology.UnknownRegion": ExitCode.USAGE,
+    "replicator.kafka.admin.admin_error.AdminUnreachable": ExitCode.UNREACHABLE,
+    "replicator.kafka.client.brokers.Unreachable": ExitCode.UNREACHABLE,
+    "replicator.kafka.client.cluster.Forbidden": ExitCode.UNREACHABLE,
+    "replicator.kafka.client.cluster.Fenced": ExitCode.FENCED,
+    "replicator.kafka.client.cluster.ProducerStateLost": ExitCode.PARTLY_DONE,
+    "replicator.kafka.client.cluster.Answered": ExitCode.FAILED,
+    "replicator.mirror.offset_map.packed_map.UnknownVersion": ExitCode.FAILED,
+    "replicator.mirror.offset_map.runs_topic.RunsTopicMissing": ExitCode.FAILED,
+    "replicator.mirror.offset_map.runs_topic.RunsTopicUnreadable": ExitCode.FAILED,
+    "replicator.runtime.store_errors.StoreUnreachable": ExitCode.UNREACHABLE,
+    "replicator.spark.authentication.NoSecret": ExitCode.USAGE,
+    "replicator.spark.slots.SlotsUnlimited": ExitCode.USAGE,
+    "replicator.groups.failover.fresh_plans.NoWay": ExitCode.USAGE,
+    "replicator.groups.planning.plan.BrokenPlan": ExitCode.USAGE,
+    "replicator.groups.planning.plan.UnknownPlan": ExitCode.PLAN_STALE,
+    "replicator.groups.failover.plan_files.PlanMissing": ExitCode.USAGE,
+    "replicator.groups.failover.plan_files.PlanNotKept": ExitCode.FAILED,
+    "replicator.groups.planning.recheck.PlanStale": ExitCode.PLAN_STALE,
+    "replicator.groups.planning.recheck.Refused": ExitCode.REFUSED,
+    "tui.actions.plan_request.NothingKnown": ExitCode.REFUSED,
+    "replicator.kafka.tail.topic_tailer.LogUnreadable": ExitCode.UNREACHABLE,
+    "replicator.placement.rounds.preview.NoDriver": ExitCode.REFUSED,
+    "tui.actions.order_checks.OrderRefused": ExitCode.REFUSED,
+    "replicator.mirror.repair.rewind.CannotRewind": ExitCode.REFUSED,
+    "replicator.mirror.repair.rewind.PartlyRewound": ExitCode.PARTLY_DONE,
+    "tui.state.streams.UnknownStream": ExitCode.USAGE,
+    "tui.actions.previews.NotCarried": ExitCode.REFUSED,
+    "tui.actions.stream_terms.StreamExists": ExitCode.REFUSED,
+    "replicator.orders.balance_log.Superseded": ExitCode.FENCED,
+    "replicator.orders.balance_log.FlawedRecord": ExitCode.USAGE,
+    "replicator.kafka.tail.compacted_topic.WriteUnknown": ExitCode.RESULT_UNKNOWN,
+    "replicator.kafka.admin.admin_error.AdminError": ExitCode.FAILED,
+}
+
+
+def exit_code_of(error: BaseException) -> ExitCode | None:
+    """Returns the exit code of the error's nearest listed class; None for an unexpected error."""
+    for kind in type(error).__mro__:
+        code = EXIT_CODES.get(f"{kind.__module__}.{kind.__name__}")
+        if code is not None:
+            return code
+    return None
+
+
+def exit_code_help() -> str:
+    """Returns a line for each exit code and its meaning, for --help."""
+    return "\n".join(f"  {code:d}  {MEANINGS[code]}" for code in ExitCode)

@@ -1,0 +1,36 @@
+"""Output of commands: a table for people, JSON or YAML for programs. Unknown is ? or null."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from replicator.runtime.plain_text import one_line, several_lines
+
+FORMATS = ("table", "json", "yaml")
+
+
+def emit(output: str, value: Any, text: Callable[[], str]) -> None:
+    """Prints a result on stdout.
+
+    Args:
+        output: one of FORMATS.
+        value: plain values for JSON and YAML.
+        text: makes the text for people; called only for the format table.
+    """
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(value, indent=2))
+    elif output == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        click.echo(several_lines(text()))
+
+
+def say(*texts: str) -> None:
+    """Prints each text as a line on stderr, with the program's name before it."""
+    for text in texts:
+        click.echo(f"sluice: {one_line(text)}", err=True)

@@ -1,0 +1,99 @@
+"""Output of orders, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from replicator.orders.order_records import (
+    ByHand,
+    Exclusion,
+    Hold,
+    Order,
+    Pause,
+    Pin,
+    Stream,
+)
+from tui.cli.views.table import instant, table
+from tui.state.streams import limits_of, route_name
+
+SCHEMA_VERSION = 1
+HEADS = ("ROUTE", "ORDER", "WHO", "WHY", "SINCE", "UNTIL")
+UNTIL_TAKEN_BACK = "taken back"
+
+
+def order_values(order: Order) -> dict[str, Any]:
+    """Returns an order as plain values for JSON and YAML."""
+    fields = order.model_dump(mode="json", exclude={"version", "at_ms", "until_ms", "who", "why"})
+    kind = fields.pop("kind")
+    return {
+        "kind": kind,
+        **fields,
+        "route": route_name(order.route),
+        "who": order.who,
+        "why": order.why,
+        "at": instant(order.at_ms),
+        "until": instant(order.until_ms),
+    }
+
+
+def orders_text(orders: Iterable[Order]) -> str:
+    """Formats orders as a table for people."""
+    rows = [
+        (
+            route_name(order.route),
+            order_text(order),
+            order.who,
+            order.why,
+            instant(order.at_ms),
+            instant(order.until_ms) or UNTIL_TAKEN_BACK,
+        )
+        for order in orders
+    ]
+    return table(HEADS, rows)
+
+
+def order_text(order: Order) -> str:
+    """Describes an order in a few words."""
+    match order:
+        case Pin():
+            return f"pin {order.topic}-{order.partition} to carrier {order.carrier}"
+        case Exclusion():
+            return f"exclude carrier {order.carrier}"
+        case Hold():
+            return f"hold stream {order.stream}"
+        case Pause(partition=None):
+            return f"pause topic {order.topic}"
+        case Pause():
+            return f"pause {order.topic}-{order.partition}"
+        case ByHand():
+            scope = order.scope.value
+            return f"place stream {order.stream} ({scope}) upon generation {order.generation}"
+        case Stream():
+            paused = " (paused)" if order.is_paused else ""
+            limits = "".join(f" {name}={it:g}" for name, it in limits_of(order).items())
+            return f"stream {order.name}{paused}: {' '.join(order.topics)}{limits}"
+        case _:
+            return type(order).__name__.lower()
+
+
+def changes_values(
+    region: str, written: Sequence[Order], taken_back: Sequence[Order]
+) -> dict[str, Any]:
+    """Returns the orders that a command wrote and took back, as values for JSON and YAML."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "region": region,
+        "written": [order_values(each) for each in written],
+        "taken_back": [order_values(each) for each in taken_back],
+    }
+
+
+def changes_text(written: Sequence[Order], taken_back: Sequence[Order], nothing: str) -> str:
+    """Formats the same orders for people; returns `nothing` when there are none."""
+    parts = []
+    if written:
+        parts.append(f"ordered:\n{orders_text(written)}")
+    if taken_back:
+        parts.append(f"taken back:\n{orders_text(taken_back)}")
+    return "\n\n".join(parts) or nothing
