@@ -45,6 +45,8 @@ def level(packing: Packing, bound: float) -> None:
     effort = Effort()
     for step in STEPS:
         while packing.above(goal):
-            above = packing.heaviest - bound
-            if not relieve(packing, max(goal, bound + (1 - step) * above), effort):
+            heaviest = packing.heaviest
+            limit = max(goal, bound + (1 - step) * (heaviest - bound))
+            # Of denormal loads the limit rounds back to the heaviest, which is no progress.
+            if limit >= heaviest or not relieve(packing, limit, effort):
                 break

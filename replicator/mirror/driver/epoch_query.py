@@ -48,7 +48,7 @@ class EpochQuery:
                     self.warm.set()
                 await ended
             except Exception as error:
-                first = str(error).splitlines()[0]
+                first = (str(error) or type(error).__name__).splitlines()[0]
                 log.error("event=query-failed again_in_seconds=%.0f: %s", backoff.seconds, first)
             if time.monotonic() - began > PAUSE_SECONDS[1]:
                 backoff.reset()

@@ -57,3 +57,9 @@ def test_the_same_loads_are_packed_the_same_way():
     shares = planted(60, 3, 0)
     first, second = (packed(shares, np.zeros(60)).where for _ in range(2))
     assert first.tobytes() == second.tobytes()
+
+
+def test_denormal_loads_end_the_exchanges_too():
+    tiny = 5e-324
+    packing = packed(np.array([tiny] * 3), np.array([0.0, 2 * tiny]))
+    assert packing.heaviest in (2 * tiny, 3 * tiny)
