@@ -31,7 +31,7 @@ def to_write(
     Args:
         moves: of one group, from its primary region to here.
         held: the group's commits here.
-        followed: what was written here before.
+        last_written: what was written here before.
     """
     wanted: dict[TopicPartition, Progress] = {}
     for move in moves:

@@ -66,7 +66,8 @@ class Verdict(Enum):
     FORBIDDEN = "forbidden"
     """A right is missing. The route stops until an operator grants it."""
     POISON = "poison"
-    """The broker will never take these bytes. This partition stops, the others continue."""
+    """The broker will never take these bytes. The batch is packed anew until the refused
+    records are known; other partitions continue (decision 0019)."""
     REFUSED = "refused"
     """Any other code. No remedy is known: stop and show the code."""
 

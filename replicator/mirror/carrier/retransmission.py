@@ -44,7 +44,7 @@ class Retransmission:
             ProducerStateLost: sent again, a batch might be appended twice. A takeover must find
                 what has landed.
         """
-        if pipeline.queue.newest_in_doubt_ms < (now - self.remembered_seconds) * 1000:
+        if pipeline.queue.oldest_in_doubt_ms < (now - self.remembered_seconds) * 1000:
             raise ProducerStateLost(
                 f"{self.target_name}: Produce {pipeline.partition}: not answered, and the "
                 "records are so old that the broker may have forgotten them"

@@ -37,7 +37,7 @@ class SendQueue:
         return self._in_flight[-1] if self._in_flight else None
 
     @property
-    def newest_in_doubt_ms(self) -> float:
+    def oldest_in_doubt_ms(self) -> float:
         """Smallest max_timestamp of the in-flight batches that may have landed; inf without any."""
         in_doubt = (batch for batch in self._in_flight if batch.is_in_doubt)
         return min((batch.max_timestamp_ms for batch in in_doubt), default=inf)

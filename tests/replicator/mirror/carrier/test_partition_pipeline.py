@@ -294,9 +294,9 @@ def test_only_records_in_doubt_count_as_old():
     pipeline = PartitionPipeline(PLACE, held())
     pipeline.add([outgoing((0, 1))], 1, 0)
     batch = pipeline.take()
-    assert pipeline.queue.newest_in_doubt_ms == float("inf")
+    assert pipeline.queue.oldest_in_doubt_ms == float("inf")
     batch.is_in_doubt = True
-    assert pipeline.queue.newest_in_doubt_ms == WRITTEN_MS
+    assert pipeline.queue.oldest_in_doubt_ms == WRITTEN_MS
 
 
 def test_a_batch_acknowledged_behind_an_unacknowledged_one_is_in_doubt_when_it_is_sent_again():
@@ -304,7 +304,7 @@ def test_a_batch_acknowledged_behind_an_unacknowledged_one_is_in_doubt_when_it_i
     pipeline.add([outgoing((n, 1)) for n in range(2)], 2, 0)
     pipeline.take()
     pipeline.acknowledge(pipeline.take(), 1)
-    assert pipeline.queue.newest_in_doubt_ms == WRITTEN_MS
+    assert pipeline.queue.oldest_in_doubt_ms == WRITTEN_MS
 
 
 def test_repacked_batches_keep_their_sequences_and_are_counted_anew():
