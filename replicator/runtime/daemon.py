@@ -63,8 +63,12 @@ async def run_until_stopped(work: Work, region: str, *, logs_seconds: bool = Tru
         working.cancel()
         await asyncio.wait({working})
     exit_code = Exit.STOPPED
-    if not working.cancelled() and (error := working.exception()):
+    error = None if working.cancelled() else working.exception()
+    if error:
         exit_code = await work.verdict(error, stop)
+    elif not stop.is_set():
+        log.error("event=failed the work ended by itself")
+        exit_code = Exit.FAILED
     await work.wind_down(exit_code)
     seconds = f" seconds={time.monotonic() - began:.1f}" if logs_seconds else ""
     log.info("event=stopped exit=%d%s", exit_code, seconds)

@@ -79,6 +79,6 @@ async def _alter(cluster: KafkaCluster, client_id: str, limits: dict[str, float 
     await asked.open()
     try:
         request = AlterClientQuotasRequest(client_id, limits)
-        await asked.ask(asked.anyone, request, lambda answer: [row[0] for row in answer.entries])
+        await asked.ask(asked.any_node, request, lambda answer: [row[0] for row in answer.entries])
     finally:
         await asked.close()

@@ -119,7 +119,7 @@ def test_a_lost_source_makes_the_same_plan_and_does_not_make_it_slow(
     move = moves(made)[partition]
     assert (move.resume, move.basis, move.read_again) == (2, "exact", Count(10))
     activity = next(check for check in made.checks if check.name == "source activity")
-    assert "did not say" in activity.text
+    assert "does not answer" in activity.text
 
 
 def test_three_regions_stand_in_a_plan_also_one_that_never_sent_a_record(

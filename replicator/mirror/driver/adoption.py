@@ -35,8 +35,6 @@ TOPICS_PER_TRANSACTION = 50
 # Brokers forget commits that are not renewed within offsets.retention.minutes, by default a week.
 RENEW_SECONDS = 6 * 3600.0
 
-"""End offsets of logs in the target, by topic and partition."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Claim:

@@ -227,7 +227,7 @@ def serve(
 ) -> Callable[[], None]:
     """Serves metrics until the returned function is called; does nothing when the port is 0.
 
-    `reports` is called from threads of the server, once for each scrape. Raises PortTaken.
+    `reports` is called from threads of the server, once for each scrape.
     """
     registry = CollectorRegistry()
     registry.register(ReportCollector(reports))

@@ -110,3 +110,14 @@ def test_an_error_that_is_not_foreseen_is_logged_with_its_traceback(caplog):
     (record,) = caplog.records
     assert record.getMessage() == "event=failed"
     assert record.exc_info
+
+
+async def test_work_that_ends_by_itself_has_failed(caplog):
+    class Ends(Recorded):
+        async def run(self):
+            self.steps.append("run")
+
+    work = Ends()
+    assert await run_until_stopped(work, "east") is Exit.FAILED
+    assert work.steps == ["run", "wind down FAILED"]
+    assert "event=failed the work ended by itself" in caplog.text
