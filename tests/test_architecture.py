@@ -16,7 +16,7 @@ ONLY_LIVE = """
     replicator/groups/offset_sync/: peer_tending region_sync
     replicator/groups/resume/: assignment awaited_runs runs_reader
     replicator/kafka/admin/: topic_changes
-    replicator/kafka/client/: cluster open_transactions trouble_watch
+    replicator/kafka/client/: cluster custody open_transactions trouble_watch
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer

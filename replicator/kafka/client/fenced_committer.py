@@ -1,17 +1,17 @@
 """Fenced committer: one transactional id, its producer id and epoch, and its transactions.
 
-The batches sent under that producer id are idempotent and not transactional. Its transactions hold
-nothing but committed offsets or, to fence a predecessor, nothing at all. The broker lets only the
-newest epoch of an id commit.
+Its transactions hold committed offsets and the effects that a caller adds to them or, to fence a
+predecessor, nothing at all. Batches that carriers send under the same producer id are idempotent
+and not transactional. The broker lets only the newest epoch of an id commit.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka.protocol.transaction import (
     AddOffsetsToTxnRequest,
@@ -48,6 +48,18 @@ SHOWN_SECONDS = 0.5
 """Time to wait for offsets to be shown. A marker follows EndTxn within some milliseconds; acting
 sooner would only add requests."""
 SHOWN_PAUSE_SECONDS = 0.002
+
+
+class Identity(NamedTuple):
+    """Transactional id, with the producer id and epoch of its newest holder."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+Effects = Callable[[Identity], Awaitable[None]]
+"""Writes records in the open transaction of an identity, beside its offsets."""
 
 
 class NotCommitted(Answered):
@@ -121,7 +133,12 @@ class FencedCommitter:
         """Returns True when a partition was given up at least once."""
         return partition in self._sequences
 
-    async def commit(self, groups: Mapping[str, OffsetRows], was_there: WasThere) -> None:
+    async def commit(
+        self,
+        groups: Mapping[str, OffsetRows],
+        was_there: WasThere,
+        effects: Effects | None = None,
+    ) -> None:
         """Commits offsets of any number of groups, all or none. Returns once they have been shown.
 
         EndTxn is answered before its markers are written. A coordinator whose metadata shows no
@@ -132,6 +149,10 @@ class FencedCommitter:
         Args:
             was_there: returns True when a shown offset, other than the committed one, is the one
                 from before. Otherwise the next committer has written it. May raise Fenced.
+            effects: awaited in each transaction, between the offsets and EndTxn; `add_partitions`
+                comes before its first record. If offsets stay hidden, it is awaited again, and
+                its records may be visible by then. Within one commit, batches must therefore be
+                sent under the same sequences, by which the broker drops duplicates.
 
         Raises:
             NotCommitted: a topic is not there.
@@ -147,6 +168,8 @@ class FencedCommitter:
                         if is_first and UNKNOWN_TOPIC in answer.codes:
                             raise NotCommitted(self.transactional_id, answer.codes) from answer
                         raise
+                    if effects:
+                        await effects(self._identity)
                     await self._end(commit=True)
                 is_first = False
                 hidden = await self._hidden(groups)
@@ -170,6 +193,12 @@ class FencedCommitter:
             )
             await self._end(commit=False)
 
+    async def add_partitions(self, topic: str, partitions: Sequence[int]) -> None:
+        """Adds partitions of a topic to the open transaction; for use inside effects."""
+        await self._ask(
+            AddPartitionsToTxnRequest(*self._identity, [(topic, list(partitions))]), _many
+        )
+
     async def fence(self, topic: str, partitions: Sequence[int]) -> None:
         """Puts an abort marker of this epoch into partitions.
 
@@ -177,9 +206,7 @@ class FencedCommitter:
         be aborted holds up the whole id, so name only partitions that have a leader.
         """
         async with self._transaction():
-            await self._ask(
-                AddPartitionsToTxnRequest(*self._identity, [(topic, list(partitions))]), _many
-            )
+            await self.add_partitions(topic, partitions)
             await self._end(commit=False)
 
     @asynccontextmanager
@@ -195,8 +222,8 @@ class FencedCommitter:
             self._unfinished = False
 
     @property
-    def _identity(self) -> tuple[str, int, int]:
-        return self.transactional_id, self.producer_id, self.epoch
+    def _identity(self) -> Identity:
+        return Identity(self.transactional_id, self.producer_id, self.epoch)
 
     async def _put(
         self,

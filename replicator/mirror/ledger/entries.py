@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from balancer.plan import TopicPartition
 from replicator.config.names import runs_topic_name, witness_group
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.committed_entries import read_commits
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from replicator.mirror.ledger.entry import Entry, UnreadableEntry, decode
-from replicator.mirror.ledger.ledger import read_commits
+from replicator.mirror.ledger.ledger import group_of
 from replicator.runtime.gather import gather_or_cancel
 
 
@@ -86,7 +88,7 @@ async def _read(
 
 
 async def _read_route(cluster: Cluster, route: Route, partitions: list[TopicPartition]) -> Entries:
-    commits = await read_commits(cluster, route, partitions)
+    commits = await read_commits(cluster, partial(group_of, route), partitions)
     # Read after the entries: a topic without a witness now had none when its entries were read.
     lacking = sorted({each.topic for each in partitions if each not in commits})
     runs = TopicPartition(runs_topic_name(route.key), 0)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from replicator.kafka.client.custody import Custody as Custody
 from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.sightings import Sightings, packed, unpacked
 
@@ -28,17 +28,6 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 class UnreadableEntry(Exception):
     """A ledger entry that this version cannot read. Stop; do not guess where to continue."""
-
-
-class Custody(StrEnum):
-    """State of a partition's ownership."""
-
-    VIRGIN = "virgin"
-    """Adopted, never carried: the start position is found at the first acquisition."""
-    HELD = "held"
-    """A writer may have appended after the entry; the next carrier fences it and reads the tail."""
-    RELEASED = "released"
-    """Every record was acknowledged when the entry was written; no tail has to be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered
-from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
+from replicator.kafka.client.fenced_committer import FencedCommitter, Identity, NotCommitted
+from replicator.kafka.protocol.error_codes import Code
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
-from tests.replicator.mirror.ledger.coordinator import Coordinator, GroupRows
+from tests.replicator.kafka.client.coordinator import Coordinator, GroupRows
 
 OLD, NEW, NEXT = ("t", 0, 1, "old"), ("t", 0, 2, "new"), ("t", 0, 3, "next")
 OTHER = ("t", 1, 7, "other")
@@ -48,6 +49,34 @@ async def test_only_hidden_offsets_are_committed_again():
     coordinator = Coordinator({"g": [OLD], "h": [OTHER]}, [{"g"}])
     groups: GroupRows = {"g": [NEW], "h": [OTHER]}
     assert await committed(coordinator, groups) == [groups, {"g": [NEW]}]
+
+
+async def test_effects_stand_in_each_transaction_before_its_end():
+    coordinator, seen = Coordinator({"g": [OLD]}, [{"g"}]), []
+    committer = impatient(coordinator)
+
+    async def effects(identity: Identity) -> None:
+        await committer.add_partitions("dead", [3])
+        seen.append((identity, [is_commit for is_commit, _ in coordinator.ended]))
+
+    await committer.commit({"g": [NEW]}, is_old, effects)
+    # The transaction between them confirms the coordinator, and is aborted.
+    assert seen == [(("id", -1, -1), []), (("id", -1, -1), [True, False])]
+    assert [is_commit for is_commit, _ in coordinator.ended] == [True, False, True]
+
+
+async def test_offsets_whose_effects_fail_are_never_shown():
+    coordinator = Coordinator({"g": [OLD]}, [])
+    committer = impatient(coordinator)
+
+    async def effects(_: Identity) -> None:
+        raise Answered("Produce", [Code.MESSAGE_TOO_LARGE])
+
+    with pytest.raises(Answered):
+        await committer.commit({"g": [NEW]}, is_old, effects)
+    await committer.commit({"h": [OTHER]}, is_old)
+    assert [is_commit for is_commit, _ in coordinator.ended] == [False, True]
+    assert coordinator.shown["g", "t", 0] == OffsetAndMetadata(1, "old")
 
 
 async def test_offsets_of_the_next_committer_are_not_overwritten():
