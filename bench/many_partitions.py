@@ -25,6 +25,7 @@ from bench.ground import DIRECTORY, PROPERTIES
 from bench.machine import described
 from deploy.lab.kafka import CHECKOUT, KafkaCluster
 from deploy.lab.wait import until
+from replicator.config.names import driver_id
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
@@ -68,7 +69,7 @@ async def measured(source: Cluster, target: Cluster, topic: str, partitions: int
     began = found.since("metadata", began)
 
     ledger = Ledger(target, ROUTE)
-    driver = Driver(target, ROUTE.target, TRANSACTION_TIMEOUT_MS)
+    driver = Driver(target, driver_id(ROUTE.target), TRANSACTION_TIMEOUT_MS)
     await driver.open()
     await driver.commit(ledger.offsets({place: virgin(ledger, 0) for place in places}))
     await driver.commit(ledger.witness(topic, partitions))

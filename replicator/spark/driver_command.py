@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
-from replicator.config.names import PLAN_TOPIC, driver_id
+from replicator.config.names import PLAN_TOPIC
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter, OffsetRows
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
@@ -50,9 +50,13 @@ class DriverCommand:
     delta: ReassignmentDelta
 
 
-async def read_command(cluster: Cluster, target: str) -> DriverCommand | None:
-    """Returns the last driver command; None when no driver ever published one."""
-    commits = await cluster.commits(driver_id(target), [(PLAN_TOPIC, [0])])
+async def read_command(cluster: Cluster, driver_id: str) -> DriverCommand | None:
+    """Returns the last driver command; None when no driver ever published one.
+
+    Args:
+        driver_id: the driver's transactional id, and the group of its commands.
+    """
+    commits = await cluster.commits(driver_id, [(PLAN_TOPIC, [0])])
     commit = commits.get(TopicPartition(PLAN_TOPIC, 0))
     if commit is None:
         return None
@@ -65,14 +69,18 @@ async def read_command(cluster: Cluster, target: str) -> DriverCommand | None:
 
 
 class Driver:
-    """Driver as a transactional producer: publishes commands and commits first ledger entries.
+    """Driver as a transactional producer: publishes commands and commits first entries.
 
     Every request may raise Fenced: a newer driver leads.
+
+    Args:
+        driver_id: the driver's transactional id, and the group of its commands.
+        timeout_ms: of a transaction.
     """
 
-    def __init__(self, cluster: Cluster, target: str, timeout_ms: int = 30_000):
-        self._target = target
-        self._committer = FencedCommitter(cluster, driver_id(target), timeout_ms)
+    def __init__(self, cluster: Cluster, driver_id: str, timeout_ms: int = 30_000):
+        self._driver_id = driver_id
+        self._committer = FencedCommitter(cluster, driver_id, timeout_ms)
 
     async def open(self) -> Term:
         """Acquires the leadership and fences the driver before."""
@@ -103,10 +111,10 @@ class Driver:
         }
         offsets = [(PLAN_TOPIC, 0, plan_version, json.dumps(fields, separators=(",", ":")))]
         # Only drivers commit to this group, and a newer driver fences this one.
-        await self._committer.commit({driver_id(self._target): offsets}, lambda *_: True)
+        await self._committer.commit({self._driver_id: offsets}, lambda *_: True)
 
     async def commit(self, groups: Mapping[str, OffsetRows]) -> None:
-        """Commits ledger entries that only the leading driver may write: adoptions."""
+        """Commits entries that only the leading driver may write: adoptions."""
         await self._committer.commit(groups, _is_no_entry)
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from balancer.plan import TopicPartition
 from deploy.lab.wait import until
+from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.connection import Connection
 from replicator.mirror.carrier.assembly import MAKERS, Makers, assemble
@@ -339,6 +340,6 @@ def names_topic(request: Any, topic: str) -> bool:
 def _speak(carrying: Carrying) -> None:
     """Commits the driver command unless this driver already has; carriers need one."""
     cluster, home = carrying._cluster, carrying._home
-    command = carrying._await(read_command(cluster, home))
+    command = carrying._await(read_command(cluster, driver_id(home)))
     if command is None or command.term != carrying._driver.term:
         carrying._await(carrying._driver.publish(carrying.plan_version))

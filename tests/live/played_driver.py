@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from balancer.plan import TopicPartition
+from replicator.config.names import driver_id
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster
@@ -58,7 +59,7 @@ class PlayedDriver:
             replication_factor,
         )
         self._await(self._cluster.open())
-        self._driver = Driver(self._cluster, self._home)
+        self._driver = Driver(self._cluster, driver_id(self._home))
         self._await(self._driver.open())
 
     def __enter__(self) -> Self:

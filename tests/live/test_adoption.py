@@ -5,6 +5,7 @@ import time
 import uuid
 
 from balancer.plan import TopicPartition
+from replicator.config.names import driver_id
 from replicator.config.topology import KafkaCluster as Settings
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
@@ -26,7 +27,7 @@ class AdoptingDriver:
     def __init__(self, cluster: Cluster, admin: Admin, topic: str) -> None:
         target = f"east-{uuid.uuid4().hex[:6]}"
         self._route = Route("west", target)
-        self._driver = Driver(cluster, target)
+        self._driver = Driver(cluster, driver_id(target))
         self._ledger = Ledger(cluster, self._route)
         self._carried = Carried(self._route, topic, 1, uuid.uuid4(), uuid.uuid4())
         self._place = TopicPartition(topic, 0)

@@ -7,6 +7,7 @@ import logging
 import time
 from dataclasses import dataclass
 
+from replicator.config.names import driver_id
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
@@ -45,7 +46,7 @@ class CommandFollower:
             TermSuperseded: another driver is active, and no partition is held.
         """
         asked_at = time.monotonic()
-        command = await read_command(self.target, self.assignment.route.target)
+        command = await read_command(self.target, driver_id(self.assignment.route.target))
         term = self.assignment.term
         if command is None or command.term.is_before(term):
             # Our driver published a command before it started this carrier. A coordinator that has

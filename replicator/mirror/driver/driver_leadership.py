@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from balancer.plan import Plan
 from replicator.config.cluster_name import ClusterName
+from replicator.config.names import driver_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client import trouble_watch
@@ -26,18 +27,13 @@ from replicator.orders.order_follower import OrderFollower
 from replicator.orders.order_log import OrderLog
 from replicator.orders.status_board import StatusBoard
 from replicator.runtime.run_in_thread import run_in_thread
-from replicator.spark.driver_command import Driver, TermSuperseded, read_command
+from replicator.spark.driver_command import read_command
+from replicator.spark.driver_term import DriverTerm
 from replicator.spark.posting import Posting, PostingFile
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 2.0
-SUCCESSOR_CHECK_SECONDS = 0.2
 FIRST_ORDERS_SECONDS = 15.0
-# Brokers forget ids and commits that are not used for a week.
-PUBLISH_AGAIN_SECONDS = 3600.0
-# A driver that acquires the leadership adopts new partitions before its first command.
-SUCCESSOR_SECONDS = 20.0
 
 
 class DriverLeadership:
@@ -64,7 +60,7 @@ class DriverLeadership:
             request_timeout_ms=settings.request_timeout_ms,
             idle_seconds=settings.connections_idle_seconds,
         )
-        self._driver = Driver(self._target, region, settings.transaction_timeout_ms)
+        self._driver = DriverTerm(self._target, driver_id(region), settings.transaction_timeout_ms)
         self._carried: Sequence[Carried] = ()
         self._adoption: Adoption | None = None
         self._count_slots: Callable[[], int] = lambda: 1
@@ -107,7 +103,7 @@ class DriverLeadership:
         self._count_slots = count_slots
         term = await self._driver.open()
         log.info("event=term producer_id=%d epoch=%d", term.producer_id, term.epoch)
-        before = await read_command(self._target, self._region)
+        before = await read_command(self._target, driver_id(self._region))
         self._last_version = before.plan_version if before else 0
         self._adoption = Adoption(
             cluster=self._target,
@@ -126,7 +122,7 @@ class DriverLeadership:
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_planning())
-            tasks.create_task(self._keep_checking())
+            tasks.create_task(self._driver.keep_checking())
             tasks.create_task(self._plan_publisher.keep())
 
     async def stop(self) -> None:
@@ -151,21 +147,8 @@ class DriverLeadership:
         await self._target.close()
 
     async def has_successor(self) -> bool:
-        """Returns True when another driver publishes a command within SUCCESSOR_SECONDS, or has
-        done so.
-
-        A transaction of our own that timed out looks like a fence as well: the coordinator aborts
-        it under a newer epoch.
-        """
-        with suppress(TimeoutError, Answered):
-            async with asyncio.timeout(SUCCESSOR_SECONDS):
-                while True:
-                    command = await read_command(self._target, self._region)
-                    ours = self._driver.term
-                    if command and command.term != ours and not command.term.is_before(ours):
-                        return True
-                    await asyncio.sleep(SUCCESSOR_CHECK_SECONDS)
-        return False
+        """Returns True when another driver publishes a command soon, or has done so."""
+        return await self._driver.has_successor()
 
     async def report_target_trouble(self) -> None:
         """Logs problems of the target that last. Runs until cancelled."""
@@ -254,15 +237,3 @@ class DriverLeadership:
         posting = posted.posting
         await self._driver.publish(posting.plan.version, stop=posting.stop, delta=posted.delta)
         self._is_published = True
-
-    async def _keep_checking(self) -> None:
-        published_at = time.monotonic()
-        while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            command = await read_command(self._target, self._region)
-            if command and command.term != self._driver.term:
-                raise TermSuperseded(f"it has {command.term}, this one had {self._driver.term}")
-            if time.monotonic() - published_at > PUBLISH_AGAIN_SECONDS and self._posted:
-                plan = self._posted.posting.plan
-                await self._driver.publish(plan.version, delta=self._posted.delta)
-                published_at = time.monotonic()
