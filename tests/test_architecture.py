@@ -24,7 +24,7 @@ ONLY_LIVE = """
     replicator/mirror/carrier/: pipelines reassignment reporting sender senders source_checks
     replicator/mirror/carrier/: target_watch transaction_watch
     replicator/mirror/driver/: driver_leadership epoch_receipts own_topics
-    replicator/mirror/ledger/: acquired entries
+    replicator/mirror/ledger/: acquired entries inspection
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss
     replicator/orders/: balance_log order_follower status_board

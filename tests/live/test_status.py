@@ -18,9 +18,9 @@ from deploy.lab.kafka import KafkaCluster
 from deploy.lab.process import free_port
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import Route
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import encode
 from replicator.mirror.ledger.ledger import group_of
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.offset_store import reports_name
 from replicator.mirror.offset_map.reports import PartitionReport, packed
 from tests.live.conftest import TopicMaker

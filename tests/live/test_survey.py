@@ -21,8 +21,8 @@ from replicator.groups.planning.knowledge import Choice, Knowledge, Request
 from replicator.groups.planning.plan import Case, Count, Move, Plan
 from replicator.groups.planning.planner import plan
 from replicator.kafka.admin.admin_error import AdminUnreachable
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.offset_store import OffsetStore
 from tests.live.conftest import TopicMaker
 from tests.live.hand_carried import HandCarried

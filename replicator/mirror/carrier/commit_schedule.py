@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.pace import Pace
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
-from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.offset_map.runs_tail import RunsTail
 
 TICK_SECONDS = 0.05

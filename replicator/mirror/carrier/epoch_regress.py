@@ -18,8 +18,8 @@ from math import inf
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.cluster_metadata import Leader
+from replicator.kafka.client.loss import went_back
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.ledger.loss import went_back
 from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from replicator.batches.outgoing_batch import RecordTooLarge
 from replicator.batches.packer import PackingRule, pack
 from replicator.kafka.client.cluster import Cluster, Forbidden
 from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Verdict, named, verdict
 from replicator.kafka.protocol.fetch import FetchPosition
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 
 @dataclass(eq=False)

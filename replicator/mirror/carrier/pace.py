@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.tally import Tally
-from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.offset_map.reports import PartitionReport
 
 HALF_LIFE_SECONDS = 5.0

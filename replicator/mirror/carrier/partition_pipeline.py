@@ -14,12 +14,12 @@ from math import inf
 
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.lag_clock import LagClock
 from replicator.mirror.carrier.send_queue import SendQueue
 from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import SEQUENCE_MASK, Custody, Entry, Mark
-from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.offset_map.run_segment import RunBuffer
 
 

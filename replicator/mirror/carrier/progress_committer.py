@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, Cluster, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter, NotCommitted
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.entry import Entry
 from replicator.mirror.ledger.ledger import Ledger
-from replicator.mirror.ledger.loss import Loss
 from replicator.mirror.ledger.published_runs import runs_key
 from replicator.mirror.offset_map.offset_feed import OffsetFeed
 from replicator.mirror.offset_map.run_segment import RunSegment

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.current_assignment import CurrentAssignment
@@ -17,7 +18,6 @@ from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.carrier.receipt_book import ReceiptBook
-from replicator.mirror.ledger.loss import Loss
 from replicator.spark.driver_command import DriverCommand
 
 log = logging.getLogger(__name__)

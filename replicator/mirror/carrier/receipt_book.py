@@ -9,11 +9,11 @@ from typing import Any
 from weakref import WeakSet
 
 from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import Loss
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipts import Receipt
 from replicator.mirror.carrier.tally import Tally
-from replicator.mirror.ledger.loss import Loss
 
 
 class ReceiptBook:

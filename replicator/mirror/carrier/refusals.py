@@ -14,8 +14,8 @@ from itertools import pairwise
 from replicator.batches.batch import CODEC_BITS, BrokenBatch, header_at
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.batches.repacked import apart, joined, sizes_alone
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code, named
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 BY_SIZE = (Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE)
 

@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from replicator.kafka.client.cluster import ProducerStateLost
+from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.error_codes import named
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.refusals import BY_SIZE, next_step
-from replicator.mirror.ledger.loss import Loss
 
 REMEMBERED_SECONDS = 3600.0
 """Age up to which a broker surely remembers a batch. It forgets a producer only once the newest of

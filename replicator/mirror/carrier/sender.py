@@ -19,6 +19,7 @@ from aiokafka.errors import KafkaError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced, Forbidden, ProducerStateLost
 from replicator.kafka.client.connection import Connection
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code, Verdict, may_have_appended, named, verdict
 from replicator.kafka.protocol.produce import Outcome, Produced, ProduceRequest, outcomes
 from replicator.mirror.carrier.in_flight_batch import InFlightBatch
@@ -28,7 +29,6 @@ from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.stamped_times import stamped_times
 from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 REQUEST_BYTES_MAX = 8 << 20
 RETRY_SECONDS = 0.1

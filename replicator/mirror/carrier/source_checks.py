@@ -13,10 +13,10 @@ from replicator.kafka.client.cluster import (
     Answered,
     Cluster,
 )
+from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.source_inspection import inspect_source
 from replicator.mirror.carrier.epoch_regress import EpochRegress
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.ledger.inspection import inspect_source
-from replicator.mirror.ledger.loss import LossKind
 
 RETRY_SECONDS = 0.2
 
@@ -70,9 +70,15 @@ class SourceChecks:
         if await self.epoch_regress.must_wait(pipeline):
             await asyncio.sleep(RETRY_SECONDS)
             return
-        position = pipeline.position
+        position, checkable = pipeline.position, pipeline.checkable
         try:
-            found = await inspect_source(self.source, partition, pipeline.checkable, position)
+            found = await inspect_source(
+                self.source,
+                partition,
+                topic_id=checkable.source_topic,
+                leader_epoch=checkable.source_epoch,
+                position=position,
+            )
         except Answered as answer:
             if UNKNOWN_TOPIC not in answer.codes:
                 raise

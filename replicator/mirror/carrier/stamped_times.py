@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 DETAIL = (
     "message.timestamp.type=LogAppendTime: set CreateTime on the target's topic, then accept-loss; "

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from replicator.kafka.client.cluster import MISSING_SECONDS_MAX, Cluster
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind
 
 STEPPED_OVER = (
     LossKind.SOURCE_CORRUPT,

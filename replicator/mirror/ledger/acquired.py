@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 
 @dataclass(frozen=True, slots=True)

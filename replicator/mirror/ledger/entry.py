@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from replicator.kafka.client.custody import Custody as Custody
-from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.sightings import Sightings, packed, unpacked
 
 METADATA_BYTES_MAX = 3900

@@ -9,11 +9,11 @@ from typing import TypeVar
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
 from replicator.mirror.ledger.landed import Memory, landed
 from replicator.mirror.ledger.leader_memory import ask_memory
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.tail import Tail
 from replicator.mirror.ledger.tail_readings import TailReadings
 from replicator.runtime.gather import gather_or_cancel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replicator.kafka.client.cluster import ProducerState
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Entry
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.tail import Tail
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from replicator.kafka.client.loss import Loss
+from replicator.kafka.client.source_inspection import SourceFindings
 from replicator.mirror.ledger.accepted_losses import CUT_BACK, ended, goes_on_at, named_once
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry, Mark
-from replicator.mirror.ledger.inspection import SourceFindings, TargetFindings
-from replicator.mirror.ledger.loss import Loss
+from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.stale_entry import PublishedRun, turned_back
 from replicator.mirror.ledger.tail import Tail
 

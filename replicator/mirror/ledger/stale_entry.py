@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.runs_tail import LastRun
 
 

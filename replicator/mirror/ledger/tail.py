@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from balancer.plan import TopicPartition
 from replicator.batches.batch import Header, scan
 from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import SEQUENCE_MASK, Entry, Mark
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.offset_map.run_segment import Run
 
 READ_BYTES = 8 << 20

@@ -15,14 +15,15 @@ from types import MappingProxyType
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Answered, Cluster, Fenced, ProducerStateLost
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.source_inspection import inspect_source
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.acquired import Acquired, Taken
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.fenced_tails import FencedTails, gather_by_partition
 from replicator.mirror.ledger.id_attempts import IdAttempts
-from replicator.mirror.ledger.inspection import TargetFindings, inspect_source
+from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.ledger import Ledger
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.published_runs import published_since
 from replicator.mirror.ledger.readiness import NOT_SHOWN, Readiness
 from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, resumed
@@ -277,7 +278,11 @@ class Takeover:
         if isinstance(point, Loss):
             return point
         source_found = await inspect_source(
-            self._source, partition, point.entry, point.source_offset
+            self._source,
+            partition,
+            topic_id=point.entry.source_topic,
+            leader_epoch=point.entry.source_epoch,
+            position=point.source_offset,
         )
         source, target = (c.topic(partition.topic) for c in (self._source, self._target))
         successor = Successor(

@@ -21,12 +21,12 @@ from replicator.config.names import operator_id, unheld_id
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Answered
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.assembly import MAKERS, Makers, ledger_side, takeover_of
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.ledger.accepted_losses import can_restart_at, is_endless, takes_restart
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.takeover import Takeover
 from replicator.runtime.gather import gather_or_cancel
 

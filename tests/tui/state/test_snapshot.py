@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.config.topology import Route
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.sightings import Sighting
 from replicator.mirror.offset_map.reports import PartitionReport
 from replicator.mirror.topics.topic_plan import Note, State, TopicPlan, TopicStatus

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from replicator.kafka.client.cluster_metadata import Leader, Topic
+from replicator.kafka.client.loss import LossKind
 from replicator.mirror.carrier import epoch_regress
 from replicator.mirror.carrier.epoch_regress import (
     LASTING_SECONDS,
@@ -14,7 +15,6 @@ from replicator.mirror.carrier.epoch_regress import (
     combined,
 )
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.ledger.loss import LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
 from tests.replicator.mirror.ledger.held import held
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import (
     AcknowledgedTooLow,
@@ -24,7 +25,6 @@ from replicator.mirror.ledger.entry import (
     decode,
     encode,
 )
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.sightings import Sighting
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.mirror.ledger.held import held

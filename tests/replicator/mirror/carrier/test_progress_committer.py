@@ -9,11 +9,11 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import NotCommitted
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
 from replicator.mirror.ledger.entry import Entry
-from replicator.mirror.ledger.loss import Loss, LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, outgoing
 from tests.replicator.mirror.ledger.held import held
 

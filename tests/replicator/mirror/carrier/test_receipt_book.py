@@ -5,10 +5,10 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.config.topology import Route
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.spark.driver_command import Term
 from tests.replicator.batches.source_batches import encoded, one_record
 from tests.replicator.mirror.ledger.held import held

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from replicator.batches.batch import CODEC_BITS, header_at
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.batches.repacked import sizes_alone
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.carrier.refusals import Refusal, Repacked, next_step
-from replicator.mirror.ledger.loss import Loss, LossKind
 from tests.replicator.batches.source_batches import Record, decoded, encoded, with_crc
 
 STEPS_MAX = 2000

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.carrier.releases import Releases
 from replicator.mirror.ledger.entry import Custody
-from replicator.mirror.ledger.loss import Loss, LossKind
 from tests.replicator.mirror.ledger.held import held
 
 ONE = TopicPartition("flights", 1)

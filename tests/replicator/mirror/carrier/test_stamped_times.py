@@ -1,8 +1,8 @@
 """Acknowledgements reveal replaced timestamps; the answer to a duplicate does not count."""
 
+from replicator.kafka.client.loss import LossKind
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.stamped_times import stamped_times
-from replicator.mirror.ledger.loss import LossKind
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, outgoing
 from tests.replicator.mirror.ledger.held import held
 

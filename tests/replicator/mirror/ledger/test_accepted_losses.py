@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.accepted_losses import (
     CUT_BACK,
     STEPPED_OVER,
@@ -11,7 +12,6 @@ from replicator.mirror.ledger.accepted_losses import (
     is_endless,
     named_once,
 )
-from replicator.mirror.ledger.loss import Loss, LossKind
 
 OFFSETS = st.integers(0, 1000)
 

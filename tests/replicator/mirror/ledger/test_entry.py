@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import (
     SEQUENCE_MASK,
     Custody,
@@ -14,7 +15,6 @@ from replicator.mirror.ledger.entry import (
     decode,
     encode,
 )
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.sightings import Sighting
 from tests.replicator.mirror.ledger.held import held
 

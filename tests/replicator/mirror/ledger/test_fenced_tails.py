@@ -7,10 +7,10 @@ import pytest
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import ProducerState
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry
 from replicator.mirror.ledger.fenced_tails import FencedTails
 from replicator.mirror.ledger.inspection import TargetFindings
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.tail import Tail
 from tests.replicator.mirror.ledger.ends import (
     SOURCE,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replicator.kafka.client.cluster import ProducerState
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.landed import Memory, landed
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.tail import Reading, Tail, read_tail
 from tests.replicator.mirror.ledger.ends import batch, marker
 from tests.replicator.mirror.ledger.held import PARTITION, held

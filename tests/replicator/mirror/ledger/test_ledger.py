@@ -8,6 +8,7 @@ from typing import Any
 from balancer.plan import TopicPartition
 from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.entry import Custody, Entry, decode
 from replicator.mirror.ledger.ledger import (
     GROUPS,
@@ -16,7 +17,6 @@ from replicator.mirror.ledger.ledger import (
     groups_of,
     virgin,
 )
-from replicator.mirror.ledger.loss import Loss, LossKind
 from tests.replicator.mirror.ledger.held import held
 
 ROUTE = Route("west", "east")

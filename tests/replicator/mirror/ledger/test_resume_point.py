@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.client.source_inspection import SourceFindings
 from replicator.mirror.ledger.acquired import Taken
 from replicator.mirror.ledger.entry import Custody, Entry
-from replicator.mirror.ledger.inspection import SourceFindings, TargetFindings
-from replicator.mirror.ledger.loss import Loss, LossKind
+from replicator.mirror.ledger.inspection import TargetFindings
 from replicator.mirror.ledger.resume_point import Evidence, Successor, resume_point, resumed
 from replicator.mirror.ledger.stale_entry import PublishedRun
 from replicator.mirror.ledger.tail import Tail

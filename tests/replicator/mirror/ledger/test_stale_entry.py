@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replicator.kafka.client.loss import LossKind
 from replicator.mirror.ledger.entry import Custody
-from replicator.mirror.ledger.loss import LossKind
 from replicator.mirror.ledger.stale_entry import PublishedRun, turned_back
 from replicator.mirror.offset_map.runs_tail import LastRun
 from tests.replicator.mirror.ledger.held import held

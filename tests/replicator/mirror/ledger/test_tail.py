@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from replicator.batches.batch import scan
 from replicator.kafka.client.cluster import Answered
+from replicator.kafka.client.loss import LossKind
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import DETAIL_CHARACTERS_MAX, SEQUENCE_MASK, Gap, Mark
-from replicator.mirror.ledger.loss import LossKind
 from replicator.mirror.ledger.tail import (
     FoundBatch,
     Reading,

@@ -12,11 +12,11 @@ from replicator.config.topology import KafkaCluster, Route
 from replicator.kafka.client.cluster import GROUP, Cluster, Fenced, ProducerState, ProducerStateLost
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code
 from replicator.mirror.ledger.entry import Custody, Entry, encode
 from replicator.mirror.ledger.id_attempts import IdAttempts
 from replicator.mirror.ledger.ledger import Ledger, groups_of
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.ledger.published_runs import runs_key
 from replicator.mirror.ledger.takeover import Takeover
 from replicator.mirror.offset_map.runs_tail import LastRun

@@ -9,8 +9,8 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.config.topology import load
 from replicator.kafka.client.cluster import Cluster, Fenced, Forbidden, ProducerStateLost
+from replicator.kafka.client.loss import Loss, LossKind
 from replicator.mirror.ledger.accepted_losses import STEPPED_OVER
-from replicator.mirror.ledger.loss import Loss, LossKind
 from replicator.mirror.repair.accept_loss import NO_ENTRY, Acceptance, Parked
 from tests.replicator.mirror.ledger.held import held
 from tests.tui.cli.commands.test_replicate import CONFIG

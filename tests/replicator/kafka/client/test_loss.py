@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replicator.mirror.ledger.loss import (
+from replicator.kafka.client.loss import (
     LogView,
     Loss,
     LossKind,

@@ -1,15 +1,14 @@
 """Inspection of a source, from a cluster whose answers are given as values."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
+from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader, Topic
-from replicator.mirror.ledger.inspection import inspect_source
-from replicator.mirror.ledger.loss import LossKind
-from tests.replicator.mirror.ledger.held import PARTITION, held
+from replicator.kafka.client.loss import LossKind
+from replicator.kafka.client.source_inspection import SourceFindings, inspect_source
 
 TOPIC = UUID(int=1)
-ENTRY = replace(held(source_offset=5000), source_topic=TOPIC, source_epoch=6)
 
 
 @dataclass
@@ -37,15 +36,22 @@ class Source:
         return self.epoch_6_end
 
 
+async def inspected(source: Source) -> SourceFindings:
+    """Inspects the log at offset 5000, after a batch of leader epoch 6."""
+    return await inspect_source(
+        source, TopicPartition("flights", 0), topic_id=TOPIC, leader_epoch=6, position=5000
+    )
+
+
 async def test_a_leader_that_missed_an_election_reports_no_loss():
     stale = Source(Leader(1, epoch=5), end=4000, epoch_6_end=-1)
-    found = await inspect_source(stale, PARTITION, ENTRY, 5000)
+    found = await inspected(stale)
     assert (found.loss, found.leader) == (None, -1)
 
 
 async def test_a_log_that_ends_before_the_position_was_truncated():
     cut = Source(Leader(1, epoch=7), end=4000, epoch_6_end=4000)
-    found = await inspect_source(cut, PARTITION, ENTRY, 5000)
+    found = await inspected(cut)
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_TRUNCATED
     assert found.leader == 7
@@ -60,6 +66,6 @@ async def test_a_recreated_topic_does_not_answer_for_the_former_one():
         return source.end
 
     source.log_end = made_anew
-    found = await inspect_source(source, PARTITION, ENTRY, 5000)
+    found = await inspected(source)
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_RECREATED
