@@ -16,13 +16,14 @@ ONLY_LIVE = """
     replicator/groups/offset_sync/: peer_tending region_sync
     replicator/groups/resume/: assignment awaited_runs runs_reader
     replicator/kafka/admin/: topic_changes
-    replicator/kafka/client/: cluster custody open_transactions trouble_watch
+    replicator/kafka/client/: cluster custody open_transactions source_checks
+    replicator/kafka/client/: trouble_watch
     replicator/kafka/protocol/: fetch leader_epoch metadata offset_and_metadata produce producers
     replicator/kafka/protocol/: topic_id transactions
     replicator/kafka/tail/: consumer_offsets copy_store log_ends topic_tailer
     replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
-    replicator/mirror/carrier/: pipelines reassignment reporting sender senders source_checks
-    replicator/mirror/carrier/: target_watch transaction_watch
+    replicator/mirror/carrier/: pipelines reassignment reporting sender senders target_watch
+    replicator/mirror/carrier/: transaction_watch
     replicator/mirror/driver/: driver_leadership epoch_receipts own_topics
     replicator/mirror/ledger/: acquired entries inspection
     replicator/mirror/offset_map/: read_back

@@ -161,7 +161,7 @@ class Acquisition:
     def _add_pipelines(self, taken: Mapping[TopicPartition, Taken]) -> None:
         for partition, one in taken.items():
             pipeline = PartitionPipeline(partition, one.entry)
-            pipeline.source_leader, pipeline.target_leader = one.source_leader, one.target_leader
+            pipeline.leader_epoch, pipeline.target_leader = one.source_leader, one.target_leader
             self._pipelines[partition] = pipeline
             self._committer.parked.pop(partition, None)
             self._receipts.resumed(partition)

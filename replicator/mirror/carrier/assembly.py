@@ -15,19 +15,20 @@ from typing import Any
 from replicator.batches.packer import PackingRule
 from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.reader import Reader
+from replicator.kafka.client.source_checks import SourceChecks
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.carrier_session import CarrierSession
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
-from replicator.mirror.carrier.epoch_regress import EpochRegress
 from replicator.mirror.carrier.fetch_intake import FetchIntake
 from replicator.mirror.carrier.pace import Pace
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
-from replicator.mirror.carrier.reader import Reader
 from replicator.mirror.carrier.reassignment import Reassignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.releases import Releases
@@ -35,7 +36,6 @@ from replicator.mirror.carrier.reporting import Reporting
 from replicator.mirror.carrier.retransmission import Retransmission
 from replicator.mirror.carrier.sender import Sender
 from replicator.mirror.carrier.senders import Senders
-from replicator.mirror.carrier.source_checks import SourceChecks
 from replicator.mirror.carrier.target_watch import TargetWatch
 from replicator.mirror.carrier.transaction_watch import TransactionWatch
 from replicator.mirror.ledger.ledger import Ledger
@@ -247,7 +247,7 @@ class _Assembly:
     # -- reading
 
     @cached_property
-    def _reader(self) -> Reader:
+    def _reader(self) -> Reader[PartitionPipeline]:
         source, pipelines = self._side.source, self._side.pipelines
         return Reader(
             source=source,

@@ -21,13 +21,14 @@ from replicator.config.settings import ReplicatorSettings
 from replicator.kafka.client import trouble_watch
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.reader import Reader
 from replicator.mirror.carrier.acquisition import Acquisition
 from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.command_follower import CommandFollower
 from replicator.mirror.carrier.commit_schedule import CommitSchedule
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
-from replicator.mirror.carrier.reader import Reader
 from replicator.mirror.carrier.reassignment import Reassignment
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.carrier.reporting import Reporting
@@ -66,7 +67,7 @@ class CarrierSession:
     publisher: RunsPublisher
     feed: OffsetFeed
     pipelines: Pipelines
-    reader: Reader
+    reader: Reader[PartitionPipeline]
     senders: Senders
     committer: ProgressCommitter
     commit_schedule: CommitSchedule

@@ -98,7 +98,7 @@ class FetchIntake:
         records."""
         return asked is not None and (asked.offset, asked.leader_epoch) == (
             pipeline.position,
-            pipeline.source_leader,
+            pipeline.leader_epoch,
         )
 
     def _fill(
@@ -136,7 +136,7 @@ class FetchIntake:
     def _handle_error(self, pipeline: PartitionPipeline, code: int) -> None:
         """Handles a partition's error; the leader's log is checked before the next fetch."""
         self.source.trouble = f"{self.source.name}: Fetch {pipeline.partition}: {named(code)}"
-        pipeline.source_leader = -1
+        pipeline.leader_epoch = -1
         if verdict(code) is Verdict.FORBIDDEN:
             raise Forbidden(f"{self.source.name}: Fetch {pipeline.partition}", [code])
         if verdict(code) is Verdict.POISON:

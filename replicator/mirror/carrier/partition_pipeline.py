@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
+from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
@@ -60,7 +61,8 @@ class PartitionPipeline:
         self.reported_at = 0.0
         """Unix seconds at which a fetch response last reported or confirmed the two offsets."""
         self.clock = LagClock(entry.seen)
-        self.source_epoch = entry.source_epoch
+        self.batch_epoch = entry.source_epoch
+        """Leader epoch of the last source batch read; -1: none yet."""
         self.queue = SendQueue()
         self.gaps = SourceGaps(entry.sequence)
         self.run_buffer = RunBuffer(entry.source_offset)
@@ -75,7 +77,7 @@ class PartitionPipeline:
         self.is_alone = True
         """True until a batch is acknowledged; until then only one is in flight. A broker without
         producer state accepts any first sequence, so it would accept a later batch first."""
-        self.source_leader = -1
+        self.leader_epoch = -1
         """Leader epoch of the source under which the position was last checked; -1: not checked."""
         self.target_leader = -1
         """Leader epoch of the target under which the mark was last verified; -1: not checked."""
@@ -95,6 +97,20 @@ class PartitionPipeline:
         self._sequence = entry.sequence
 
     # -- the reader's side
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """Id of the source topic; a pipeline begins with it in its entry."""
+        return self._entry.source_topic
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self.queue.size_bytes
+
+    @property
+    def is_fetching(self) -> bool:
+        """True while records are fetched: until the pipeline settles, or a loss stops it."""
+        return not self.is_settling and self.stopping is None
 
     def add(
         self,
@@ -126,7 +142,7 @@ class PartitionPipeline:
             self._sequence = sequence
         self.position = position
         if source_epoch >= 0:
-            self.source_epoch = source_epoch
+            self.batch_epoch = source_epoch
 
     def settle(self) -> None:
         """Ends fetching and drops batches that were never sent; those that may have landed stay."""
@@ -244,11 +260,6 @@ class PartitionPipeline:
         """Acknowledged state: source and target offset, sequence, mark."""
         return self._entry
 
-    @property
-    def checkable(self) -> Entry:
-        """Entry with the leader epoch of the last batch read, for the check of the source's log."""
-        return self._complete(self._entry)
-
     # -- the ledger's side
 
     def statement(self) -> Statement:
@@ -290,7 +301,7 @@ class PartitionPipeline:
             self._entry = replace(self._entry, target_offset=target_offset)
 
     def _complete(self, entry: Entry) -> Entry:
-        return replace(entry, source_epoch=self.source_epoch, seen=self.clock.sightings)
+        return replace(entry, source_epoch=self.batch_epoch, seen=self.clock.sightings)
 
     def _stamped(self, outgoing: OutgoingBatch, sequence: int) -> InFlightBatch:
         outgoing.stamp(

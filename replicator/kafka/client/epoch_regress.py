@@ -3,7 +3,7 @@
 Kafka's leader epochs only grow. A broker that is cut off from its quorum keeps reporting an old
 epoch, and learns of the newer one when it is back. Until then nothing is read from it. A cluster
 that was restored together with its metadata reports an old epoch for good, and its records may
-differ from the mirrored ones. Every broker of a restored cluster reports the older epoch; this
+differ from those that were read. Every broker of a restored cluster reports the older epoch; this
 distinguishes it from a broker that is cut off.
 """
 
@@ -14,12 +14,13 @@ import time
 from collections.abc import Sequence
 from enum import Enum
 from math import inf
+from typing import Protocol
+from uuid import UUID
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
 from replicator.kafka.client.cluster_metadata import Leader
-from replicator.kafka.client.loss import went_back
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.kafka.client.loss import Loss, went_back
 from replicator.runtime.report_once import ReportOnce
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,30 @@ class EpochReport(Enum):
     UNKNOWN = "those that answer report an older epoch"
 
 
+class CheckedPartition(Protocol):
+    """Pipeline of one partition, as far as the checks of its source know it."""
+
+    leader_epoch: int
+    """Leader epoch under which the position was last checked; -1: not checked."""
+    stopping: Loss | None
+    """Loss that ends fetching."""
+
+    @property
+    def partition(self) -> TopicPartition: ...
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """Topic that is read; None: not known."""
+
+    @property
+    def position(self) -> int:
+        """Source offset to fetch next."""
+
+    @property
+    def batch_epoch(self) -> int:
+        """Leader epoch of the last batch read; -1: none yet."""
+
+
 class EpochRegress:
     """Watches pipelines whose source partition reports an older leader epoch than was read."""
 
@@ -49,7 +74,7 @@ class EpochRegress:
         self._reports = ReportOnce()
         self._asked_at: dict[TopicPartition, float] = {}
 
-    async def must_wait(self, pipeline: PartitionPipeline) -> bool:
+    async def must_wait(self, pipeline: CheckedPartition) -> bool:
         """Returns True when reading must wait; stops a pipeline whose source went back.
 
         Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
@@ -57,7 +82,7 @@ class EpochRegress:
         For any other, `stopping` is set.
         """
         topic = self._source.topic(pipeline.partition.topic)
-        if topic and topic.id != pipeline.entry.source_topic:
+        if topic and topic.id != pipeline.topic_id:
             return False  # recreated: its epochs begin again, and the check of its log reports it
         reported = self._source.reported_leader(*pipeline.partition)
         if reported is None or reported.epoch >= self._newest(pipeline):
@@ -82,18 +107,18 @@ class EpochRegress:
                     await self._accept(pipeline, max(leaders, key=lambda leader: leader.epoch))
         return True
 
-    async def _accept(self, pipeline: PartitionPipeline, leader: Leader) -> None:
+    async def _accept(self, pipeline: CheckedPartition, leader: Leader) -> None:
         newest = self._newest(pipeline)
         self._source.accept_leader(*pipeline.partition, leader)
-        if leader.epoch < pipeline.checkable.source_epoch:
+        if leader.epoch < pipeline.batch_epoch:
             end = await self._source.log_end(*pipeline.partition)
             pipeline.stopping = pipeline.stopping or went_back(
                 pipeline.position, end, (newest, leader.epoch)
             )
 
-    def _newest(self, pipeline: PartitionPipeline) -> int:
+    def _newest(self, pipeline: CheckedPartition) -> int:
         known = self._source.leader(*pipeline.partition)
-        return max(pipeline.checkable.source_epoch, known.epoch if known else -1)
+        return max(pipeline.batch_epoch, known.epoch if known else -1)
 
     def _forget(self, partition: TopicPartition) -> None:
         self._seen_since.pop(partition, None)
@@ -101,7 +126,7 @@ class EpochRegress:
         self._reports.settle(partition)
         self._asked_at.pop(partition, None)
 
-    def _log_once_it_lasts(self, pipeline: PartitionPipeline) -> None:
+    def _log_once_it_lasts(self, pipeline: CheckedPartition) -> None:
         partition = pipeline.partition
         since = self._seen_since.setdefault(partition, time.monotonic())
         is_lasting = time.monotonic() - since >= LASTING_SECONDS

@@ -1,20 +1,15 @@
-"""Stand-in for a source cluster, and its fetch responses."""
+"""Source cluster with one partition, and its fetch responses, as tests set them up."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
-from dataclasses import replace
 from types import SimpleNamespace
 from uuid import UUID
 
-from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster_metadata import Leader, Topic
 from replicator.kafka.protocol.fetch import FetchRequest
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from tests.replicator.batches.source_batches import encoded, one_record
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
-from tests.replicator.mirror.ledger.held import held
 
 TOPIC = UUID(int=1)
 STABLE_OFFSET = 200
@@ -67,12 +62,6 @@ class Source:
         answer = asyncio.get_running_loop().create_future()
         self.fetches.put_nowait((node, answer))
         return await answer
-
-
-def pipeline_at(partition: int) -> PartitionPipeline:
-    """Returns the pipeline of a partition of the source's topic, at offset 100."""
-    entry = replace(held(source_offset=100), source_topic=TOPIC, source_epoch=5)
-    return PartitionPipeline(TopicPartition(PLACE.topic, partition), entry)
 
 
 def answered(records: bytes) -> SimpleNamespace:

@@ -1,13 +1,15 @@
-"""Source side of a carrier: fetches into pipelines, one request at a time per source broker."""
+"""Reader of many partitions: fetches into pipelines, one request at a time per source broker."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from aiokafka.errors import KafkaError
 
@@ -18,16 +20,13 @@ from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
 from replicator.kafka.protocol.error_codes import named
 from replicator.kafka.protocol.fetch import FetchPosition, FetchRequest
 from replicator.kafka.protocol.topic_id import NO_TOPIC_ID
-from replicator.mirror.carrier.fetch_intake import FetchIntake
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from replicator.mirror.carrier.source_checks import SourceChecks
 
 PIPELINE_BYTES_MAX = 4 << 20
-CARRIER_BYTES_MAX = 192 << 20
+PIPELINES_BYTES_MAX = 192 << 20
 RESPONSE_BYTES_MAX = 8 << 20
 RESPONSES_BYTES_MAX = 64 << 20
 """Limit of the responses of all brokers together. Requests to all brokers run at the same time, and
-their responses add to CARRIER_BYTES_MAX."""
+their responses add to PIPELINES_BYTES_MAX."""
 WAIT_MS = 100
 SHORT_WAIT_MS = 5
 """Wait of a fetch while some pipeline is full: it may have room again before records arrive."""
@@ -39,8 +38,75 @@ LATE_SECONDS = 1.0
 later waited while this process was stopped, and describes the source as it was then."""
 
 
+class FetchedPartition(Protocol):
+    """Pipeline of one partition, as far as the reader knows it."""
+
+    @property
+    def partition(self) -> TopicPartition: ...
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """Topic that is read; known once the pipeline is fetching."""
+
+    @property
+    def position(self) -> int:
+        """Source offset to fetch next."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """Leader epoch under which the position was last checked; -1: not checked."""
+
+    @property
+    def fetch_bytes(self) -> int:
+        """Fetch size that the next batch needs, if it exceeds the configured one; else 0."""
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Size of all records that were taken in and are not handled yet."""
+
+    @property
+    def is_fetching(self) -> bool:
+        """True while records are wanted: the pipeline neither settles nor stops."""
+
+
+P = TypeVar("P", bound=FetchedPartition)
+P_contra = TypeVar("P_contra", bound=FetchedPartition, contravariant=True)
+
+
+class Checks(Protocol):
+    """Checks of positions in the source's logs."""
+
+    def start(self) -> None:
+        """Starts a check of each pipeline whose source leader differs from the one last checked."""
+
+    @property
+    def running(self) -> Sequence[asyncio.Task[None]]:
+        """Checks that are under way."""
+
+
+class Intake(Protocol[P_contra]):
+    """Destination of fetch responses."""
+
+    def take(
+        self,
+        response: Any,
+        wanted: Mapping[TopicIdPartition, P_contra],
+        session: FetchSession,
+        reported_at: float,
+    ) -> bool:
+        """Takes a response in.
+
+        Returns True when a partition was answered with an error, so that metadata needs a refresh.
+
+        Args:
+            wanted: pipelines that were fetched for.
+            session: the fetch session that the response answers.
+            reported_at: unix seconds at which the source reported its ends.
+        """
+
+
 @dataclass(eq=False)
-class Reader:
+class Reader(Generic[P]):
     """Keeps the pipelines filled.
 
     Args:
@@ -48,14 +114,22 @@ class Reader:
         checks: run before the first fetch under each leader.
         intake: takes the responses.
         fetch_bytes: fetch size per partition.
+        pipeline_bytes_max, pipelines_bytes_max: a pipeline that has buffered so much is not
+            fetched, and no pipeline is once all of them together have.
+        response_bytes_max, responses_bytes_max: limits of one response, and of all brokers'
+            responses together.
     """
 
     source: Cluster
-    pipelines: Mapping[TopicPartition, PartitionPipeline]
-    checks: SourceChecks
-    intake: FetchIntake
+    pipelines: Mapping[TopicPartition, P]
+    checks: Checks
+    intake: Intake[P]
     fetch_bytes: int
     retry_seconds: float = RETRY_SECONDS
+    pipeline_bytes_max: int = PIPELINE_BYTES_MAX
+    pipelines_bytes_max: int = PIPELINES_BYTES_MAX
+    response_bytes_max: int = RESPONSE_BYTES_MAX
+    responses_bytes_max: int = RESPONSES_BYTES_MAX
     changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when pipelines were added, so that they do not wait for the next round."""
     _brokers: dict[int, asyncio.Task[None]] = field(init=False, default_factory=dict)
@@ -111,7 +185,9 @@ class Reader:
                 session=(changes.session_id, changes.epoch),
                 forgotten=changes.forgotten,
                 wait_ms=WAIT_MS if is_all else SHORT_WAIT_MS,
-                bytes_max=min(RESPONSE_BYTES_MAX, RESPONSES_BYTES_MAX // len(self._brokers)),
+                bytes_max=min(
+                    self.response_bytes_max, self.responses_bytes_max // len(self._brokers)
+                ),
                 read_committed=True,
             )
             asked_at = time.time()
@@ -142,37 +218,37 @@ class Reader:
     def _note_trouble(self, trouble: str) -> None:
         self.source.trouble = f"{self.source.name}: Fetch: {trouble}"
 
-    def _wanted(self, node: int) -> tuple[dict[TopicIdPartition, PartitionPipeline], bool]:
+    def _wanted(self, node: int) -> tuple[dict[TopicIdPartition, P], bool]:
         """Returns the pipelines to fetch from this broker: checked under its epoch, and with room.
 
         The second value is False if pipelines were skipped for lack of room.
         """
-        wanted: dict[TopicIdPartition, PartitionPipeline] = {}
+        wanted: dict[TopicIdPartition, P] = {}
         is_all = True
-        room = CARRIER_BYTES_MAX - sum(
-            pipeline.queue.size_bytes for pipeline in self.pipelines.values()
+        room = self.pipelines_bytes_max - sum(
+            pipeline.buffered_bytes for pipeline in self.pipelines.values()
         )
         for partition, pipeline in self.pipelines.items():
             leader = self.source.leader(*partition)
-            if leader is None or leader.node != node or pipeline.is_settling or pipeline.stopping:
+            if leader is None or leader.node != node or not pipeline.is_fetching:
                 continue
-            if leader.epoch != pipeline.source_leader:
+            if leader.epoch != pipeline.leader_epoch:
                 continue
-            if pipeline.queue.size_bytes >= PIPELINE_BYTES_MAX or room <= 0:
+            if pipeline.buffered_bytes >= self.pipeline_bytes_max or room <= 0:
                 is_all = False
                 continue
-            topic = pipeline.entry.source_topic
-            assert topic is not None, "a pipeline begins with the source topic's id in its entry"
-            wanted[topic, partition.partition] = pipeline
+            topic_id = pipeline.topic_id
+            assert topic_id is not None, "a pipeline that fetches knows its topic's id"
+            wanted[topic_id, partition.partition] = pipeline
         return wanted, is_all
 
 
-def fetch_position(pipeline: PartitionPipeline, fetch_bytes: int) -> FetchPosition:
+def fetch_position(pipeline: FetchedPartition, fetch_bytes: int) -> FetchPosition:
     """Returns where to fetch next for a pipeline, and at least `fetch_bytes`."""
     return FetchPosition(
-        pipeline.entry.source_topic or NO_TOPIC_ID,
+        pipeline.topic_id or NO_TOPIC_ID,
         pipeline.partition.partition,
         pipeline.position,
         max(fetch_bytes, pipeline.fetch_bytes),
-        pipeline.source_leader,
+        pipeline.leader_epoch,
     )

@@ -13,10 +13,9 @@ from replicator.kafka.client.cluster import (
     Answered,
     Cluster,
 )
+from replicator.kafka.client.epoch_regress import CheckedPartition, EpochRegress
 from replicator.kafka.client.loss import LossKind
 from replicator.kafka.client.source_inspection import inspect_source
-from replicator.mirror.carrier.epoch_regress import EpochRegress
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 
 RETRY_SECONDS = 0.2
 
@@ -32,7 +31,7 @@ class SourceChecks:
     """
 
     source: Cluster
-    pipelines: Mapping[TopicPartition, PartitionPipeline]
+    pipelines: Mapping[TopicPartition, CheckedPartition]
     epoch_regress: EpochRegress
     missing_seconds_max: float = MISSING_SECONDS_MAX
     _running: dict[TopicPartition, asyncio.Task[None]] = field(init=False, default_factory=dict)
@@ -49,7 +48,7 @@ class SourceChecks:
                 del self._running[partition]
         for partition, pipeline in self.pipelines.items():
             leader = self.source.leader(*partition)
-            is_checked = leader is not None and leader.epoch == pipeline.source_leader
+            is_checked = leader is not None and leader.epoch == pipeline.leader_epoch
             if not is_checked and not pipeline.stopping and partition not in self._running:
                 self._running[partition] = asyncio.create_task(self._check(pipeline))
 
@@ -57,7 +56,7 @@ class SourceChecks:
         """Returns True when the topic was deleted, and is not just unknown to a starting broker."""
         return self.source.missing_seconds(topic) >= self.missing_seconds_max
 
-    async def _check(self, pipeline: PartitionPipeline) -> None:
+    async def _check(self, pipeline: CheckedPartition) -> None:
         partition, topic = pipeline.partition, pipeline.partition.topic
         await self.source.try_refresh()
         if self.source.topic(topic) is None:
@@ -70,13 +69,13 @@ class SourceChecks:
         if await self.epoch_regress.must_wait(pipeline):
             await asyncio.sleep(RETRY_SECONDS)
             return
-        position, checkable = pipeline.position, pipeline.checkable
+        position = pipeline.position
         try:
             found = await inspect_source(
                 self.source,
                 partition,
-                topic_id=checkable.source_topic,
-                leader_epoch=checkable.source_epoch,
+                topic_id=pipeline.topic_id,
+                leader_epoch=pipeline.batch_epoch,
                 position=position,
             )
         except Answered as answer:
@@ -92,4 +91,4 @@ class SourceChecks:
             pipeline.stopping = found.loss
         elif found.leader < 0:
             await asyncio.sleep(RETRY_SECONDS)
-        pipeline.source_leader = found.leader
+        pipeline.leader_epoch = found.leader

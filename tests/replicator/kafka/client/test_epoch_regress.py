@@ -1,26 +1,25 @@
 """Older leader epochs: a single broker that reports one is stale; all of them mean a restore."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from uuid import UUID
 
 import pytest
 
+from balancer.plan import TopicPartition
+from replicator.kafka.client import epoch_regress
 from replicator.kafka.client.cluster_metadata import Leader, Topic
-from replicator.kafka.client.loss import LossKind
-from replicator.mirror.carrier import epoch_regress
-from replicator.mirror.carrier.epoch_regress import (
+from replicator.kafka.client.epoch_regress import (
     LASTING_SECONDS,
     EpochRegress,
     EpochReport,
     combined,
 )
-from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
-from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE
-from tests.replicator.mirror.ledger.held import held
+from replicator.kafka.client.loss import Loss, LossKind
 
 NEWEST, OLDER = 5, 3
 END, POSITION = 130, 200
 TOPIC_ID, NEW_TOPIC_ID = UUID(int=1), UUID(int=2)
+PLACE = TopicPartition("topic", 0)
 
 
 class Source:
@@ -59,9 +58,16 @@ def clock(monkeypatch):
     return now
 
 
-def pipeline(source_epoch: int = NEWEST) -> PartitionPipeline:
-    entry = replace(held(), source_offset=POSITION, source_epoch=source_epoch)
-    return PartitionPipeline(PLACE, replace(entry, source_topic=TOPIC_ID))
+@dataclass
+class Pipeline:
+    """Pipeline that has read a batch of an epoch, and everything before POSITION."""
+
+    batch_epoch: int = NEWEST
+    leader_epoch: int = NEWEST
+    stopping: Loss | None = None
+    partition: TopicPartition = PLACE
+    topic_id: UUID = TOPIC_ID
+    position: int = POSITION
 
 
 def restored() -> Source:
@@ -87,17 +93,17 @@ def test_brokers_agree_only_if_each_of_them_reports_an_older_epoch(answers, expe
 
 
 async def test_reading_does_not_wait_for_a_known_epoch():
-    assert not await EpochRegress(Source()).must_wait(pipeline())
+    assert not await EpochRegress(Source()).must_wait(Pipeline())
 
 
 async def test_reading_does_not_wait_once_a_broker_reports_the_epoch_that_was_read():
-    source, one = restored(), pipeline()
+    source, one = restored(), Pipeline()
     source.each = [Leader(1, OLDER), Leader(2, NEWEST)]
     assert not await EpochRegress(source).must_wait(one)
 
 
 async def test_a_pipeline_stops_once_all_brokers_have_agreed_for_long_enough(clock):
-    source, one = restored(), pipeline()
+    source, one = restored(), Pipeline()
     regress = EpochRegress(source)
     assert await regress.must_wait(one)
     assert one.stopping is None
@@ -109,7 +115,7 @@ async def test_a_pipeline_stops_once_all_brokers_have_agreed_for_long_enough(clo
 
 
 async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_logged_once(clock, caplog):
-    source, one = restored(), pipeline()
+    source, one = restored(), Pipeline()
     regress = EpochRegress(source)
     agreeing, silent = source.each, [Leader(1, OLDER), None]
     for _ in range(3):
@@ -124,7 +130,7 @@ async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_logged_
 
 
 async def test_a_pipeline_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
-    source, one = restored(), pipeline(source_epoch=OLDER)
+    source, one = restored(), Pipeline(batch_epoch=OLDER)
     regress = EpochRegress(source)
     assert await regress.must_wait(one)
     clock[0] += LASTING_SECONDS
@@ -135,7 +141,7 @@ async def test_a_pipeline_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
 
 async def test_a_topic_that_was_recreated_has_not_gone_back(clock):
     """The epochs of a recreated topic begin again; the check of its log reports that."""
-    source, one = restored(), pipeline()
+    source, one = restored(), Pipeline()
     source.topic_id = NEW_TOPIC_ID
     assert not await EpochRegress(source).must_wait(one)
     assert one.stopping is None
