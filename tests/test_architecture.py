@@ -24,7 +24,7 @@ ONLY_LIVE = """
     replicator/mirror/carrier/: acquisition assembly assignment command_follower commit_schedule
     replicator/mirror/carrier/: pipelines reassignment reporting sender senders target_watch
     replicator/mirror/carrier/: transaction_watch
-    replicator/mirror/driver/: driver_leadership epoch_receipts own_topics
+    replicator/mirror/driver/: driver_leadership own_topics
     replicator/mirror/ledger/: acquired entries inspection
     replicator/mirror/offset_map/: read_back
     replicator/mirror/repair/: accept_loss

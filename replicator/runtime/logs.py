@@ -12,7 +12,7 @@ from typing_extensions import override
 from replicator.runtime.plain_text import one_line
 
 FORMAT = "%(asctime)s.%(msecs)03dZ level=%(levelname)s pid=%(process)d from=%(name)s %(message)s"
-OURS = ("balancer", "replicator", "tui")
+OURS = ("aggregator", "balancer", "replicator", "tui")
 RETRYING = "aiokafka"
 """Library that retries by itself: its failed connections and requests are no errors yet."""
 SPARED_SECONDS = 60.0

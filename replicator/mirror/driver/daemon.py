@@ -28,15 +28,13 @@ from replicator.kafka.admin.admin_error import AdminError
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Fenced
 from replicator.kafka.client.cluster_ids import ClusterIds, SameCluster
+from replicator.mirror.carrier.receipts import SCHEMA
 from replicator.mirror.driver.carrier_source import SluiceSource
 from replicator.mirror.driver.driver_leadership import DriverLeadership
-from replicator.mirror.driver.epoch_query import EpochQuery
-from replicator.mirror.driver.epoch_receipts import EpochReceipts
+from replicator.mirror.driver.epoch_report import report
 from replicator.mirror.driver.map_upkeep import keep_maps
 from replicator.mirror.driver.metrics import TotalsCollector, reports_into, serve, totals_into
 from replicator.mirror.driver.planner import Planner
-from replicator.mirror.driver.receipts_folder import ReceiptsFolder
-from replicator.mirror.driver.run_folder import run_folder
 from replicator.mirror.offset_map.offset_keeper import OffsetKeeper
 from replicator.runtime.daemon import Work, failure, run_until_stopped
 from replicator.runtime.exit_codes import Exit, decisive
@@ -46,7 +44,11 @@ from replicator.runtime.private_files import private_folder
 from replicator.runtime.run_in_thread import run_in_thread
 from replicator.spark.authentication import split_secret
 from replicator.spark.driver_command import TermSuperseded
+from replicator.spark.epoch_query import EpochQuery
+from replicator.spark.epoch_receipts import EpochReceipts
 from replicator.spark.posting import ApplianceFile, PostingFile
+from replicator.spark.receipts_folder import ReceiptsFolder
+from replicator.spark.run_folder import run_folder
 from replicator.spark.session import MASTER, Session, SparkGone
 from replicator.spark.slots import slots_at_most
 from replicator.spark.stream import Stream
@@ -178,7 +180,7 @@ class Daemon(Work):
                 "slots": str(session.count_slots()),
             },
             checkpoint=self._folder / f"checkpoint-{number}",
-            epoch_over=EpochReceipts(folder).keep,
+            epoch_over=EpochReceipts(folder, SCHEMA, report).keep,
         )
 
     async def _keep_redis(self) -> None:

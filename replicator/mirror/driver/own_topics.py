@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 from replicator.config.names import PLAN_TOPIC, runs_topic_name
 from replicator.config.topology import Route
 from replicator.kafka.admin.admin import Admin
-from replicator.kafka.admin.admin_error import UnknownTopic
+from replicator.kafka.admin.own_topics import make_topics
 from replicator.kafka.admin.topic_changes import Create
 from replicator.mirror.offset_map import runs_topic
-
-VISIBLE_SECONDS = 15.0
 
 
 def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: int) -> None:
@@ -21,15 +18,7 @@ def make_own_topics(target: Admin, routes: Iterable[Route], replication_factor: 
     Raises AdminError.
     """
     wanted = {PLAN_TOPIC, *(runs_topic_name(route.key) for route in routes)}
-    missing = wanted - {topic.name for topic in target.topics(wanted)}
-    for outcome in target.apply([_create(name, replication_factor) for name in sorted(missing)]):
-        if outcome.error:
-            raise outcome.error
-    deadline = time.monotonic() + VISIBLE_SECONDS
-    while absent := wanted - {topic.name for topic in target.topics(wanted)}:
-        if time.monotonic() > deadline:
-            raise UnknownTopic(target.name, f"created, and still not there: {sorted(absent)}")
-        time.sleep(0.1)
+    make_topics(target, [_create(name, replication_factor) for name in sorted(wanted)])
 
 
 def _create(name: str, replication_factor: int) -> Create:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
-from replicator.mirror.carrier.receipts import Receipt, to_arrow
 from replicator.runtime.private_files import private_file, private_folder
 
 
@@ -21,17 +20,21 @@ class ReceiptsFolder:
     path: Path
     region: str
 
-    def add(self, receipts: Sequence[Receipt]) -> Path:
+    def add(self, receipts: pa.Table) -> Path:
         """Writes the receipts of one epoch to a file that is named after the end of the epoch.
 
         A reader never sees half a file: Spark and pandas skip names that begin with a dot. Raises
         OSError.
+
+        Args:
+            receipts: one row at least, with the time `ended_at`.
         """
-        ended = datetime.fromtimestamp(max(receipt.ended_at for receipt in receipts), UTC)
+        last: datetime = pc.max(receipts["ended_at"]).as_py()
+        ended = last.astimezone(UTC)
         region = private_folder(self.path) / f"region={self.region}"
         day = private_folder(region) / f"day={ended:%Y-%m-%d}"
         private_folder(day)
         file = day / f"{ended:%H%M%S.%f}.parquet"
         unfinished = private_file(day / f".{file.name}")
-        parquet.write_table(pa.Table.from_batches([to_arrow(receipts)]), unfinished)
+        parquet.write_table(receipts, unfinished)
         return unfinished.replace(file)

@@ -1,4 +1,4 @@
-"""Receipts of each epoch: logged in one line, and kept in the folder of receipts."""
+"""Report of each epoch: a line that sums it up, and a line for each parked partition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from replicator.mirror.carrier.receipts import STATES, Receipt, from_arrow
-from replicator.mirror.driver.receipts_folder import ReceiptsFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,26 +15,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class EpochReceipts:
-    """Receipts of the epochs of one region."""
-
-    def __init__(self, folder: ReceiptsFolder):
-        self._folder = folder
-
-    def keep(self, rows: pa.Table, epoch: int) -> None:
-        """Logs and keeps the receipts of an epoch. Receipts are for people: a full disk must not
-        stop the carriers, so a failure is only logged."""
-        receipts = from_arrow(rows)
-        if not receipts:
-            return
-        log.info("event=epoch-over epoch=%d %s", epoch, summary(receipts))
-        for receipt in receipts:
-            if receipt.state == "parked":
-                log.error("event=is-parked %s", receipt)
-        try:
-            self._folder.add(receipts)
-        except Exception:
-            log.exception("event=receipts-lost epoch=%d receipts=%d", epoch, len(receipts))
+def report(rows: pa.Table, epoch: int) -> None:
+    """Logs the receipts of an epoch."""
+    receipts = from_arrow(rows)
+    log.info("event=epoch-over epoch=%d %s", epoch, summary(receipts))
+    for receipt in receipts:
+        if receipt.state == "parked":
+            log.error("event=is-parked %s", receipt)
 
 
 def summary(receipts: Sequence[Receipt]) -> str:

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from replicator.mirror.driver import epoch_query
-from replicator.mirror.driver.epoch_query import EpochQuery
+from replicator.spark import epoch_query
+from replicator.spark.epoch_query import EpochQuery
 from replicator.spark.session import SparkGone
 
 

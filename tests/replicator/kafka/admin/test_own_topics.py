@@ -1,0 +1,55 @@
+"""Own topics are created where they are missing, and awaited until the cluster shows them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from replicator.kafka.admin import own_topics
+from replicator.kafka.admin.admin import Outcome
+from replicator.kafka.admin.admin_error import AdminError, UnknownTopic
+from replicator.kafka.admin.own_topics import make_topics
+from replicator.kafka.admin.topic_changes import Create
+
+CREATES = [Create(name, 1, (), -1) for name in ("sluice.a", "sluice.b")]
+
+
+class Admin:
+    """Cluster that shows a created topic only after some more questions."""
+
+    name = "east aggregate"
+
+    def __init__(self, shown: set[str], hidden_for: int = 0, error: AdminError | None = None):
+        self.created: list[str] = []
+        self._shown = shown
+        self._hidden_for = hidden_for
+        self._error = error
+
+    def topics(self, names):
+        if self.created and self._hidden_for:
+            self._hidden_for -= 1
+            return []
+        return [SimpleNamespace(name=name) for name in (*self._shown, *self.created)]
+
+    def apply(self, actions):
+        self.created = [action.topic for action in actions]
+        return [Outcome(action, self._error) for action in actions]
+
+
+def test_only_missing_topics_are_created_and_they_are_awaited():
+    admin = Admin({"sluice.a"}, hidden_for=2)
+    make_topics(admin, CREATES)
+    assert admin.created == ["sluice.b"]
+    assert {topic.name for topic in admin.topics(())} == {"sluice.a", "sluice.b"}
+
+
+def test_a_topic_that_cannot_be_created_is_an_error():
+    with pytest.raises(AdminError, match="policy"):
+        make_topics(Admin(set(), error=AdminError("east aggregate", "policy")), CREATES)
+
+
+def test_topics_that_stay_hidden_are_named(monkeypatch):
+    monkeypatch.setattr(own_topics, "VISIBLE_SECONDS", 0.0)
+    with pytest.raises(UnknownTopic, match=r"\['sluice.a', 'sluice.b'\]"):
+        make_topics(Admin(set(), hidden_for=100), CREATES)
