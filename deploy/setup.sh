@@ -17,8 +17,9 @@ has_python() {
 }
 
 # Only root's PATH leads to it. Of Debian and Ubuntu with such a Python, only Debian 12 has a package;
-# elsewhere its tests are left out.
+# elsewhere its tests are left out, and so is ZooKeeper, which its replicas need.
 has_clickhouse() { PATH="$PATH:/usr/sbin" command -v clickhouse-server >/dev/null; }
+has_zookeeper() { [ -e /usr/share/java/zookeeper.jar ]; }
 is_debian_12() { grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release; }
 
 missing_packages() {
@@ -27,6 +28,8 @@ missing_packages() {
     command -v mvn >/dev/null || echo maven
     command -v redis-server >/dev/null || echo redis-server
     has_clickhouse || ! is_debian_12 || echo clickhouse-server
+    # The jars alone: the package zookeeper adds a desktop's Java, a user and no server of its own.
+    has_zookeeper || ! is_debian_12 || echo libzookeeper-java
     command -v setpriv >/dev/null || echo util-linux
 }
 

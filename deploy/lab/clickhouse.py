@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import signal
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
-from typing import Self
+from typing import Any, Self
 
 from clickhouse_driver import Client
 
@@ -23,21 +25,40 @@ class ClickHouseServer:
     """A clickhouse-server on a free port of 127.0.0.1. Its data stays after it ends.
 
     It has the user USERNAME, and the user READER with read permission only, both with PASSWORD.
+
+    Args:
+        configuration: elements of config.xml beside the lab's own, as XML.
+        profile: settings of the profile of USERNAME and of the server's background threads.
     """
 
-    def __init__(self, directory: Path, *, name: str = "clickhouse", tls: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        name: str = "clickhouse",
+        tls: bool = False,
+        configuration: str = "",
+        profile: Mapping[str, object] | None = None,
+    ) -> None:
         self.name = name
         self.directory = directory / name
         self.port = free_port()
         self.credentials = Credentials(
             directory=self.directory / "tls", protocol="tls" if tls else "plaintext"
         )
+        self._configuration = configuration
+        self._profile = dict(profile or {})
         self._process: Process | None = None
 
     @property
     def ca_file(self) -> Path | None:
         """CA certificate that signed the server's certificate; None without TLS."""
         return self.credentials.directory / "ca.pem" if self.credentials.uses_tls else None
+
+    @property
+    def is_started(self) -> bool:
+        """True once it was started, even if it has ended since."""
+        return self._process is not None
 
     @property
     def process(self) -> Process:
@@ -50,8 +71,12 @@ class ClickHouseServer:
         scheme = "clickhouses" if self.credentials.uses_tls else "clickhouse"
         return f"{scheme}://{user}@127.0.0.1:{self.port}/{database}"
 
-    def client(self, database: str = "default") -> Client:
-        """Returns a client of the user USERNAME, for use in a `with` block."""
+    def client(self, database: str = "default", **options: Any) -> Client:
+        """Returns a client of the user USERNAME, for use in a `with` block.
+
+        Args:
+            options: of clickhouse_driver.Client, such as send_receive_timeout=5.
+        """
         return Client(
             "127.0.0.1",
             port=self.port,
@@ -60,6 +85,7 @@ class ClickHouseServer:
             database=database,
             secure=self.credentials.uses_tls,
             ca_certs=self.ca_file,
+            **options,
         )
 
     def __enter__(self) -> Self:
@@ -81,8 +107,8 @@ class ClickHouseServer:
         self.directory.mkdir(parents=True, exist_ok=True)
         if not self.credentials.directory.exists():
             self.credentials.write()
-        (self.directory / "config.xml").write_text(self._configuration())
-        (self.directory / "users.xml").write_text(_users())
+        (self.directory / "config.xml").write_text(self._config_xml())
+        (self.directory / "users.xml").write_text(_users_xml(self._profile))
         self._process = Process(
             self.name,
             [PROGRAM, f"--config-file={self.directory / 'config.xml'}"],
@@ -109,7 +135,14 @@ class ClickHouseServer:
     def kill(self) -> None:
         self.process.kill()
 
-    def _configuration(self) -> str:
+    def pause(self) -> None:
+        """Sends SIGSTOP: connections stay open, and the server does not answer."""
+        self.process.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send(signal.SIGCONT)
+
+    def _config_xml(self) -> str:
         port = "tcp_port_secure" if self.credentials.uses_tls else "tcp_port"
         certificate = self.credentials.directory / "broker.pem"
         return dedent(
@@ -129,19 +162,22 @@ class ClickHouseServer:
               <default_profile>default</default_profile>
               <default_database>default</default_database>
               <mark_cache_size>67108864</mark_cache_size>
+              {self._configuration}
             </yandex>
             """
         )
 
 
-def _users() -> str:
+def _users_xml(profile: Mapping[str, object]) -> str:
+    settings = "".join(f"<{name}>{value}</{name}>" for name, value in profile.items())
     users = "".join(
-        f"<{name}><password>{PASSWORD}</password><profile>{profile}</profile>"
+        f"<{name}><password>{PASSWORD}</password><profile>{its_profile}</profile>"
         "<networks><ip>127.0.0.1</ip></networks><quota>default</quota>"
         f"</{name}>"
-        for name, profile in ((USERNAME, "default"), (READER, "reading"))
+        for name, its_profile in ((USERNAME, "default"), (READER, "reading"))
     )
     return (
-        "<yandex><profiles><default/><reading><readonly>1</readonly></reading></profiles>"
+        f"<yandex><profiles><default>{settings}</default>"
+        "<reading><readonly>1</readonly></reading></profiles>"
         f"<quotas><default/></quotas><users>{users}</users></yandex>\n"
     )

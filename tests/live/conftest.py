@@ -13,12 +13,14 @@ from confluent_kafka.admin import NewTopic
 from redis import Redis
 
 from deploy.lab.clickhouse import PROGRAM, ClickHouseServer
+from deploy.lab.clickhouse_replicas import ClickHouseReplicas
 from deploy.lab.kafka import KafkaCluster
 from deploy.lab.redis import RedisServer
 from tests.live.carrying import Carrying
 from tests.live.failover_command import Sluice
 from tests.live.kept_history import KeptHistory, in_clickhouse, in_redis
 from tests.live.mirrored import Mirrored
+from tests.live.replicas import ReplicatedDatabase, new_database
 from tests.live.runs import create_runs_topic
 from tests.live.stage import Stage, make_on_both
 from tests.run_progress import longest_first, stored_durations
@@ -179,6 +181,29 @@ def clickhouse_database(shared_clickhouse: ClickHouseServer) -> Iterator[str]:
         client.execute(f"CREATE DATABASE {name}")
         yield name
         client.execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
+def shared_replicas(
+    needs_clickhouse: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClickHouseReplicas]:
+    """Three replicas of a ClickHouse shard with a ZooKeeper. Never stop, kill or pause them."""
+    with ClickHouseReplicas(tmp_path_factory.mktemp("replicas"), session_seconds=30.0) as replicas:
+        yield replicas
+
+
+@pytest.fixture
+def replicated_database(shared_replicas: ClickHouseReplicas) -> Iterator[ReplicatedDatabase]:
+    """An empty database on each of the shared replicas."""
+    with new_database(shared_replicas) as database:
+        yield database
+
+
+@pytest.fixture
+def own_replicas(needs_clickhouse: None, tmp_path: Path) -> Iterator[ClickHouseReplicas]:
+    """Three replicas with a ZooKeeper, which notices within seconds if the test kills one."""
+    with ClickHouseReplicas(tmp_path, session_seconds=3.0) as replicas:
+        yield replicas
 
 
 @pytest.fixture(params=["redis", "clickhouse"])

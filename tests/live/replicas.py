@@ -1,0 +1,139 @@
+"""A database on all replicas of a ClickHouse shard, and a gate before their ZooKeeper."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+from clickhouse_driver import Client
+
+from deploy.lab.clickhouse_replicas import ClickHouseReplicas, replicated_engine
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicatedDatabase:
+    """Database of this name on each of the replicas."""
+
+    replicas: ClickHouseReplicas
+    name: str
+
+    def create_table(
+        self,
+        table: str,
+        columns: str,
+        *,
+        order_by: str = "tuple()",
+        partition_by: str = "tuple()",
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        """Creates a ReplicatedMergeTree table on all replicas; settings are those of the table."""
+        named = {"index_granularity": 8192, **(settings or {})}
+        self.execute(
+            f"CREATE TABLE {table} ({columns}) ENGINE = {replicated_engine(self.name, table)} "
+            f"PARTITION BY {partition_by} ORDER BY {order_by} "
+            f"SETTINGS {', '.join(f'{key} = {value}' for key, value in named.items())}"
+        )
+
+    def execute(self, query: str) -> None:
+        """Executes a query in the database of each replica, one after another."""
+        self.replicas.execute(query, self.name)
+
+    def client(self, replica: int = 0, **options: Any) -> Client:
+        """Returns a client of one replica, for use in a `with` block."""
+        return self.replicas[replica].client(self.name, **options)
+
+    def ask(self, replica: int, query: str, **settings: object) -> Any:
+        """Returns the only value of a query's only row."""
+        with self.client(replica, settings=settings) as client:
+            return client.execute(query)[0][0]
+
+    def on_each(self, query: str, *tables: str) -> list[Any]:
+        """Returns the only value of a query from each replica, after it has caught up in the
+        tables."""
+        return [self._caught_up(index, query, tables) for index in range(len(self.replicas))]
+
+    def counts(self, table: str) -> list[int]:
+        """Returns the number of rows on each replica, after it has caught up."""
+        return self.on_each(f"SELECT count() FROM {table}", table)
+
+    def _caught_up(self, index: int, query: str, tables: tuple[str, ...]) -> Any:
+        with self.client(index) as client:
+            for table in tables:
+                client.execute(f"SYSTEM SYNC REPLICA {self.name}.{table}")
+            return client.execute(query)[0][0]
+
+
+@contextmanager
+def new_database(replicas: ClickHouseReplicas) -> Iterator[ReplicatedDatabase]:
+    """Yields an empty database on all replicas, and drops it afterwards."""
+    database = ReplicatedDatabase(replicas, f"test_{uuid.uuid4().hex[:12]}")
+    replicas.execute(f"CREATE DATABASE {database.name}")
+    yield database
+    replicas.execute(f"DROP DATABASE {database.name}")
+
+
+class Gate:
+    """TCP proxy before a server's port. While shut it delays everything, as a cut network does.
+
+    After open() the connections go on with what was delayed, unless an end has closed them.
+    """
+
+    def __init__(self, server_port: int, port: int) -> None:
+        self._server_port = server_port
+        self._is_open = threading.Event()
+        self._is_open.set()
+        self._listener = socket.create_server(("127.0.0.1", port))
+        self._ends: list[socket.socket] = [self._listener]
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
+        for end in list(self._ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10.0)
+
+    def shut(self) -> None:
+        self._is_open.clear()
+
+    def open(self) -> None:
+        self._is_open.set()
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        with self._listener, suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._ends.append(client)
+                self._start(self._forward, client)
+
+    def _forward(self, client: socket.socket) -> None:
+        self._is_open.wait()
+        with (
+            client,
+            suppress(OSError),
+            socket.create_connection(("127.0.0.1", self._server_port)) as server,
+        ):
+            other = {client: server, server: client}
+            while True:
+                for source in select.select([*other], [], [])[0]:
+                    part = source.recv(65536)
+                    if not part:
+                        return
+                    self._is_open.wait()
+                    other[source].sendall(part)
