@@ -71,3 +71,33 @@ def driver_id(target: str) -> str:
 def balancer_id(region: str) -> str:
     """Returns the transactional id of a region's balancer."""
     return f"sluice.{region}.balancer"
+
+
+def feed_group(feed: str, number: int) -> str:
+    """Returns one of the consumer groups whose committed offsets are the intents of a feed."""
+    return f"sluice.feed.{feed}.{number}"
+
+
+def feed_witness_group(feed: str, topic: str) -> str:
+    """Returns the group whose committed offset says how many partitions a feed ever loaded."""
+    return f"sluice.feed.{feed}.witness.{topic}"
+
+
+def loader_id(feed: str, number: int) -> str:
+    """Returns the transactional id of a loader, the same in each cluster that it reads."""
+    return f"sluice.feed.{feed}.{number}"
+
+
+def unloaded_id(feed: str) -> str:
+    """Returns the transactional id of intents that no loader has held yet, or that were released."""
+    return f"sluice.feed.{feed}.free"
+
+
+def aggregator_id(region: str) -> str:
+    """Returns the transactional id, and the group, of a region's aggregator driver."""
+    return f"sluice.{region}.aggregator"
+
+
+def dead_letter_topic(feed: str) -> str:
+    """Returns the topic of the records that a feed could not load."""
+    return f"sluice.dead.{feed}"

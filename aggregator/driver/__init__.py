@@ -1,0 +1,1 @@
+"""Driver of a region's feeds: `sluice aggregate`."""

@@ -1,0 +1,1 @@
+"""Formats: record values as columns."""

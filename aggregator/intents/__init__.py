@@ -1,0 +1,1 @@
+"""Intents: what a loader is about to load, as values."""

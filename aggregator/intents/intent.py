@@ -1,0 +1,245 @@
+"""Intent: the progress of one partition of a feed, and the blocks that are being loaded from it.
+
+An intent is a committed offset in the cluster that is read. It is committed before its blocks are
+sent. A loader that takes the partition over rebuilds exactly these blocks, so that each record is
+loaded once. Source of the protocol: eBay's Block Aggregator (deterministic message replay).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
+
+METADATA_BYTES_MAX = 3900
+"""Limit of the metadata; the broker's offset.metadata.max.bytes is 4096 by default."""
+FIXED_BYTES_MAX = 900
+"""Bytes that all fields but the tables may need, also in a parked intent."""
+DETAIL_CHARACTERS_MAX = 200
+
+
+class UnreadableIntent(Exception):
+    """An intent that this version cannot read. Stop; do not guess where to continue."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRange:
+    """Offsets begin..end-1 of a table's block; with begin == end a marker.
+
+    A marker says that every record of the table below it is loaded.
+
+    Args:
+        records: of the table in the range, each of which may hold several rows.
+        schema: hash of the table's columns when the block was sealed.
+        sealed_at_ms: Unix time at which the block was sealed.
+    """
+
+    begin: int
+    end: int
+    records: int = 0
+    schema: str = ""
+    sealed_at_ms: int = 0
+
+    @property
+    def is_marker(self) -> bool:
+        return self.begin == self.end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """Progress of one partition of a feed.
+
+    Args:
+        offset: every record below it is loaded, or is a dead letter: the least begin of all tables.
+        tables: blocks that may have been sent, and markers above `offset`. A table that is not
+            named counts as the marker [offset, offset).
+        reference: offset from which `count` and `holes` count.
+        count: records that were sealed since the reference, those of `tables` included.
+        holes: offsets from the reference to `offset` without a record.
+        up_to: set in the intent of a forced flush: every record below it is loaded, so that
+            reference + count + holes = up_to. Then the next intent counts from up_to.
+        producer_id, epoch: the writer that holds the partition.
+        transactional_id: only a transaction of this id may replace the intent (rule of custody).
+        topic_id: of the topic that was read; another id under the same name is another topic.
+        leader_epoch: of the last batch read (-1: none yet).
+        losses: how many losses an operator accepted.
+        parked: why the partition is stopped; None when it is not.
+    """
+
+    custody: Custody
+    offset: int
+    tables: Mapping[str, TableRange] = field(default_factory=lambda: MappingProxyType({}))
+    reference: int
+    count: int = 0
+    holes: int = 0
+    up_to: int | None = None
+    producer_id: int = -1
+    epoch: int = -1
+    transactional_id: str
+    topic_id: UUID | None = None
+    leader_epoch: int = -1
+    losses: int = 0
+    parked: Loss | None = None
+
+    def range_of(self, table: str) -> TableRange:
+        """Returns the range of a table, named or not."""
+        return self.tables.get(table) or TableRange(self.offset, self.offset)
+
+    @property
+    def replay_end(self) -> int:
+        """End of the last block that may have been sent; `offset` if there is none."""
+        return max((each.end for each in self.blocks.values()), default=self.offset)
+
+    @property
+    def blocks(self) -> dict[str, TableRange]:
+        """Blocks that may have been sent, by table."""
+        return {table: each for table, each in self.tables.items() if not each.is_marker}
+
+    def is_held_by(self, producer_id: int, epoch: int) -> bool:
+        """Returns True for a HELD intent that this very producer committed."""
+        held_by = (self.producer_id, self.epoch)
+        return self.custody is Custody.HELD and held_by == (producer_id, epoch)
+
+    def park(self, why: Loss) -> Intent:
+        """Returns the same intent as parked."""
+        # JSON needs six to twelve bytes for a character outside ASCII.
+        detail = why.detail.encode("ascii", "replace").decode()[:DETAIL_CHARACTERS_MAX]
+        return replace(self, parked=replace(why, detail=detail))
+
+
+def fits(tables: Mapping[str, TableRange]) -> bool:
+    """Returns True if an intent with these tables fits into the metadata, whatever else is in
+    it."""
+    offset = min((each.begin for each in tables.values()), default=0)
+    room = METADATA_BYTES_MAX - FIXED_BYTES_MAX
+    packed = _packed(tables, offset)
+    return len(_text(packed)) <= room or len(_compressed(packed)) <= room
+
+
+def encode(intent: Intent) -> tuple[int, str]:
+    """Returns the committed offset and its metadata. Raises ValueError if it is too long."""
+    fields: dict[str, Any] = {
+        "v": 1,
+        "custody": intent.custody.value,
+        "pid": intent.producer_id,
+        "epoch": intent.epoch,
+        "id": intent.transactional_id,
+        "topic": intent.topic_id and intent.topic_id.hex,
+        "leader": intent.leader_epoch,
+        "ref": intent.offset - intent.reference,
+        "count": intent.count,
+        "holes": intent.holes,
+    }
+    if intent.tables:
+        fields["tables"] = _packed(intent.tables, intent.offset)
+    if intent.up_to is not None:
+        fields["up_to"] = intent.up_to - intent.offset
+    if intent.losses:
+        fields["losses"] = intent.losses
+    if intent.parked:
+        loss = intent.parked
+        fields["parked"] = [loss.kind.name, loss.begin, loss.end, loss.detail]
+    text = _text(fields)
+    if len(text) > METADATA_BYTES_MAX and intent.tables:
+        fields["tables"] = _compressed(fields["tables"])
+        text = _text(fields)
+    if len(text) > METADATA_BYTES_MAX:
+        raise ValueError(f"an intent of {len(intent.tables)} tables needs {len(text)} bytes")
+    return intent.offset, text.decode()
+
+
+def decode(offset: int, metadata: str) -> Intent:
+    """Returns the intent of a committed offset. Raises UnreadableIntent."""
+    try:
+        fields = json.loads(metadata)
+        if fields["v"] != 1:
+            raise ValueError(f"version {fields['v']}")
+        topic = fields["topic"]
+        up_to = fields.get("up_to")
+        return Intent(
+            custody=Custody(fields["custody"]),
+            offset=offset,
+            tables=_unpacked(_expanded(fields.get("tables", {})), offset),
+            reference=offset - fields["ref"],
+            count=fields["count"],
+            holes=fields["holes"],
+            up_to=None if up_to is None else offset + up_to,
+            producer_id=fields["pid"],
+            epoch=fields["epoch"],
+            transactional_id=fields["id"],
+            topic_id=UUID(hex=topic) if topic else None,
+            leader_epoch=fields["leader"],
+            losses=fields.get("losses", 0),
+            parked=_loss(*fields["parked"]) if "parked" in fields else None,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise UnreadableIntent(
+            f"intent at offset {offset} cannot be read ({error}): {metadata[:120]!r}; was it "
+            "written by a newer version, or by something else under our group's name?"
+        ) from error
+
+
+def unreadable(offset: int, error: UnreadableIntent) -> Intent:
+    """Returns a parked intent in place of an unreadable one, so that only its partition stops."""
+    return Intent(
+        custody=Custody.RELEASED,
+        offset=offset,
+        reference=offset,
+        transactional_id="",
+        parked=Loss(LossKind.ENTRY_UNREADABLE, offset, None, str(error)),
+    )
+
+
+def _packed(tables: Mapping[str, TableRange], offset: int) -> dict[str, list[Any]]:
+    """Returns tables as [begin - offset] for markers, and as lists of five for blocks."""
+    return {
+        table: [each.begin - offset]
+        if each.is_marker
+        else [
+            each.begin - offset,
+            each.end - each.begin,
+            each.records,
+            each.schema,
+            each.sealed_at_ms,
+        ]
+        for table, each in sorted(tables.items())
+    }
+
+
+def _unpacked(packed: Mapping[str, list[Any]], offset: int) -> Mapping[str, TableRange]:
+    tables: dict[str, TableRange] = {}
+    for table, (begin, *more) in packed.items():
+        first = offset + begin
+        if more:
+            length, records, schema, sealed_at_ms = more
+            tables[table] = TableRange(first, first + length, records, schema, sealed_at_ms)
+        else:
+            tables[table] = TableRange(first, first)
+    return MappingProxyType(tables)
+
+
+def _compressed(packed: Mapping[str, list[Any]]) -> str:
+    """Returns packed tables as text, for those that are too many: names of tables are alike."""
+    return base64.b85encode(zlib.compress(_text(packed), 9)).decode()
+
+
+def _expanded(packed: Any) -> Any:
+    if isinstance(packed, str):
+        return json.loads(zlib.decompress(base64.b85decode(packed)))
+    return packed
+
+
+def _text(fields: Any) -> bytes:
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _loss(kind: str, begin: int, end: int | None, detail: str) -> Loss:
+    return Loss(LossKind[kind], begin, end, detail)

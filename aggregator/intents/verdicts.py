@@ -1,0 +1,95 @@
+"""Verdicts: anomalies between consecutive intents of a partition. Pure.
+
+Source: eBay's Aggregator Runtime Verifier, with half-open ranges and markers. A table that an
+intent does not name counts as the marker at the intent's offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from aggregator.intents.intent import Intent, TableRange
+
+
+class Anomaly(StrEnum):
+    """Kind of anomaly between two consecutive intents."""
+
+    BACKWARD = "backward"
+    """A block lies before one that was formed earlier: its records may be loaded twice."""
+    OVERLAP = "overlap"
+    """A block shares offsets with one that was formed earlier."""
+    GAP = "gap"
+    """Records between two blocks were neither loaded nor set aside."""
+    SURPLUS = "surplus"
+    """At a forced flush more records were loaded than the partition has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An anomaly, with the offsets begin..end-1 that it is about.
+
+    Args:
+        table: None for anomalies of the whole partition.
+    """
+
+    anomaly: Anomaly
+    begin: int
+    end: int
+    table: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.table}: " if self.table else ""
+        return f"{self.anomaly.value}: {where}offsets [{self.begin}, {self.end})"
+
+
+def between(before: Intent, after: Intent) -> Iterator[Finding]:
+    """Yields the anomalies of an intent that follows another one of the same partition."""
+    for table in sorted(before.tables.keys() | after.tables.keys()):
+        finding = _of_table(table, before.range_of(table), after.range_of(table))
+        if finding:
+            yield finding
+    finding = _gap(before, after)
+    if finding:
+        yield finding
+
+
+def within(intent: Intent) -> Finding | None:
+    """Returns the anomaly at a forced flush; None for an intent of another kind."""
+    if intent.up_to is None:
+        return None
+    accounted = intent.reference + intent.count + intent.holes
+    if accounted < intent.up_to:
+        return Finding(Anomaly.GAP, intent.reference, intent.up_to)
+    if accounted > intent.up_to:
+        return Finding(Anomaly.SURPLUS, intent.reference, intent.up_to)
+    return None
+
+
+def _of_table(table: str, before: TableRange, after: TableRange) -> Finding | None:
+    if after == before or after.begin >= before.end:
+        return None
+    # Everything of the table below before.end is loaded or was sent, so all of it is named.
+    if after.end <= before.begin:
+        end = before.begin if after.is_marker else after.end
+        return Finding(Anomaly.BACKWARD, after.begin, end, table)
+    return Finding(Anomaly.OVERLAP, after.begin, min(before.end, after.end), table)
+
+
+def _gap(before: Intent, after: Intent) -> Finding | None:
+    """Returns the gap between what was sealed and the offset below which all is loaded.
+
+    Sound at every intent, complete only at a forced flush (`within`).
+    """
+    reference, count = before.reference, before.count
+    if before.up_to is not None:
+        reference, count = before.up_to, 0
+    if after.reference != reference:
+        # A reference moves only at a forced flush, to its up_to.
+        begin, end = sorted((reference, after.reference))
+        return Finding(Anomaly.GAP, begin, end)
+    accounted = reference + count + after.holes
+    if accounted < after.offset:
+        return Finding(Anomaly.GAP, accounted, after.offset)
+    return None

@@ -1,0 +1,1 @@
+"""Loaders: fetch records, form blocks, commit intents, load."""

@@ -1,0 +1,392 @@
+"""Progress of one partition inside a loader: what is read, buffered, sealed and loaded. No I/O.
+
+Records come in by table, in offset order. A table's buffer is sealed as a block: its range goes
+into the next intent, and the block is sent once that intent is committed. After a takeover the
+blocks of the intent found are formed again first (REPLAY): per table, records below the range are
+skipped, those within it form the block, later ones go into the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aggregator.intents.holes import Holes
+from aggregator.intents.intent import Intent, TableRange, fits
+from replicator.kafka.client.custody import Custody
+
+Ints = npt.NDArray[np.int64]
+
+TABLE_NAME_RESERVE = "x" * 255
+"""A table with the longest name that a file system allows: its block must fit in any case."""
+
+
+class Slice(Protocol):
+    """Records of one table, in offset order."""
+
+    @property
+    def offset(self) -> Ints:
+        """Offsets of the records, ascending."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def between(self, begin: int, end: int) -> Self:
+        """Returns the records with offsets from begin up to, not including, end."""
+
+
+S = TypeVar("S", bound=Slice)
+
+_LARGEST = TableRange(0, 1 << 40, 1 << 20, "0" * 8, 1 << 43)
+
+
+class Mode(StrEnum):
+    """Mode of a partition, in the words of the Block Aggregator."""
+
+    REPLAY = "replay"
+    """Blocks that a predecessor may have sent are formed and sent again."""
+    CONSUME = "consume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealRule:
+    """Limits at which a table's buffer is sealed."""
+
+    bytes_max: int
+    records_max: int
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Generic[S]):
+    """Records of a block: offsets begin..end-1 of one table."""
+
+    table: str
+    begin: int
+    end: int
+    slices: tuple[S, ...]
+    replayed: TableRange | None = None
+    """The range of the intent that this block has to repeat."""
+
+    @property
+    def records(self) -> int:
+        return sum(len(each.offset) for each in self.slices)
+
+    def up_to(self, end: int) -> Draft[S]:
+        """Returns the part of the draft below an offset."""
+        slices = tuple(each.between(self.begin, end) for each in self.slices)
+        return Draft(self.table, self.begin, end, tuple(each for each in slices if len(each.offset)))
+
+
+@dataclass(slots=True)
+class _Table(Generic[S]):
+    """State of one table.
+
+    Args:
+        loaded_to: every record of the table below it is loaded.
+        block: range that may have been sent and is not known to be loaded.
+        replayed: records of `block` that were read again; None unless the block is a replayed one
+            that has not been handed out yet.
+        buffer: records that no intent names yet.
+        since: time at which the first of them was read.
+    """
+
+    loaded_to: int
+    block: TableRange | None = None
+    replayed: list[S] | None = None
+    buffer: list[S] = field(default_factory=list)
+    size_bytes: int = 0
+    records: int = 0
+    since: float = 0.0
+
+    @property
+    def first(self) -> int | None:
+        """Offset of the first buffered record."""
+        return int(self.buffer[0].offset[0]) if self.buffer else None
+
+    def append(self, part: S, now: float) -> None:
+        if not self.buffer:
+            self.since = now
+        self.buffer.append(part)
+        self.size_bytes += part.size_bytes
+        self.records += len(part.offset)
+
+
+class PartitionProgress(Generic[S]):
+    """Progress from an intent on.
+
+    Args:
+        intent: as it was taken over.
+    """
+
+    def __init__(self, intent: Intent) -> None:
+        self.position = intent.offset
+        """Next offset to read."""
+        self.leader_epoch = intent.leader_epoch
+        """Leader epoch of the last batch read (-1: none yet)."""
+        self._intent = intent
+        self._reference = intent.up_to if intent.up_to is not None else intent.reference
+        self._count = 0 if intent.up_to is not None else intent.count
+        self._holes = Holes(intent.offset, 0 if intent.up_to is not None else intent.holes)
+        self._flush_to: int | None = None
+        self._tables: dict[str, _Table[S]] = {
+            name: _Table(each.begin, each, [])
+            if not each.is_marker
+            else _Table(each.begin)
+            for name, each in intent.tables.items()
+        }
+        self._replay_end = intent.replay_end
+        # A partition may feed a thousand tables, so that what is asked often is kept ready.
+        self._in_flight = set(intent.blocks)
+        self._marked = set(intent.tables)
+        self._waiting: list[tuple[int, str]] = []
+        """Heap of first buffered offsets; those that are no longer the first are dropped later."""
+
+    # -- reading
+
+    def add(
+        self, offsets: Ints, next_offset: int, by_table: Mapping[str, S], now: float
+    ) -> None:
+        """Takes in what was read from `position` up to `next_offset`.
+
+        Args:
+            offsets: of all records read, ascending.
+            by_table: the same records by table.
+            now: seconds; the age of buffers counts from it.
+        """
+        self._holes.add(offsets, next_offset)
+        self.position = next_offset
+        for name, part in by_table.items():
+            table = self._tables.get(name)
+            if table is None:
+                # Nothing of a table that is not named was ever loaded from here on.
+                table = self._tables[name] = _Table(self._intent.offset)
+            self._add(name, table, part, now)
+
+    def _add(self, name: str, table: _Table[S], part: S, now: float) -> None:
+        begin, end = table.loaded_to, next_after(part)
+        if table.block is not None and table.replayed is not None:
+            again = part.between(table.block.begin, table.block.end)
+            if len(again.offset):
+                table.replayed.append(again)
+            begin = table.block.end
+        later = part if int(part.offset[0]) >= begin else part.between(begin, end)
+        if len(later.offset):
+            if not table.buffer:
+                heappush(self._waiting, (int(later.offset[0]), name))
+            table.append(later, now)
+
+    # -- state
+
+    @property
+    def mode(self) -> Mode:
+        is_behind = self.position < max(
+            (table.loaded_to for table in self._tables.values()), default=0
+        )
+        is_replaying = any(block.end <= self._replay_end for block in self.in_flight.values())
+        return Mode.REPLAY if is_replaying or is_behind else Mode.CONSUME
+
+    @property
+    def offset(self) -> int:
+        """Offset below which everything is loaded: the next intent's offset."""
+        waiting = self._waiting
+        while waiting and self._tables[waiting[0][1]].first != waiting[0][0]:
+            heappop(waiting)
+        begins = [block.begin for block in self.in_flight.values()]
+        return min([self.position, *begins, *(first for first, _ in waiting[:1])])
+
+    @property
+    def buffered_bytes(self) -> int:
+        return sum(table.size_bytes for table in self._tables.values())
+
+    @property
+    def in_flight(self) -> dict[str, TableRange]:
+        """Blocks that are named by an intent and not known to be loaded, by table."""
+        blocks = {name: self._tables[name].block for name in self._in_flight}
+        return {name: block for name, block in blocks.items() if block}
+
+    @property
+    def is_idle(self) -> bool:
+        """True when everything that was read is loaded."""
+        return self.offset == self.position
+
+    # -- replay
+
+    def replays(self) -> list[Draft[S]]:
+        """Returns, once each, the replayed blocks whose records have all been read again."""
+        found = []
+        for name in sorted(self._in_flight):
+            table = self._tables[name]
+            block, again = table.block, table.replayed
+            if block is not None and again is not None and self.position >= block.end:
+                table.replayed = None
+                found.append(Draft(name, block.begin, block.end, tuple(again), block))
+        return found
+
+    # -- sealing
+
+    def due(self, rule: SealRule, now: float) -> list[str]:
+        """Returns the tables whose buffers have to be sealed, the longest waiting one first.
+
+        Without room in the intent it is only the table that holds back the offset.
+        """
+        ready = sorted(
+            (first, name)
+            for name, table in self._tables.items()
+            if table.block is None and (first := table.first) is not None
+        )
+        if self._flush_to is not None:
+            ready = [(first, name) for first, name in ready if first < self._flush_to]
+        if self._is_pressed:
+            return [name for first, name in ready[:1] if first == self.offset]
+        if self._flush_to is not None:
+            return [name for _, name in ready]
+        return [name for _, name in ready if _is_full(self._tables[name], rule, now)]
+
+    def draft(self, table: str, rule: SealRule) -> Draft[S]:
+        """Returns the records to be sealed: all of the buffer, within the limits of one block.
+
+        Without room in the intent they end before the next table's first record: then no marker
+        has to be named once they are loaded.
+        """
+        state = self._tables[table]
+        slices, size_bytes, records = [], 0, 0
+        limit = self._flush_to
+        if self._is_pressed:
+            limit = min([limit or self.position, *self._begins_after(self.offset)])
+        for each in state.buffer:
+            if limit is not None:
+                each = each.between(0, limit)
+            room = rule.records_max - records
+            if not len(each.offset) or not room or (slices and size_bytes >= rule.bytes_max):
+                break
+            if len(each.offset) > room:
+                each = each.between(0, int(each.offset[room]))
+            slices.append(each)
+            size_bytes += each.size_bytes
+            records += len(each.offset)
+        return Draft(table, int(slices[0].offset[0]), next_after(slices[-1]), tuple(slices))
+
+    def can_seal(self, draft: Draft[S]) -> bool:
+        """Returns True if the intent has room for one more block.
+
+        Room for one block is kept for the table that holds back the offset.
+        """
+        block = TableRange(draft.begin, draft.end, draft.records, "0" * 8, 1 << 43)
+        named = {**self._named(), draft.table: block}
+        if draft.begin > self.offset:
+            named[TABLE_NAME_RESERVE] = _LARGEST
+        return fits(named)
+
+    def seal(self, draft: Draft[S], schema: str, now_ms: int) -> None:
+        """Names a block in the next intent; the block may be sent once that is committed."""
+        table = self._tables[draft.table]
+        table.block = TableRange(draft.begin, draft.end, draft.records, schema, now_ms)
+        self._in_flight.add(draft.table)
+        self._count += draft.records
+        kept = [each.between(draft.end, next_after(each)) for each in table.buffer]
+        since = table.since
+        table.buffer, table.size_bytes, table.records = [], 0, 0
+        for each in kept:
+            if len(each.offset):
+                table.append(each, since)
+        if (first := table.first) is not None:
+            heappush(self._waiting, (first, draft.table))
+
+    def loaded(self, table: str) -> None:
+        """Notes that the block of a table is stored for good."""
+        state = self._tables[table]
+        assert state.block is not None, f"{table}: no block is in flight"
+        state.loaded_to, state.block = state.block.end, None
+        self._in_flight.discard(table)
+        self._marked.add(table)
+
+    # -- forced flush
+
+    @property
+    def is_flushing(self) -> bool:
+        return self._flush_to is not None
+
+    def begin_flush(self) -> bool:
+        """Begins a forced flush: all that was read so far is sealed.
+
+        Returns False while a replay is not caught up: then nothing happens.
+        """
+        if self._flush_to is None and self.mode is Mode.CONSUME:
+            self._flush_to = self.position
+        return self._flush_to is not None
+
+    @property
+    def is_flushed(self) -> bool:
+        """True when everything below the end of the forced flush is loaded."""
+        return self._flush_to is not None and self.offset >= self._flush_to
+
+    def end_flush(self) -> None:
+        """Notes that the intent of the forced flush is committed: counting begins anew."""
+        assert self._flush_to is not None
+        self._reference, self._count = self._flush_to, 0
+        self._holes.restart(self._flush_to)
+        self._flush_to = None
+
+    # -- intents
+
+    def intent(
+        self, custody: Custody, producer_id: int, epoch: int, transactional_id: str
+    ) -> Intent:
+        """Returns the intent of now; that of a forced flush once all of it is loaded."""
+        is_flush = self.is_flushed
+        offset = self._flush_to if is_flush and self._flush_to is not None else self.offset
+        before = self._intent
+        return Intent(
+            custody=custody,
+            offset=offset,
+            tables={} if is_flush else self._named(),
+            reference=self._reference,
+            count=self._count,
+            holes=self._holes.up_to(offset),
+            up_to=offset if is_flush else None,
+            producer_id=producer_id,
+            epoch=epoch,
+            transactional_id=transactional_id,
+            topic_id=before.topic_id,
+            leader_epoch=self.leader_epoch,
+            losses=before.losses,
+        )
+
+    @property
+    def _is_pressed(self) -> bool:
+        """True if the intent has no room for a block beside the one that holds back the offset."""
+        named = self._named()
+        return not fits({**named, TABLE_NAME_RESERVE: _LARGEST, TABLE_NAME_RESERVE[1:]: _LARGEST})
+
+    def _begins_after(self, offset: int) -> Iterator[int]:
+        """Yields the first offsets of other tables that are not loaded."""
+        yield from (block.begin for block in self.in_flight.values() if block.begin > offset)
+        firsts = (table.first for table in self._tables.values() if table.block is None)
+        yield from (first for first in firsts if first is not None and first > offset)
+
+    def _named(self) -> dict[str, TableRange]:
+        """Returns the tables that an intent names: blocks, and markers above its offset."""
+        offset = self.offset
+        self._marked = {name for name in self._marked if self._tables[name].loaded_to > offset}
+        markers = {name: self._tables[name].loaded_to for name in self._marked}
+        return {name: TableRange(at, at) for name, at in markers.items()} | self.in_flight
+
+
+def next_after(part: Slice) -> int:
+    """Returns the offset behind the last record of a slice."""
+    return int(part.offset[-1]) + 1
+
+
+def _is_full(table: _Table[S], rule: SealRule, now: float) -> bool:
+    return (
+        table.size_bytes >= rule.bytes_max
+        or table.records >= rule.records_max
+        or now - table.since >= rule.age_seconds
+    )

@@ -1,0 +1,1 @@
+"""Store: ClickHouse servers of a shard: schemas, inserts, and which rows are there."""

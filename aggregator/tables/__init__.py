@@ -1,0 +1,1 @@
+"""Tables of ClickHouse as values: schemas, decoded rows, native blocks."""

@@ -1,0 +1,47 @@
+"""Decoded block: the rows of a block as columns, each with the record that it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadRecord:
+    """A record that cannot be loaded, and the reason."""
+
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Rows of one block, in offset order.
+
+    Args:
+        columns: by name, in the Arrow type of the column's ClickHouse type. A column that no record
+            holds is left out: it gets its default.
+        offset: of the record of each row.
+        row: number of each row in its record, from 0.
+        timestamp_ms: of the record of each row.
+        dead: records that cannot be loaded, by offset; none of their rows are in the columns.
+    """
+
+    columns: Mapping[str, pa.Array] = field(default_factory=lambda: MappingProxyType({}))
+    offset: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    timestamp_ms: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    dead: tuple[DeadRecord, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.offset)

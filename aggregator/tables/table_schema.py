@@ -1,0 +1,70 @@
+"""Schema of a table in ClickHouse: its columns, and what an insert has to know."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+COORDINATES = {
+    "_cluster": "String",
+    "_topic": "String",
+    "_partition": "UInt32",
+    "_offset": "UInt64",
+    "_row": "UInt32",
+}
+"""Columns that identify a row: cluster, topic, partition, offset, and row in its record."""
+HASH_DIGITS = 8
+
+
+class Column(NamedTuple):
+    """Column of a table, as system.columns describes it."""
+
+    name: str
+    type: str
+    default_kind: str = ""
+    """Empty, DEFAULT, MATERIALIZED or ALIAS."""
+    default_expression: str = ""
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns of a table, in their order, and the table's properties.
+
+    Args:
+        deduplication_window: blocks whose hashes the table keeps; 0 for tables without it.
+        is_replicated: the engine is of the Replicated family.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    is_replicated: bool = False
+    deduplication_window: int = 0
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of names, types and defaults: blocks of another schema are other blocks."""
+        text = "\n".join("\t".join(column) for column in self.columns)
+        return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+
+    @cached_property
+    def inserted(self) -> tuple[Column, ...]:
+        """Columns that an insert may name."""
+        return tuple(c for c in self.columns if c.default_kind not in ("MATERIALIZED", "ALIAS"))
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Coordinate columns that the table has."""
+        known = {column.name for column in self.inserted}
+        return tuple(name for name in COORDINATES if name in known)
+
+    @property
+    def has_coordinates(self) -> bool:
+        """True if the columns identify each row."""
+        return len(self.coordinates) == len(COORDINATES)
+
+
+Schemas = Mapping[str, TableSchema]
+"""Schemas by table."""

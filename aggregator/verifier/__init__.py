@@ -1,0 +1,1 @@
+"""Verifier: `sluice verify` reads every intent and names anomalies."""

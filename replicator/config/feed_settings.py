@@ -1,0 +1,165 @@
+"""Settings of the [aggregator] table and of the [feeds.<name>] tables: topics into ClickHouse."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+import re2
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, model_validator
+
+from replicator.config.balance_settings import ClickHouse
+from replicator.config.cluster_name import ClusterName
+from replicator.config.mistakes import raise_if_any
+from replicator.config.names import OWN_PREFIX
+from replicator.config.security import ReadableFile, SecretFile
+from replicator.config.settings import (
+    Float,
+    Int,
+    OwnedPath,
+    Patterns,
+    Start,
+    Table,
+    re2_options,
+)
+
+OWN_TOPIC_PREFIXES = ("__", OWN_PREFIX)
+"""Topics that begin so are Kafka's or Sluice's own; no feed loads them."""
+FEED_NAME_CHARACTERS_MAX = 60
+"""Longest name of a feed: it is part of group names and transactional ids."""
+
+
+def cluster_name(value: Any) -> Any:
+    if isinstance(value, ClusterName):
+        return value
+    return ClusterName(value if isinstance(value, str) else "")
+
+
+ClusterNames = tuple[Annotated[InstanceOf[ClusterName], BeforeValidator(cluster_name)], ...]
+
+
+def some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError("is empty")
+    return values
+
+
+class AggregatorSettings(Table):
+    """Settings of the [aggregator] table: how `sluice aggregate` and `sluice verify` work."""
+
+    epoch_seconds: Annotated[Float, Field(ge=1, le=3600)] = 600.0
+    """Length of a loader's epoch, which ends with receipts."""
+    memory_mib: Annotated[Int, Field(ge=64, le=65536)] = 512
+    """MiB of records that one loader buffers; above it fetching pauses."""
+    inserts_at_once: Annotated[Int, Field(ge=1, le=64)] = 4
+    """Inserts that one loader runs at the same time."""
+    refresh_seconds: Annotated[Float, Field(ge=1, le=3600)] = 30.0
+    """Interval of the search for new topics and partitions, and of the check of schemas."""
+    skew_seconds: Annotated[Float, Field(ge=0.1, le=600)] = 10.0
+    """Largest difference between the clocks of brokers, loaders and ClickHouse servers."""
+    metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
+    """Metrics port of `sluice aggregate`, at metrics.address; 0 = off."""
+    verifier_metrics_port: Annotated[Int, Field(ge=0, le=65535)] = 0
+    """Metrics port of `sluice verify`, at metrics.address; 0 = off."""
+    stale_seconds: Annotated[Float, Field(ge=1, le=604800)] = 600.0
+    """Time without a renewed entry after which `sluice verify` reports a partition as stale."""
+
+
+class Shard(Table):
+    """Table [[feeds.<name>.shards]]: topics of a shard, and the replicas that store them."""
+
+    topics: Annotated[Patterns, AfterValidator(some)] = (".*",)
+    """RE2 patterns of whole topic names. The first shard that matches a topic has it."""
+    database: Annotated[str, Field(min_length=1, max_length=200)] = "default"
+    replicas: Annotated[tuple[ClickHouse, ...], AfterValidator(some)]
+    """Servers that hold the same data. A loader uses the first that works."""
+    password_file: SecretFile | None = None
+    ca_file: ReadableFile | None = None
+    """PEM certificates that sign a clickhouses:// server's own."""
+    quorum: Annotated[Int, Field(ge=0, le=32)] = 0
+    """Replicas that must hold a block before it counts as loaded; 0 = the server that took it."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        raise_if_any(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        places = [(address.host, address.port) for address in self.replicas]
+        if self.quorum > len(self.replicas):
+            yield "quorum", f"must be the number of replicas ({len(self.replicas)}) or less"
+        if len(set(places)) < len(places):
+            yield "replicas", "lists a server twice"
+        if any(address.database != "default" for address in self.replicas):
+            yield "replicas", "names a database; the key database names that of all replicas"
+        if self.ca_file and not any(address.is_tls for address in self.replicas):
+            text = "has no meaning with clickhouse://; use clickhouses://, or remove it"
+            yield "ca_file", text
+
+
+class Feed(Table):
+    """Feed: topics of one or several Kafka clusters into tables."""
+
+    name: str
+    """Name of the feed, from its table: [feeds.flights]."""
+    region: str
+    """Region whose `sluice aggregate` loads the feed."""
+    clusters: Annotated[ClusterNames, AfterValidator(some)]
+    """Clusters to read: regional ones of several regions, or one aggregate."""
+    format: Literal["json", "avro", "protobuf", "row_batches"] = "json"
+    schemas: OwnedPath | None = None
+    """Folder of Avro schemas by id (<id>.avsc), or of .proto files."""
+    table_from: Literal["topic", "header"] = "topic"
+    """Where a record's table name is: its topic, or the header named by `header`."""
+    header: Annotated[str, Field(min_length=1)] = "table"
+    start: Start = "earliest"
+    """Start of a partition that was never loaded before."""
+    block_mib: Annotated[Float, Field(ge=0.01, le=1024)] = 10.0
+    """A block is loaded once its records reach so many MiB ..."""
+    block_rows: Annotated[Int, Field(ge=1, le=1_048_576)] = 1_048_576
+    """... or so many rows ..."""
+    block_seconds: Annotated[Float, Field(ge=0.01, le=3600)] = 1.0
+    """... or its first record was read so long ago."""
+    reference_seconds: Annotated[Float, Field(ge=1, le=86400)] = 60.0
+    """Interval at which all blocks of a partition are loaded at once, so that a gap shows."""
+    dead_letters: Literal["topic", "stop"] = "topic"
+    """Records that cannot be loaded: to the topic sluice.dead.<feed>, or stop the partition."""
+    insert_timeout_seconds: Annotated[Float, Field(ge=1, le=3600)] = 60.0
+    retry_seconds: Annotated[Float, Field(ge=0.01, le=60)] = 0.2
+    """Pause before the same block is sent again; grows to retry_seconds_max."""
+    retry_seconds_max: Annotated[Float, Field(ge=0.1, le=600)] = 10.0
+    shards: Annotated[tuple[Shard, ...], AfterValidator(some)]
+    """Shards, each with topics of its own."""
+
+    def shard_number(self, topic: str) -> int | None:
+        """Returns the number of the shard that a topic goes to; None if the feed does not load
+        it."""
+        if topic.startswith(OWN_TOPIC_PREFIXES):
+            return None
+        options = re2_options()
+        for number, shard in enumerate(self.shards):
+            if any(re2.fullmatch(pattern, topic, options) for pattern in shard.topics):
+                return number
+        return None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        raise_if_any(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        if self.retry_seconds > self.retry_seconds_max:
+            yield "retry_seconds", f"must be retry_seconds_max ({self.retry_seconds_max:g}) or less"
+        if self.block_seconds >= self.reference_seconds:
+            yield "block_seconds", f"must be below reference_seconds ({self.reference_seconds:g})"
+        if self.format in ("avro", "protobuf") and self.schemas is None:
+            yield "schemas", f"is missing; format {self.format!r} needs it"
+
+
+ANY_SHARD = {"replicas": ["clickhouse://host"]}
+"""Sound values of the keys of a shard that have no default."""
+ANY_FEED = {
+    "name": "feed",
+    "region": "region",
+    "clusters": [ClusterName.regional("region")],
+    "shards": [ANY_SHARD],
+}
+"""Sound values of the keys of a feed that have no default."""
