@@ -35,9 +35,7 @@ class ClickHouseAddress:
         # A password that contains / ? or # ends the host early, and leaves its @ behind.
         user, _, place = text.partition("://")[2].rpartition("@")
         if ":" in user or "/" in user or "password" in place:
-            raise ValueError(
-                "no password in the address: put it into history_clickhouse_password_file"
-            )
+            raise ValueError("no password in the address: put it into a password_file")
         match = PATTERN.fullmatch(text)
         if not match:
             raise ValueError(

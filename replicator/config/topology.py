@@ -5,20 +5,34 @@ load() returns a checked appliance, or raises ConfigMistakes with every mistake 
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from pydantic import BeforeValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from replicator.config.addresses import Addresses, RedisAddress
 from replicator.config.balance_settings import BalanceSettings
 from replicator.config.cluster_name import ROLES, ClusterName
+from replicator.config.feed_contradictions import (
+    contradictions_within_feeds,
+    feed_contradictions,
+    written_feed,
+)
+from replicator.config.feed_settings import AggregatorSettings, Feed, Shard
 from replicator.config.metrics_ports import PORTS, shared_ports
-from replicator.config.mistakes import ConfigMistakes, Mistake, dotted, raise_if_any, translate
+from replicator.config.mistakes import (
+    ConfigMistakes,
+    Mistake,
+    contradictions_within,
+    dotted,
+    raise_if_any,
+    tables,
+    translate,
+)
 from replicator.config.security import (
     ReadableFile,
     SecretFile,
@@ -40,7 +54,7 @@ REGION_NAME_CHARACTERS_MAX = 100
 
 
 class UnknownRegion(Exception):
-    """The region or route asked for is not in the configuration."""
+    """The region, route or feed asked for is not in the configuration."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -133,6 +147,9 @@ class Appliance(Table):
     metrics: MetricsSettings = MetricsSettings()
     offsets: OffsetsSettings = OffsetsSettings()
     balance: BalanceSettings = BalanceSettings()
+    aggregator: AggregatorSettings = AggregatorSettings()
+    feeds: dict[str, Feed] = Field(default_factory=dict)
+    """Feeds by name: topics that `sluice aggregate` loads into tables."""
     shared_cluster_ids: tuple[str, ...] = ()
     """Cluster ids that several separate clusters are known to share."""
 
@@ -172,6 +189,23 @@ class Appliance(Table):
         """Returns the cluster that a route writes."""
         return self.region(route.target).aggregate
 
+    def feed(self, name: str) -> Feed:
+        """Returns a feed; raises UnknownRegion, listing the known ones."""
+        if name not in self.feeds:
+            known = ", ".join(sorted(self.feeds)) or "none"
+            raise UnknownRegion(f"no feed {name!r}; known: {known}")
+        return self.feeds[name]
+
+    def feeds_of(self, region: str) -> tuple[Feed, ...]:
+        """Returns the feeds that a region's aggregator loads, by name."""
+        self.region(region)
+        return tuple(feed for _, feed in sorted(self.feeds.items()) if feed.region == region)
+
+    def shard_of(self, feed: Feed, topic: str) -> Shard | None:
+        """Returns the shard that a topic goes to; None if the feed does not load it."""
+        number = feed.shard_number(topic)
+        return None if number is None else feed.shards[number]
+
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, data: Any) -> Any:
@@ -186,17 +220,24 @@ class Appliance(Table):
         }
         found = list(contradictions_between(self.regions, self.routes, addresses))
         found += [
-            (f"regions.{key}", f"the region's name is {region.name!r}")
-            for key, region in self.regions.items()
-            if region.name != key
+            (f"{kind}s.{key}", f"the {kind}'s name is {named.name!r}")
+            for kind, all_named in (("region", self.regions), ("feed", self.feeds))
+            for key, named in all_named.items()
+            if named.name != key
         ]
+        found += feed_contradictions(
+            {name: written_feed(feed) for name, feed in self.feeds.items()},
+            dict(self.aggregator),
+            self.regions,
+            sources_by(self.routes),
+        )
         known = {route.name for route in self.routes}
         found += [
             (f"balance.routes.{name}", f"no route {name!r}; known: {', '.join(sorted(known))}")
             for name in self.balance.routes
             if name not in known
         ]
-        found += shared_ports(self.model_dump(include=set(PORTS)))
+        found += shared_ports(self.model_dump(include={table for table, _ in PORTS}))
         raise_if_any(found)
         return self
 
@@ -216,15 +257,16 @@ def load(path: str | Path) -> Appliance:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigMistakes(str(path), [Mistake("", f"not TOML: {error}")]) from None
-    mistakes = list(names_in_regions(raw))
+    mistakes = [*names_within("regions", raw), *names_within("feeds", raw)]
     try:
         appliance = Appliance.model_validate(raw, context={"directory": path.parent.absolute()})
     except ValidationError as error:
         mistakes += translate(error, Appliance)
         mistakes += contradictions_across(raw)
-        mistakes += contradictions_within("topics", TopicSettings, raw)
-        mistakes += contradictions_within("replicator", ReplicatorSettings, raw)
-        mistakes += contradictions_within("balance", BalanceSettings, raw)
+        mistakes += contradictions_within("topics", TopicSettings, raw.get("topics"))
+        mistakes += contradictions_within("replicator", ReplicatorSettings, raw.get("replicator"))
+        mistakes += contradictions_within("balance", BalanceSettings, raw.get("balance"))
+        mistakes += contradictions_within_feeds(dict(tables(raw.get("feeds"))))
     else:
         if not mistakes:
             return appliance
@@ -232,25 +274,27 @@ def load(path: str | Path) -> Appliance:
 
 
 def completed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the file's tables with the implied values: region names, the default routes."""
+    """Returns the file's tables with the implied values: names of regions and feeds, the default
+    routes."""
     # [replicator] is added where the file has none: its defaults depend on the file's directory.
     whole: dict[str, Any] = {"replicator": {}, "regions": {}, **data}
+    for kind in ("regions", "feeds"):
+        if isinstance(whole.get(kind), Mapping):
+            whole[kind] = {
+                name: {"name": name, **table} if isinstance(table, Mapping) else table
+                for name, table in whole[kind].items()
+            }
     regions = whole["regions"]
-    if isinstance(regions, Mapping):
-        whole["regions"] = {
-            name: {"name": name, **table} if isinstance(table, Mapping) else table
-            for name, table in regions.items()
-        }
     names = tuple(regions) if isinstance(regions, Mapping) else ()
     whole.setdefault("routes", [Route(a, b) for a in names for b in names])
     return whole
 
 
-def names_in_regions(raw: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yields a mistake for a key "name" in a region: the region is named by its table alone."""
-    for name, table in tables(raw.get("regions")):
+def names_within(kind: str, raw: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yields a mistake for a key "name" in a region or feed: its table alone names it."""
+    for name, table in tables(raw.get(kind)):
         if "name" in table:
-            yield Mistake(dotted(("regions", name, "name")), "unknown key; the table's name counts")
+            yield Mistake(dotted((kind, name, "name")), "unknown key; the table's name counts")
 
 
 def contradictions_across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -276,26 +320,23 @@ def contradictions_across(raw: Mapping[str, Any]) -> Iterator[Mistake]:
     routes = written_routes(raw, tuple(regions))
     for key, text in (*contradictions_between(regions, routes, addresses), *shared_ports(raw)):
         yield Mistake(key, text)
+    aggregator = raw.get("aggregator")
+    for key, text in feed_contradictions(
+        dict(tables(raw.get("feeds"))),
+        aggregator if isinstance(aggregator, Mapping) else {},
+        regions,
+        sources_by(route for route in routes if route),
+    ):
+        yield Mistake(key, text)
 
 
-def contradictions_within(
-    name: str, model: type[Table], raw: Mapping[str, Any]
-) -> Iterator[Mistake]:
-    """Yields the contradictions among the sound values of a table that also has unsound ones."""
-    table = raw.get(name)
-    if not isinstance(table, Mapping):
-        return
-    try:
-        model.model_validate(table)
-        return
-    except ValidationError as error:
-        unsound = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
-    try:
-        model.model_validate({key: table[key] for key in table if key not in unsound})
-    except ValidationError as error:
-        for mistake in translate(error, model):
-            if not any(key in str(mistake) for key in unsound):
-                yield Mistake(f"{name}.{mistake.path}", mistake.text)
+def sources_by(routes: Iterable[Route]) -> dict[ClusterName, set[ClusterName]]:
+    """Returns the regional clusters that feed each aggregate cluster."""
+    sources: dict[ClusterName, set[ClusterName]] = {}
+    for route in routes:
+        aggregate = ClusterName.aggregate(route.target)
+        sources.setdefault(aggregate, set()).add(ClusterName.regional(route.source))
+    return sources
 
 
 def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Route | None, ...]:
@@ -310,12 +351,6 @@ def written_routes(raw: Mapping[str, Any], regions: tuple[str, ...]) -> tuple[Ro
         except ValueError:
             routes.append(None)
     return tuple(routes)
-
-
-def tables(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the (name, table) pairs of a table of tables; skips everything else."""
-    if isinstance(value, Mapping):
-        yield from ((name, table) for name, table in value.items() if isinstance(table, Mapping))
 
 
 def contradictions_between(

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from replicator.config.balance_settings import BalanceSettings, RouteBalance
+from replicator.config.feed_settings import AggregatorSettings, Feed, Shard
 from replicator.config.security import Security
 from replicator.config.settings import (
     MetricsSettings,
@@ -28,7 +29,7 @@ def with_defaults_shown() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def table(*path: str) -> dict[str, Any]:
+def table(*path: str | int) -> dict[str, Any]:
     found: Any = with_defaults_shown()
     for step in path:
         found = found[step]
@@ -47,6 +48,9 @@ TABLES = [
     (OffsetsSettings, ("offsets",)),
     (BalanceSettings, ("balance",)),
     (RouteBalance, ("balance", "routes", "west>east")),
+    (AggregatorSettings, ("aggregator",)),
+    (Feed, ("feeds", "flights")),
+    (Shard, ("feeds", "flights", "shards", 0)),
 ]
 
 
@@ -62,21 +66,35 @@ def test_the_routes_shown_are_the_default_routes() -> None:
 
 
 @pytest.mark.parametrize(("model", "path"), TABLES)
-def test_every_setting_is_documented(model: type[BaseModel], path: tuple[str, ...]) -> None:
+def test_every_setting_is_documented(model: type[BaseModel], path: tuple[str | int, ...]) -> None:
     known = set(model.model_fields) - {"name"}
     assert set(table(*path)) == known
 
 
 @pytest.mark.parametrize(("model", "path"), TABLES[3:])
-def test_every_default_shown_is_the_default(model: type[BaseModel], path: tuple[str, ...]) -> None:
+def test_every_default_shown_is_the_default(
+    model: type[BaseModel], path: tuple[str | int, ...]
+) -> None:
     for key, shown in table(*path).items():
-        if isinstance(shown, dict):
-            continue  # a table of its own
+        if isinstance(shown, dict) or model.model_fields[key].is_required():
+            continue  # a table of its own, or an example
         default = model.model_fields[key].default
         assert default is not PydanticUndefined
         if default is None:
             continue
         assert default == (tuple(shown) if isinstance(shown, list) else type(default)(shown)), key
+
+
+@pytest.mark.parametrize(("model", "path"), TABLES[3:])
+def test_only_keys_that_have_a_default_are_commented_out(
+    model: type[BaseModel], path: tuple[str | int, ...]
+) -> None:
+    found: Any = tomllib.loads(REFERENCE.read_text())
+    for step in path:
+        found = found[step]
+    required = {key for key, field in model.model_fields.items() if field.is_required()}
+    shown = {key for key, value in found.items() if not isinstance(value, dict)}
+    assert shown == required - {"name"}
 
 
 def test_only_keys_without_a_default_say_so() -> None:

@@ -31,7 +31,7 @@ def test_omitted_parts_have_defaults(text: str, whole: str) -> None:
     ],
 )
 def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(ValueError, match="history_clickhouse_password_file") as refused:
+    with pytest.raises(ValueError, match="put it into a password_file") as refused:
         ClickHouseAddress.parse(text)
     assert "sesame" not in str(refused.value)
 

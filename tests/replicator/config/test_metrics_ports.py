@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replicator.config.metrics_ports import shared_ports
+from replicator.config.metrics_ports import PORTS, shared_ports
 from replicator.config.mistakes import ConfigMistakes
 from replicator.config.topology import load
 from tests.replicator.config.test_topology import SOUND
@@ -12,11 +12,11 @@ from tests.replicator.config.test_topology import SOUND
 SHARED = "9464 is metrics.port as well: each daemon needs a port of its own"
 
 
-def ports(*numbers: object) -> dict[str, object]:
-    tables = zip(("metrics", "offsets", "balance"), numbers, strict=True)
-    return {
-        table: {"port" if table == "metrics" else "metrics_port": port} for table, port in tables
-    }
+def ports(*numbers: object) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for (table, key), port in zip(PORTS, numbers, strict=False):
+        found.setdefault(table, {})[key] = port
+    return found
 
 
 @pytest.mark.parametrize("numbers", [(0, 0, 0), (9464, 0, 0), (1, 2, 3), (0, 1, 2)])
@@ -30,6 +30,12 @@ def test_each_shared_port_is_named():
         "balance.metrics_port": SHARED,
     }
     assert [key for key, _ in shared_ports(ports(1, 7, 7))] == ["balance.metrics_port"]
+
+
+def test_the_two_daemons_of_the_aggregator_have_a_port_each():
+    assert dict(shared_ports(ports(9464, 0, 0, 9464, 7))) == {"aggregator.metrics_port": SHARED}
+    found = list(shared_ports(ports(0, 0, 0, 7, 7)))
+    assert [key for key, _ in found] == ["aggregator.verifier_metrics_port"]
 
 
 def test_a_value_that_is_no_port_is_not_compared():

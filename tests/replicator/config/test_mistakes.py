@@ -5,6 +5,7 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
+from replicator.config.feed_settings import Shard
 from replicator.config.mistakes import (
     ConfigMistakes,
     Mistake,
@@ -26,6 +27,7 @@ def test_a_path_is_written_as_in_the_file() -> None:
 def test_the_table_at_a_path_is_found_through_named_tables() -> None:
     assert table_at(("regions", "west", "regional"), Appliance) is KafkaCluster
     assert table_at(("replicator",), Appliance) is ReplicatorSettings
+    assert table_at(("feeds", "flights", "shards", 0), Appliance) is Shard
     assert table_at(("regions", "west", "redis"), Appliance) is None
     assert table_at(("nowhere", "at", "all"), Appliance) is None
 

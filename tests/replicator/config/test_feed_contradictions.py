@@ -1,0 +1,259 @@
+"""Feeds that would bring records twice, or that cannot work, are refused by name."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from replicator.config.feed_contradictions import feed_contradictions
+from replicator.config.mistakes import ConfigMistakes
+from replicator.config.topology import Appliance, UnknownRegion, load
+from tests.replicator.config.test_topology import SOUND
+
+
+def loaded(directory: Path, text: str) -> Appliance:
+    path = directory / "appliance.toml"
+    path.write_text(text)
+    return load(path)
+
+
+def mistakes(directory: Path, text: str) -> dict[str, str]:
+    with pytest.raises(ConfigMistakes) as caught:
+        loaded(directory, text)
+    return {mistake.path: mistake.text for mistake in caught.value.mistakes}
+
+
+def feed(
+    name: str = "flights",
+    clusters: str = '"west regional"',
+    topics: str = '"flights"',
+    replica: str = "h",
+    more: str = "",
+) -> str:
+    return f"""
+[feeds.{name}]
+region = "west"
+clusters = [{clusters}]
+{more}
+[[feeds.{name}.shards]]
+topics = [{topics}]
+replicas = ["clickhouse://{replica}"]
+"""
+
+
+def test_a_feed_has_its_name_from_its_table(tmp_path: Path) -> None:
+    appliance = loaded(tmp_path, SOUND + feed("b") + feed("a", topics='"other"'))
+    assert [each.name for each in appliance.feeds_of("west")] == ["a", "b"]
+    assert appliance.feeds_of("east") == ()
+    assert appliance.feed("a") is appliance.feeds["a"]
+    assert pickle.loads(pickle.dumps(appliance)) == appliance
+
+
+def test_an_unknown_feed_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UnknownRegion, match="no feed 'x'; known: flights"):
+        loaded(tmp_path, SOUND + feed()).feed("x")
+    with pytest.raises(UnknownRegion, match="no feed 'x'; known: none"):
+        loaded(tmp_path, SOUND).feed("x")
+    with pytest.raises(UnknownRegion, match="no region 'north'"):
+        loaded(tmp_path, SOUND).feeds_of("north")
+
+
+def test_a_topic_goes_to_a_shard_or_to_none(tmp_path: Path) -> None:
+    appliance = loaded(tmp_path, SOUND + feed())
+    flights = appliance.feed("flights")
+    assert appliance.shard_of(flights, "flights") is flights.shards[0]
+    assert appliance.shard_of(flights, "other") is None
+
+
+@pytest.mark.parametrize(
+    ("clusters", "reason"),
+    [
+        ('"west regional", "west regional"', "both are west regional"),
+        (
+            '"west aggregate", "east aggregate"',
+            "west aggregate and east aggregate hold the same records",
+        ),
+        ('"east regional", "west aggregate"', "east regional feeds west aggregate"),
+        ('"west aggregate", "west regional"', "west regional feeds west aggregate"),
+    ],
+)
+def test_clusters_that_bring_records_twice_are_refused(
+    tmp_path: Path, clusters: str, reason: str
+) -> None:
+    found = mistakes(tmp_path, SOUND + feed(clusters=clusters))
+    assert found == {"feeds.flights.clusters[1]": f"brings records twice: {reason}"}
+
+
+def test_regional_clusters_of_several_regions_have_records_of_their_own(tmp_path: Path) -> None:
+    appliance = loaded(tmp_path, SOUND + feed(clusters='"west regional", "east regional"'))
+    assert appliance.feed("flights").clusters == ("west regional", "east regional")
+
+
+def test_an_aggregate_may_stand_beside_a_regional_that_no_route_leads_to_it(tmp_path: Path) -> None:
+    routes = 'routes = ["west>west"]\n'
+    clusters = '"west aggregate", "east regional"'
+    assert loaded(tmp_path, routes + SOUND + feed(clusters=clusters)).feeds
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        ('"west regional"', '"west regional"', "both are west regional"),
+        ('"west regional"', '"east aggregate"', "west regional feeds east aggregate"),
+        (
+            '"west aggregate"',
+            '"east aggregate"',
+            "west aggregate and east aggregate hold the same records",
+        ),
+    ],
+)
+@pytest.mark.parametrize("topics", ['"flights"', '".*"'])
+def test_two_feeds_that_load_a_topic_into_one_database_are_refused(
+    tmp_path: Path, one: str, other: str, reason: str, topics: str
+) -> None:
+    found = mistakes(tmp_path, SOUND + feed("a", one) + feed("b", other, topics))
+    pattern = topics.strip('"')
+    assert found == {
+        "feeds.b.shards[0].topics[0]": (
+            f"feeds.a.shards[0] loads {pattern!r} into the same database: {reason}"
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        feed("b", topics='"other"'),
+        feed("b", replica="another"),
+        feed("b", clusters='"east regional"'),
+        feed("b").replace("[[feeds.b.shards]]", '[[feeds.b.shards]]\ndatabase = "b"'),
+    ],
+)
+def test_two_feeds_may_share_all_but_records_and_their_place(tmp_path: Path, other: str) -> None:
+    assert set(loaded(tmp_path, SOUND + feed("a") + other).feeds) == {"a", "b"}
+
+
+def shards(*topics: str) -> str:
+    return feed(topics=topics[0]) + "".join(
+        f'[[feeds.flights.shards]]\ntopics = [{more}]\nreplicas = ["clickhouse://other"]\n'
+        for more in topics[1:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("topics", "path", "text"),
+    [
+        (('"a"', '"b", "a"'), "shards[1].topics[1]", "shards[0] has the topics of 'a' already"),
+        (('".*"', '"a"'), "shards[1].topics[0]", "shards[0] has the topics of 'a' already"),
+        (('"a.*"', '"b"', '"a.*"'), "shards[2].topics[0]", "shards[0] has the topics of 'a.*'"),
+        (("'a\\.b'", '"a.b"'), "shards[1].topics[0]", "shards[0] has the topics of 'a.b'"),
+    ],
+)
+def test_a_shard_whose_topics_another_has_is_refused(
+    tmp_path: Path, topics: tuple[str, ...], path: str, text: str
+) -> None:
+    found = mistakes(tmp_path, SOUND + shards(*topics))
+    assert list(found) == [f"feeds.flights.{path}"]
+    assert text in found[f"feeds.flights.{path}"]
+
+
+def test_a_last_shard_may_take_all_other_topics(tmp_path: Path) -> None:
+    assert loaded(tmp_path, SOUND + shards('"a"', '"b"', '".*"')).feeds
+
+
+@pytest.mark.parametrize("pattern", ["sluice.balance", r"sluice\\..*", "__consumer_offsets"])
+def test_topics_of_kafka_and_sluice_are_refused(tmp_path: Path, pattern: str) -> None:
+    found = mistakes(tmp_path, SOUND + feed(topics=f'"{pattern}"'))
+    assert "means topics of Kafka or Sluice" in found["feeds.flights.shards[0].topics[0]"]
+
+
+def test_a_region_is_not_named_like_the_groups_of_feeds(tmp_path: Path) -> None:
+    renamed = SOUND.replace("regions.east", "regions.feed")
+    assert loaded(tmp_path, renamed).feeds == {}
+    assert "taken by the groups of feeds" in mistakes(tmp_path, renamed + feed())["regions.feed"]
+
+
+def test_a_block_fits_into_a_loaders_memory_and_flushes_are_no_stale_entries(
+    tmp_path: Path,
+) -> None:
+    aggregator = "[aggregator]\nmemory_mib = 64\nstale_seconds = 30.0\n"
+    more = "block_mib = 65.0"
+    assert mistakes(tmp_path, SOUND + aggregator + feed(more=more)) == {
+        "feeds.flights.block_mib": "must be aggregator.memory_mib (64) or less",
+        "feeds.flights.reference_seconds": "must be below aggregator.stale_seconds (30)",
+    }
+
+
+def test_all_mistakes_of_feeds_are_found_at_once(tmp_path: Path) -> None:
+    found = mistakes(
+        tmp_path,
+        SOUND
+        + f"""
+        [aggregator]
+        memory_mb = 64
+        metrics_port = 7
+        verifier_metrics_port = 7
+        [feeds.Flights]
+        name = "flights"
+        region = "north"
+        clusters = ["north regional", "west", "west aggregate", "east aggregate"]
+        format = "avro"
+        formt = "json"
+        retry_seconds = 20.0
+        block_seconds = "1"
+        [[feeds.Flights.shards]]
+        topics = ["a", "("]
+        replicas = ["clickhouse://me:sesame@h", "http://h"]
+        [[feeds.Flights.shards]]
+        topics = ["a"]
+        quorum = 2
+        replica = []
+        replicas = ["clickhouse://h"]
+        [feeds.{"x" * 61}]
+        start = "noon"
+        """,
+    )
+    longest = f"feeds.{'x' * 61}"
+    assert set(found) == {
+        "aggregator.memory_mb",
+        "aggregator.verifier_metrics_port",
+        "feeds.Flights",
+        "feeds.Flights.name",
+        "feeds.Flights.region",
+        "feeds.Flights.clusters[0]",
+        "feeds.Flights.clusters[1]",
+        "feeds.Flights.clusters[3]",
+        "feeds.Flights.schemas",
+        "feeds.Flights.formt",
+        "feeds.Flights.retry_seconds",
+        "feeds.Flights.block_seconds",
+        "feeds.Flights.shards[0].topics[1]",
+        "feeds.Flights.shards[0].replicas[0]",
+        "feeds.Flights.shards[0].replicas[1]",
+        "feeds.Flights.shards[1].topics[0]",
+        "feeds.Flights.shards[1].quorum",
+        "feeds.Flights.shards[1].replica",
+        longest,
+        f"{longest}.start",
+        f"{longest}.region",
+        f"{longest}.clusters",
+        f"{longest}.shards",
+    }
+    assert "sesame" not in str(found)
+    assert found["feeds.Flights.region"] == "no region 'north'; known: east, west"
+    expected = "no region 'north' in 'north regional'; known: east, west"
+    assert found["feeds.Flights.clusters[0]"] == expected
+    assert "did you mean 'replicas'?" in found["feeds.Flights.shards[1].replica"]
+    assert "did you mean 'format'?" in found["feeds.Flights.formt"]
+
+
+def test_tables_of_no_sense_contradict_nothing() -> None:
+    broken = {
+        "region": 5,
+        "clusters": "west regional",
+        "block_mib": True,
+        "shards": [5, {"topics": 3, "replicas": [None, 5]}, {"topics": [5, "(", "a"]}],
+    }
+    assert (
+        list(feed_contradictions({"a": broken, "b": {**broken}}, {"memory_mib": ""}, [], {})) == []
+    )
