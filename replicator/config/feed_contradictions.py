@@ -65,7 +65,8 @@ def feed_contradictions(
         yield f"regions.{REGION_OF_FEED_GROUPS}", text
     read = [_read_feed(f"feeds.{name}", table) for name, table in feeds.items()]
     for name, table in feeds.items():
-        yield from _misnamed(f"feeds.{name}", name)
+        if flaw := name_flaw(name):
+            yield f"feeds.{name}", flaw
         yield from _unknown_region(f"feeds.{name}.region", table.get("region"), regions)
         yield from _beyond_the_aggregator(f"feeds.{name}", table, aggregator)
     for feed in read:
@@ -89,11 +90,13 @@ def written_feed(feed: Feed) -> dict[str, Any]:
     return {**dict(feed), "shards": [dict(shard) for shard in feed.shards]}
 
 
-def _misnamed(where: str, name: str) -> Iterator[tuple[str, str]]:
+def name_flaw(name: str) -> str | None:
+    """Returns the flaw of a feed's name, or None."""
     if not FEED_NAME.fullmatch(name):
-        yield where, "a feed's name is lower-case letters, digits and -"
+        return "a feed's name is lower-case letters, digits and -"
     if len(name) > FEED_NAME_CHARACTERS_MAX:
-        yield where, f"a feed's name has at most {FEED_NAME_CHARACTERS_MAX} characters"
+        return f"a feed's name has at most {FEED_NAME_CHARACTERS_MAX} characters"
+    return None
 
 
 def _unknown_region(where: str, name: Any, regions: Iterable[str]) -> Iterator[tuple[str, str]]:

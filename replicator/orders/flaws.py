@@ -12,13 +12,18 @@ from collections import Counter
 from pydantic import ValidationError
 
 from replicator.config.balance_settings import RouteBalance
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_contradictions import name_flaw as feed_name_flaw
 from replicator.config.settings import valid_pattern
 from replicator.config.topology import REGION_NAME, REGION_NAME_CHARACTERS_MAX
 from replicator.orders.order_records import (
     CARRIERS_MAX,
     DEFAULT_STREAM,
     AnyRecord,
+    FeedOrder,
+    Freeze,
     Placed,
+    SkipReplay,
     Stream,
     first_mistake,
 )
@@ -31,6 +36,8 @@ def flaw(record: AnyRecord) -> str | None:
             return _of_stream(record)
         case Placed():
             return _of_placement(record)
+        case FeedOrder():
+            return _of_feed_order(record)
     return None
 
 
@@ -92,3 +99,22 @@ def _of_placement(placed: Placed) -> str | None:
     )
     twice = next((partition for partition, count in counts.items() if count > 1), None)
     return f"topics: {twice[0]}-{twice[1]} is there twice" if twice else None
+
+
+def _of_feed_order(order: FeedOrder) -> str | None:
+    if wrong := feed_name_flaw(order.feed):
+        return f"route: {wrong}"
+    texts = order.model_dump(include={"cluster", "topic", "table"})
+    empty = next((name for name, text in texts.items() if text == ""), None)
+    if empty:
+        return f"{empty}: is empty"
+    try:
+        ClusterName(texts.get("cluster") or ClusterName.regional("any"))
+    except ValueError as error:
+        return f"cluster: {error}"
+    match order:
+        case Freeze(topic=None, partition=int()):
+            return "partition: names no topic"
+        case SkipReplay() if order.begin >= order.end:
+            return f"end: {order.end} is not behind begin ({order.begin})"
+    return None

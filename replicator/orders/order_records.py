@@ -34,7 +34,8 @@ class Record(BaseModel):
     """Fields of every record.
 
     Args:
-        route: route key, for example west.east; for a lease, the region.
+        route: route key, for example west.east; for a lease, the region; for an order about a feed,
+            the feed.
         at_ms: time of writing, Unix time in milliseconds.
         who: the writer: an operator as user@host, the balancer by its own name.
     """
@@ -159,6 +160,64 @@ class ByHand(Order):
         return (self.stream,)
 
 
+class FeedOrder(Order):
+    """An order to the loaders of one feed; `route` holds the feed's name."""
+
+    @property
+    def feed(self) -> str:
+        return self.route
+
+
+class Freeze(FeedOrder):
+    """Stops reading: of a feed, or of what the fields name. Buffers are loaded, intents stay.
+
+    Args:
+        cluster, topic, partition: of the partitions to stop; None for all.
+        table: the table whose records stop a partition; None for any record.
+    """
+
+    kind: Literal["freeze"] = "freeze"
+    cluster: str | None = None
+    topic: str | None = None
+    partition: Natural | None = None
+    table: str | None = None
+
+    @property
+    def subject(self) -> tuple[str | int, ...]:
+        number = "" if self.partition is None else self.partition
+        return self.cluster or "", self.topic or "", number, self.table or ""
+
+
+class RefreshSchema(FeedOrder):
+    """Has loaders fetch the columns of a table again, or of all tables of the feed."""
+
+    kind: Literal["refresh-schema"] = "refresh-schema"
+    table: str | None = None
+
+    @property
+    def subject(self) -> tuple[str | int, ...]:
+        return (self.table or "",)
+
+
+class SkipReplay(FeedOrder):
+    """Drops one block that a loader has to repeat: offsets begin..end-1 of a table in a partition.
+
+    An order about another block than the one that the partition's intent names has no effect.
+    """
+
+    kind: Literal["skip-replay"] = "skip-replay"
+    cluster: str
+    topic: str
+    partition: Natural
+    table: str
+    begin: Natural
+    end: Natural
+
+    @property
+    def subject(self) -> tuple[str | int, ...]:
+        return self.cluster, self.topic, self.partition, self.table
+
+
 class Answer(Record):
     """The balancer's answer to a manual order.
 
@@ -227,7 +286,20 @@ class Lease(Record):
         return ()
 
 
-AnyRecord = Pin | Exclusion | Hold | Pause | Stream | ByHand | Answer | Placed | Lease
+AnyRecord = (
+    Pin
+    | Exclusion
+    | Hold
+    | Pause
+    | Stream
+    | ByHand
+    | Freeze
+    | RefreshSchema
+    | SkipReplay
+    | Answer
+    | Placed
+    | Lease
+)
 _READER: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from balancer.plan import TopicPartition
 from replicator.orders.flaws import flaw
-from replicator.orders.order_records import Placed, Stream, by_carrier
-from tests.replicator.orders.test_order_records import RECORDS, SAID
+from replicator.orders.order_records import Freeze, Placed, SkipReplay, Stream, by_carrier
+from tests.replicator.orders.test_order_records import OF_FEED, RECORDS, SAID
 
 STREAM = Stream(**SAID, name="own", topics=("a.*",), first_carrier=1000)
 PLACED = Placed(**SAID, stream="s", generation=1, carriers=(0,), topics={0: (("t", (0, 1)),)})
@@ -50,6 +50,28 @@ def test_the_flaw_of_a_stream_is_named_with_its_field(change, said):
 )
 def test_the_flaw_of_a_placement_is_named_with_its_field(change, said):
     assert said in str(flaw(PLACED.model_copy(update=change)))
+
+
+BLOCK = SkipReplay(
+    **OF_FEED, cluster="west regional", topic="t", partition=0, table="hits", begin=1, end=2
+)
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        (Freeze(**SAID), "route: a feed's name is lower-case"),
+        (Freeze(**{**SAID, "route": "x" * 61}), "route: a feed's name has at most 60"),
+        (Freeze(**OF_FEED, partition=0), "partition: names no topic"),
+        (Freeze(**OF_FEED, table=""), "table: is empty"),
+        (Freeze(**OF_FEED, topic=""), "topic: is empty"),
+        (Freeze(**OF_FEED, cluster="west"), "cluster: a cluster is named"),
+        (BLOCK.model_copy(update={"cluster": "west"}), "cluster: a cluster is named"),
+        (BLOCK.model_copy(update={"begin": 2}), "end: 2 is not behind begin (2)"),
+    ],
+)
+def test_the_flaw_of_an_order_about_a_feed_is_named_with_its_field(order, said):
+    assert str(flaw(order)).startswith(said)
 
 
 @pytest.mark.parametrize("record", RECORDS)

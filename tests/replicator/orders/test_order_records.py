@@ -10,11 +10,14 @@ from replicator.orders.order_records import (
     Answer,
     ByHand,
     Exclusion,
+    Freeze,
     Hold,
     Lease,
     Pause,
     Pin,
     Placed,
+    RefreshSchema,
+    SkipReplay,
     Stream,
     UnreadableRecord,
     by_carrier,
@@ -24,6 +27,7 @@ from replicator.orders.order_records import (
 )
 
 SAID = {"route": "west.east", "at_ms": 1, "who": "ann@host"}
+OF_FEED = {**SAID, "route": "flights"}
 RECORDS = [
     Pin(**SAID, topic="t", partition=1, carrier=2, until_ms=5),
     Exclusion(**SAID, carrier=2, why="slow host"),
@@ -34,6 +38,15 @@ RECORDS = [
     ByHand(**SAID, id="x", scope=Scope.FULL, generation=3),
     Answer(**SAID, id="x", stream="default", refused=None, generation=4, moves=2),
     Lease(**SAID, since_ms=1),
+    Freeze(**OF_FEED),
+    Freeze(**OF_FEED, topic="t", partition=0),
+    Freeze(**OF_FEED, cluster="west regional", topic="t", table="hits", until_ms=5),
+    Freeze(**OF_FEED, table="t"),
+    RefreshSchema(**OF_FEED),
+    RefreshSchema(**OF_FEED, table="t"),
+    SkipReplay(
+        **OF_FEED, cluster="west regional", topic="t", partition=1, table="hits", begin=1, end=2
+    ),
 ]
 places = st.builds(TopicPartition, st.sampled_from(["a", "a-0", "ü"]), st.integers(0, 99))
 
