@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 _LOGIN = "correct the user in {address} or {password_file}"
-_RIGHTS = "grant the user SELECT, INSERT, CREATE TABLE and ALTER DELETE on its database"
+_RIGHTS = "grant the user {rights} on its database"
 _AWAY = "check that it runs, and answers there"
 
 REMEDIES = {
@@ -23,22 +23,39 @@ REMEDIES = {
 the administrators of the server."""
 
 
-class SettingNames(NamedTuple):
-    """Names of the settings of a client, as operators write them."""
+class ClientSetup(NamedTuple):
+    """Setup of a client as its operator knows it, for remedies.
+
+    Args:
+        address, password_file: names of the settings.
+        rights: that its user needs.
+    """
 
     address: str
     password_file: str
+    rights: str = "SELECT and INSERT"
 
 
-def problem(error: Exception, settings: SettingNames) -> str:
+def problem(error: Exception, setup: ClientSetup) -> str:
     """Returns the reason in one line, without the server's stack trace, and the remedy.
 
     Args:
         error: of the driver, or of the socket while the driver used it.
-        settings: settings that the remedy names.
+        setup: of the client, for the remedy.
     """
+    code = code_of(error)
+    remedy = _AWAY if code is None else REMEDIES.get(code, "see its own log")
+    return f"{reason(error)}; {remedy.format(**setup._asdict())}"
+
+
+def reason(error: Exception) -> str:
+    """Returns the reason in one line, without the server's stack trace."""
     text = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     first, *_ = text.removeprefix("DB::Exception: ").partition(" Stack trace:")[0].splitlines()
+    return first.rstrip(". ")
+
+
+def code_of(error: Exception) -> int | None:
+    """Returns ClickHouse's code of an error; None for errors of the socket."""
     code = getattr(error, "code", None)
-    remedy = REMEDIES.get(code, "see its own log") if isinstance(code, int) else _AWAY
-    return f"{first.rstrip('. ')}; {remedy.format(**settings._asdict())}"
+    return code if isinstance(code, int) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 
-from replicator.clickhouse.errors import SettingNames, problem
+from replicator.clickhouse.errors import ClientSetup, problem
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.runtime.store_errors import StoreUnreachable
 
@@ -24,7 +24,7 @@ class ClickHouse:
     """Server of ClickHouse as one client of it is configured.
 
     Args:
-        settings: names of the settings that errors tell the operator to correct.
+        setup: of the client, for the remedies in errors.
         meanwhile: effect of a server that does not answer, for the operator.
         ca_file: CA certificates that the server's certificate is checked against; None: those of
             the system.
@@ -32,7 +32,7 @@ class ClickHouse:
     """
 
     address: ClickHouseAddress
-    settings: SettingNames
+    setup: ClientSetup
     meanwhile: str
     password: str = field(default="", repr=False)
     ca_file: Path | None = None
@@ -44,8 +44,31 @@ class ClickHouse:
 
         Raises StoreUnreachable in place of every error of the driver or of the socket.
         """
+        client = self.client()
+        try:
+            yield client
+        except (Error, OSError, EOFError) as error:
+            reason = problem(error, self.setup)
+            raise StoreUnreachable(
+                f"ClickHouse at {self.address}: {reason}; {self.meanwhile}"
+            ) from error
+        finally:
+            client.disconnect()
+
+    def client(self, **options: object) -> Client:
+        """Returns a client for one thread at a time, which connects when it is used.
+
+        It raises the errors of the driver and of the socket.
+
+        Args:
+            options: of the driver, in place of those that the timeout decides.
+        """
         address = self.address
-        client = Client(
+        timeouts = {
+            "connect_timeout": self.timeout_seconds,
+            "send_receive_timeout": self.timeout_seconds,
+        }
+        return Client(
             address.host,
             port=address.port,
             database=address.database,
@@ -53,15 +76,5 @@ class ClickHouse:
             password=self.password,
             secure=address.is_tls,
             ca_certs=self.ca_file,
-            connect_timeout=self.timeout_seconds,
-            send_receive_timeout=self.timeout_seconds,
+            **(timeouts | options),
         )
-        try:
-            yield client
-        except (Error, OSError, EOFError) as error:
-            reason = problem(error, self.settings)
-            raise StoreUnreachable(
-                f"ClickHouse at {address}: {reason}; {self.meanwhile}"
-            ) from error
-        finally:
-            client.disconnect()

@@ -17,7 +17,7 @@ from deploy.lab.clickhouse import PASSWORD, READER, ClickHouseServer
 from deploy.lab.credentials import Credentials
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
-from replicator.placement.traffic.chosen_history import HISTORY_SETTINGS
+from replicator.placement.traffic.chosen_history import HISTORY_SETUP
 from replicator.placement.traffic.clickhouse_history import COARSE, DAY_MS, FINE, ClickHouseHistory
 from replicator.placement.traffic.traffic_history import MEANWHILE
 from replicator.runtime.store_errors import StoreUnreachable
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.stores
 
 def history_at(url, route="west>east", days=30, password=PASSWORD, **more):
     address = ClickHouseAddress.parse(url)
-    server = ClickHouse(address, HISTORY_SETTINGS, MEANWHILE, password=password, **more)
+    server = ClickHouse(address, HISTORY_SETUP, MEANWHILE, password=password, **more)
     return ClickHouseHistory(server, route, days=days)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from replicator.clickhouse.errors import SettingNames
+from replicator.clickhouse.errors import ClientSetup
 from replicator.config.security import read_secret
 from replicator.config.topology import Appliance, Route
 from replicator.placement.traffic.redis_history import RedisHistory
 from replicator.placement.traffic.traffic_history import MEANWHILE, TrafficHistory
 
-HISTORY_SETTINGS = SettingNames(
-    "balance.history_clickhouse", "balance.history_clickhouse_password_file"
+HISTORY_SETUP = ClientSetup(
+    "balance.history_clickhouse",
+    "balance.history_clickhouse_password_file",
+    rights="SELECT, INSERT, CREATE TABLE and ALTER DELETE",
 )
 
 
@@ -26,7 +28,7 @@ def chosen_history(appliance: Appliance, route: Route) -> TrafficHistory:
     secret = settings.history_clickhouse_password_file
     server = ClickHouse(
         settings.history_clickhouse,
-        HISTORY_SETTINGS,
+        HISTORY_SETUP,
         MEANWHILE,
         password=read_secret(secret) if secret else "",
         ca_file=settings.history_clickhouse_ca_file,

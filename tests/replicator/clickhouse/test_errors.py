@@ -3,9 +3,9 @@
 import pytest
 from clickhouse_driver.errors import NetworkError, ServerException, SocketTimeoutError
 
-from replicator.clickhouse.errors import SettingNames, problem
+from replicator.clickhouse.errors import ClientSetup, problem
 
-SETTINGS = SettingNames("store_address", "store_password_file")
+SETUP = ClientSetup("store_address", "store_password_file", rights="SELECT and DROP TABLE")
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,18 @@ SETTINGS = SettingNames("store_address", "store_password_file")
             "a: Authentication failed: password is incorrect",
             "_password_file",
         ),
-        (497, "a: Not enough privileges. To execute", "a: Not enough privileges", "grant"),
+        (
+            497,
+            "a: Not enough privileges. To execute",
+            "a: Not enough privileges",
+            "grant the user SELECT and DROP TABLE on its database",
+        ),
         (243, "Cannot reserve 1.00 MiB, not enough space", "Cannot reserve 1.00 MiB", "own log"),
     ],
 )
 @pytest.mark.parametrize("stack", ["", ". Stack trace:\n\n0. /lib/libclickhouse.so(f()+0x1) [0x7]"])
 def test_an_error_of_a_server_is_shown_without_its_stack(code, text, reason, remedy, stack):
-    shown = problem(ServerException(f"DB::Exception: {text}{stack}", code), SETTINGS)
+    shown = problem(ServerException(f"DB::Exception: {text}{stack}", code), SETUP)
     assert shown.startswith(reason)
     assert remedy in shown.rpartition("; ")[2]
     assert "\n" not in shown and "Stack" not in shown and "DB::" not in shown
@@ -42,11 +47,11 @@ def test_an_error_of_a_server_is_shown_without_its_stack(code, text, reason, rem
     ],
 )
 def test_a_server_that_does_not_answer_is_to_be_checked(error):
-    reason, _, remedy = problem(error, SETTINGS).rpartition("; ")
+    reason, _, remedy = problem(error, SETUP).rpartition("; ")
     assert reason
     assert remedy == "check that it runs, and answers there"
 
 
 def test_a_remedy_names_the_settings_of_the_client():
-    shown = problem(ServerException("Unknown user a", 192), SETTINGS)
+    shown = problem(ServerException("Unknown user a", 192), SETUP)
     assert shown == "Unknown user a; correct the user in store_address or store_password_file"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replicator.clickhouse.errors import SettingNames
+from replicator.clickhouse.errors import ClientSetup
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.clickhouse_address import ClickHouseAddress
 from replicator.runtime.store_errors import StoreUnreachable
@@ -10,8 +10,8 @@ from replicator.runtime.store_errors import StoreUnreachable
 
 def server() -> ClickHouse:
     address = ClickHouseAddress.parse("clickhouse://ann@127.0.0.1:1/events")
-    settings = SettingNames("store.address", "store.password_file")
-    return ClickHouse(address, settings, "counting goes on", password="sesame")
+    setup = ClientSetup("store.address", "store.password_file")
+    return ClickHouse(address, setup, "counting goes on", password="sesame")
 
 
 def test_a_server_that_is_away_is_named_without_the_password():
