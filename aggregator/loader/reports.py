@@ -1,0 +1,105 @@
+"""Reports of a loader on its partitions while it loads: state and rates, for people.
+
+None means unknown, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+
+class FeedPartition(NamedTuple):
+    """Partition of one of the clusters that a feed reads."""
+
+    cluster: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """State of one table in a partition.
+
+    Args:
+        state: short text, for example buffering, loading, or held: too many parts.
+        since_ms: Unix time in milliseconds from which on the table has been in this state.
+    """
+
+    state: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderReport:
+    """State of one partition of a feed, as its loader saw it.
+
+    Args:
+        loader: number of the loader.
+        mode: replay or consume.
+        position: next offset to read.
+        offset: offset below which everything is loaded; it may be ahead of the intent's.
+        buffered_bytes: bytes of records that are read and not yet loaded.
+        tables: tables with records that are not yet loaded.
+        rows_per_second: rows loaded, averaged over the time since the report before.
+        lag_seconds: age of the last loaded records when they were stored, by their timestamps.
+        dead_letters: records set aside since the loader took the partition over.
+        parked: the reason why the partition waits for an operator; None when it does not.
+        at_ms: Unix time of the report, in milliseconds.
+    """
+
+    feed: str
+    loader: int
+    cluster: str
+    topic: str
+    partition: int
+    mode: str
+    position: int
+    offset: int
+    buffered_bytes: int
+    tables: Mapping[str, TableReport] = field(default_factory=lambda: MappingProxyType({}))
+    rows_per_second: float | None = None
+    lag_seconds: float | None = None
+    dead_letters: int | None = None
+    parked: str | None = None
+    at_ms: int
+
+    @property
+    def source(self) -> FeedPartition:
+        return FeedPartition(self.cluster, self.topic, self.partition)
+
+    def to_json(self) -> str:
+        """Returns the report as compact JSON."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values["tables"] = {name: asdict(table) for name, table in self.tables.items()}
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Parses a report; fields of later versions are ignored. Raises ValueError."""
+        try:
+            values = json.loads(text)
+            tables = {name: _known(TableReport, each) for name, each in values["tables"].items()}
+            report: Self = _known(cls, {**values, "tables": MappingProxyType(tables)})
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"a loader's report of another form: {error}") from error
+        return report
+
+
+def latest(reports: Iterable[LoaderReport]) -> dict[FeedPartition, LoaderReport]:
+    """Returns the newest report of each partition: after a move two loaders report one."""
+    newest: dict[FeedPartition, LoaderReport] = {}
+    for report in reports:
+        before = newest.get(report.source)
+        if before is None or before.at_ms < report.at_ms:
+            newest[report.source] = report
+    return newest
+
+
+def _known(kind: Any, values: Mapping[str, Any]) -> Any:
+    """Makes a value from those fields that this version knows."""
+    names = {each.name for each in fields(kind)}
+    return kind(**{name: value for name, value in values.items() if name in names})

@@ -1,0 +1,59 @@
+"""Loaders' reports in a real Redis: one key for each loader, which expires."""
+
+from __future__ import annotations
+
+import pytest
+from redis import Redis
+
+from aggregator.loader.report_store import EXPIRE_SECONDS, ReportStore
+from deploy.lab.redis import RedisServer
+from replicator.runtime.store_errors import StoreUnreachable
+from tests.aggregator.loader.test_reports import report
+
+pytestmark = pytest.mark.stores
+
+
+@pytest.fixture
+def store(redis):
+    with ReportStore(redis.url) as store:
+        yield store
+
+
+def test_reports_of_all_loaders_of_a_feed_are_found_and_no_others(store):
+    first, second = report(), report(loader=2, partition=1, topic="ü\n{*}")
+    other, similar = report(feed="other"), report(feed="flights-2")
+    store.write([first, other, second, similar])
+    assert store.read("flights") == {first.source: first, second.source: second}
+    assert store.read("flights-2") == {similar.source: similar}
+    assert store.read("nothing") == {}
+
+
+def test_a_loader_replaces_all_of_its_reports(store):
+    store.write([report(), report(partition=1)])
+    last = report(at_ms=2000)
+    store.write([last])
+    assert store.read("flights") == {last.source: last}
+
+
+def test_reports_expire(store, redis):
+    store.write([report()])
+    with Redis.from_url(redis.url) as client:
+        (name,) = client.keys()
+        assert 0 < client.ttl(name) <= EXPIRE_SECONDS
+
+
+def test_a_report_of_another_version_is_named(store, redis):
+    with Redis.from_url(redis.url) as client:
+        client.set("sluice:loaders:flights:1", "{}")
+    with pytest.raises(ValueError, match="of another form"):
+        store.read("flights")
+
+
+def test_a_redis_that_is_away_is_named(make_redis):
+    server: RedisServer = make_redis()
+    server.kill()
+    with ReportStore(server.url, timeout_seconds=1) as store:
+        with pytest.raises(StoreUnreachable, match="loading goes on without it"):
+            store.write([report()])
+        with pytest.raises(StoreUnreachable):
+            store.read("flights")
