@@ -38,15 +38,15 @@ class ReportStore(RedisStore):
         Raises StoreUnreachable, or ValueError when another version wrote a report.
         """
         with reached(self.name, MEANWHILE):
-            names = sorted(self._redis.scan_iter(_name(feed, "*"), count=1000))
+            names = sorted(self._redis.scan_iter(_name(feed, "*", "*"), count=1000))
             found: Any = self._redis.mget(names) if names else []
         lines = (line for text in found if text for line in text.splitlines())
         return latest(LoaderReport.from_json(line) for line in lines)
 
 
-def _loader(report: LoaderReport) -> tuple[str, int]:
-    return report.feed, report.loader
+def _loader(report: LoaderReport) -> tuple[str, int, str]:
+    return report.feed, report.loader, report.cluster
 
 
-def _name(feed: str, loader: int | str) -> str:
-    return f"sluice:loaders:{feed}:{loader}"
+def _name(feed: str, loader: int | str, cluster: str) -> str:
+    return f"sluice:loaders:{feed}:{loader}:{cluster}"

@@ -21,9 +21,10 @@ def store(redis):
 
 def test_reports_of_all_loaders_of_a_feed_are_found_and_no_others(store):
     first, second = report(), report(loader=2, partition=1, topic="ü\n{*}")
+    east = report(cluster="east regional")
     other, similar = report(feed="other"), report(feed="flights-2")
-    store.write([first, other, second, similar])
-    assert store.read("flights") == {first.source: first, second.source: second}
+    store.write([first, other, second, similar, east])
+    assert store.read("flights") == {each.source: each for each in (first, second, east)}
     assert store.read("flights-2") == {similar.source: similar}
     assert store.read("nothing") == {}
 
@@ -44,7 +45,7 @@ def test_reports_expire(store, redis):
 
 def test_a_report_of_another_version_is_named(store, redis):
     with Redis.from_url(redis.url) as client:
-        client.set("sluice:loaders:flights:1", "{}")
+        client.set("sluice:loaders:flights:1:west regional", "{}")
     with pytest.raises(ValueError, match="of another form"):
         store.read("flights")
 
