@@ -152,7 +152,8 @@ class FencedCommitter:
             effects: awaited in each transaction, between the offsets and EndTxn; `add_partitions`
                 comes before its first record. If offsets stay hidden, it is awaited again, and
                 its records may be visible by then. Within one commit, batches must therefore be
-                sent under the same sequences, by which the broker drops duplicates.
+                sent under the same sequences: the broker drops a duplicate of one of the last
+                five batches of a partition.
 
         Raises:
             NotCommitted: a topic is not there.
