@@ -187,7 +187,7 @@ def _doubt(topic: RouteTopic, partition: TopicPartition, view: LedgerView, runs:
     if view.is_void or view.passed is None:
         return view.note or "its ledger says nothing that holds"
     if view.key and view.key.source_topic_id != topic.source_topic:
-        return "the source's topic was made anew"
+        return "the source's topic was recreated"
     if runs.notes.get(partition, view.note) != view.note:
         return runs.notes[partition]
     return ""

@@ -179,7 +179,8 @@ class ReplicatorSettings(Table):
     """Settings of the [replicator] table: how carriers work."""
 
     epoch_seconds: Float = Field(default=600.0, ge=1, le=3600)
-    """Length of a carrier's epoch; at its end a new plan can take effect."""
+    """Length of a carrier's epoch, which ends with receipts. A plan takes effect within the epoch
+    (decision 0014), or ends it early where it needs other carriers."""
     drain_seconds: Float = Field(default=2.0, ge=0, le=60)
     """Longest wait for outstanding acks at an epoch's end."""
     carriers_per_route: Int = Field(default=0, ge=0, le=1024)
@@ -187,7 +188,8 @@ class ReplicatorSettings(Table):
     ledger_seconds: Float = Field(default=5.0, ge=0.1, le=600)
     """Longest time between two commits of a ledger entry while a partition moves ..."""
     ledger_mib: Int = Field(default=64, ge=1, le=4096)
-    """... and most MiB that one carrier ships between them, which a takeover has to read."""
+    """... and acknowledged MiB of one carrier after which it commits earlier: a takeover must read
+    these again. Compared every 50 ms, so a fast carrier exceeds it a little."""
     fetch_mib: Int = Field(default=1, ge=1, le=50)
     """MiB fetched at once per partition."""
     window: Int = Field(default=5, ge=1, le=5)

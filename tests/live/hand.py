@@ -219,9 +219,9 @@ class Hand:
     # -- waits
 
     def reason_of(self, place: TopicPartition) -> str:
-        """Waits until the session reports a partition as stopped, and returns the reason."""
-        self.until(lambda: place in self.session.acquisition.stopped)
-        return self.session.acquisition.stopped[place]
+        """Waits until the session reports a partition as parked, and returns the reason."""
+        self.until(lambda: place in self.session.acquisition.parked)
+        return self.session.acquisition.parked[place]
 
     @property
     def has_ended(self) -> bool:

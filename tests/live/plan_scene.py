@@ -12,8 +12,8 @@ from balancer.plan import TopicPartition
 from deploy.lab.kafka import KafkaCluster as LabCluster
 from deploy.lab.redis import RedisServer
 from replicator.config.topology import KafkaCluster
-from replicator.groups.failover.application import Application, Target
 from replicator.groups.failover.outcome import Outcome
+from replicator.groups.failover.plan_writer import PlanWriter, Target
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
@@ -58,7 +58,7 @@ class Scene:
         self, plan: Plan | None = None, now_ms: int = NOW_MS, fresh: Plan | None = None
     ) -> Generator[str, None, Outcome]:
         plan = plan or self.plan
-        return Application(plan, self.target()).steps(
+        return PlanWriter(plan, self.target()).steps(
             FixedLook(fresh or plan, self.topic), who="ann@lab", now_ms=now_ms
         )
 
@@ -66,7 +66,7 @@ class Scene:
         return finished(self.steps(**given))  # type: ignore[arg-type]
 
     def verify(self, plan: Plan | None = None) -> Outcome:
-        return Application(plan or self.plan, self.target()).verified()
+        return PlanWriter(plan or self.plan, self.target()).verified()
 
     def committed(self, group: str) -> dict[int, int]:
         partitions = [TopicPartition(self.topic, number) for number in (0, 1)]

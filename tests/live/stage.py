@@ -168,8 +168,8 @@ class Stage:
 
     # -- changes at the target
 
-    def create_again(self) -> None:
-        """Deletes the topic and creates it again under the same name."""
+    def recreate(self) -> None:
+        """Deletes the topic at the target and creates it again under the same name."""
         admin = self.target.admin()
         admin.delete_topics([self.topic])[self.topic].result(30)
         new = NewTopic(self.topic, 1)

@@ -262,7 +262,7 @@ def test_a_log_that_ends_before_the_read_position_is_read_anew(
         assert set(events(caplog)) == {"log-read-anew"}
 
 
-def test_a_log_made_anew_is_read_from_its_beginning(
+def test_a_recreated_log_is_read_from_its_beginning(
     aggregate, redis, make_topic, group, monkeypatch, caplog
 ):
     """Changes only the topic id that the tailer gets: the broker's topic cannot be recreated."""

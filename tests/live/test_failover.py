@@ -36,7 +36,7 @@ from tests.live.relocating import (
     Relocating,
     make_topic,
 )
-from tui.actions.plan_applying import application
+from tui.actions.plan_applying import plan_writer
 from tui.cli.exit_codes import ExitCode
 
 PATIENCE_SECONDS = 60.0
@@ -321,7 +321,7 @@ def begun(regions: Relocating, plan_id: str) -> None:
     from replicator.groups.failover.fresh_plans import FreshPlans
 
     appliance = load(regions.config)
-    steps = application(appliance, plans(regions).load(plan_id), 10.0).steps(
+    steps = plan_writer(appliance, plans(regions).load(plan_id), 10.0).steps(
         FreshPlans(appliance), who="ann", now_ms=regions.now_ms()
     )
     assert len(list(islice(steps, 3))) == 3

@@ -203,7 +203,7 @@ def test_without_its_redis_it_is_recorded_and_the_same_once_more_finishes_it(lab
     away = lab.redis["east"]
     away.kill()
     assert lab.set_primary("--to", "east") == ExitCode.PARTLY_DONE
-    assert "problem: recorded, but Redis at" in capsys.readouterr().out
+    assert "problem: recorded in the log, but Redis at" in capsys.readouterr().out
     record = lab.record("east")
     assert record is not None
     away.start()

@@ -21,7 +21,7 @@ from replicator.groups.planning.plan import Case, Completeness, GroupPlan, Move,
 from tests.live.conftest import ClusterMaker
 from tests.live.failover_command import applied, plans, verified
 from tests.live.relocating import PARTITIONS, Relocating, make_topic
-from tui.actions.plan_applying import application
+from tui.actions.plan_applying import plan_writer
 from tui.cli.exit_codes import ExitCode
 
 PATIENCE_SECONDS = 60.0
@@ -64,7 +64,7 @@ def many(
             return plan, logs
 
     appliance = load(regions.config)
-    steps = application(appliance, plan, 15.0).steps(Same(), who="ann", now_ms=now_ms)
+    steps = plan_writer(appliance, plan, 15.0).steps(Same(), who="ann", now_ms=now_ms)
     assert len(list(islice(steps, 4))) == 4
     steps.close()
     return regions, plan

@@ -191,7 +191,7 @@ async def test_deleted_records_are_no_traffic_and_what_comes_meanwhile_is(open_s
         assert (window.bytes, window.records) == (bytes_of(200), 200)
 
 
-async def test_a_topic_made_anew_starts_over(open_sampler, regional):
+async def test_a_recreated_topic_starts_over(open_sampler, regional):
     topic = new_name("anew")
     create(regional, topic)
     fill(regional, topic, {0: 10})

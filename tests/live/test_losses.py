@@ -165,7 +165,7 @@ def test_a_source_topic_deleted_meanwhile_is_named_when_its_partitions_are_taken
 
 
 @pytest.mark.parametrize("is_running", [True, False])
-def test_a_source_topic_created_again_and_grown_past_the_position_is_never_taken_for_the_old(
+def test_a_source_topic_recreated_and_grown_past_the_position_is_never_taken_for_the_old(
     regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, is_running: bool
 ) -> None:
     again, other = both(regional, aggregate), both(regional, aggregate)
@@ -187,7 +187,7 @@ def test_a_source_topic_created_again_and_grown_past_the_position_is_never_taken
         carrying.begin()
     reason = carrying.until_parked(place)
     assert reason.startswith(
-        f"source topic was deleted and created again: source offsets [{position}, ?): the new log"
+        f"source topic was recreated: source offsets [{position}, ?): the new log"
     )
     assert prints(aggregate, again) == before
     fill(regional, other, "behind")
@@ -206,7 +206,7 @@ def test_a_source_topic_created_again_and_grown_past_the_position_is_never_taken
 
 
 @pytest.mark.parametrize("is_running", [True, False])
-def test_a_target_topic_created_again_and_grown_past_what_was_landed_gets_nothing_more(
+def test_a_target_topic_recreated_and_grown_past_what_was_landed_gets_nothing_more(
     regional: KafkaCluster, aggregate: KafkaCluster, carry: Carry, is_running: bool
 ) -> None:
     again, other = both(regional, aggregate), both(regional, aggregate)
@@ -227,7 +227,7 @@ def test_a_target_topic_created_again_and_grown_past_what_was_landed_gets_nothin
     fill(regional, again, "behind")
     if is_running:
         reason = carrying.until_parked(place)
-        assert f"target topic was deleted and created again: target offsets [0, {landed})" in reason
+        assert f"target topic was recreated: target offsets [0, {landed})" in reason
     else:
         # The entries were deleted with the topic; only the witness shows that they existed.
         carrying.begin()

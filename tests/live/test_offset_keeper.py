@@ -84,7 +84,7 @@ async def test_runs_come_back_after_a_flush_and_are_cut_at_the_targets_log_start
         assert store.load(key) == trimmed
 
 
-async def test_runs_of_a_topic_made_anew_are_not_cut_by_the_new_ones_log_start(
+async def test_runs_of_a_recreated_topic_are_not_cut_by_the_new_ones_log_start(
     aggregate, region, route, make_topic
 ):
     create_runs_topic(aggregate, route.key)

@@ -310,9 +310,9 @@ def keep_loss(pipeline):
     settle = pipeline.settle
 
     def keeping():
-        stopping = pipeline.stopping
+        loss = pipeline.loss_to_park
         settle()
-        pipeline.stopping = stopping
+        pipeline.loss_to_park = loss
 
     pipeline.settle = keeping
 
@@ -321,7 +321,7 @@ class ReleasesLate(ProgressCommitter):
     """Delays the release until the commit schedule has parked, as a slower pipeline does."""
 
     async def release(self, transactional_id):
-        while any(pipeline.stopping for pipeline in self.pipelines.values()):  # noqa: ASYNC110
+        while any(pipeline.loss_to_park for pipeline in self.pipelines.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await super().release(transactional_id)
 
@@ -340,7 +340,7 @@ def test_a_pipeline_that_ends_names_no_loss_behind_records_that_it_drops(make_st
         take = pipeline.take
 
         def ending():
-            if pipeline.stopping:
+            if pipeline.loss_to_park:
                 hand.session.ending.set()
             return take()
 

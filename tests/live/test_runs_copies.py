@@ -143,7 +143,7 @@ async def test_a_destination_that_is_away_catches_up(aggregate, make_redis, rout
         assert events(caplog) == ["not-copied", "copied-again"]
 
 
-async def test_a_runs_topic_that_is_made_anew_is_read_from_its_beginning(
+async def test_a_runs_topic_that_is_recreated_is_read_from_its_beginning(
     aggregate, redis, route_key, monkeypatch, caplog
 ):
     monkeypatch.setattr("replicator.kafka.tail.topic_tailer.CHECK_SECONDS", 0.2)

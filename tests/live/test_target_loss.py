@@ -142,7 +142,7 @@ def test_a_carrier_notices_that_its_target_has_lost_its_end(make_stage, fragile)
 
 
 @IN_FORCE
-def test_a_topic_created_again_is_not_taken_for_the_old_one(make_stage, monkeypatch, in_force):
+def test_a_recreated_topic_is_not_taken_for_the_old_one(make_stage, monkeypatch, in_force):
     """The new topic grows past the acknowledged offset before the carrier sends again."""
     stage = make_stage()
     hand = stage.hand(0, makers=MAKERS if in_force else BLIND, **SELDOM).start()
@@ -150,12 +150,12 @@ def test_a_topic_created_again_is_not_taken_for_the_old_one(make_stage, monkeypa
     hand.freeze()
     if not in_force:
         monkeypatch.setattr(ProduceRequest, "_CLASSES", (ProduceByNameStruct,))
-    stage.create_again()
+    stage.recreate()
     stage.foreign(2000)
     stage.send(500, BATCHES)
     hand.thaw()
     if in_force:
-        assert "target topic was deleted and created again" in parked(stage)
+        assert "target topic was recreated" in parked(stage)
         assert "[0, 1000)" in parked(stage)
     else:
         hand.until_carried(stage.place)

@@ -44,7 +44,9 @@ def topics_of_target(appliance: Appliance, route: Route, timeout_seconds: float)
 
 
 async def accept_losses(acceptance: Acceptance, request: LossRequest) -> LossReport:
-    """Shows the parked partitions or lets them go on, until the timeout.
+    """Shows the parked partitions or lets them go on.
+
+    Waits in periods of the timeout, and gives up after one in which no byte of a log was read.
 
     Raises:
         BadAcceptance: nothing was changed.

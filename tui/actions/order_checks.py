@@ -39,11 +39,13 @@ def check_pin(
     if pin.carrier not in own:
         raise OrderRefused(
             f"topic {pin.topic} is in stream {stream}, whose carriers are numbered from "
-            f"{own.start}: there is none of them with number {pin.carrier}"
+            f"{own.start}: it has no carrier {pin.carrier}"
         )
     remarks = []
     if active_plan is None:
-        remarks.append("so it is not known whether that partition is carried at all")
+        remarks.append(
+            "the active plan is not known, so nobody checked whether that partition is carried"
+        )
     if pin.carrier in (excluded := order_log.excluded(pin.route, now_ms)):
         remarks.append(
             f"carrier {pin.carrier} is excluded ({excluded[pin.carrier]}): the pin is not obeyed "

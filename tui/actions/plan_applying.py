@@ -1,4 +1,4 @@
-"""Application of a saved plan in its target region."""
+"""Applying of a saved plan in its target region."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from replicator.config.cluster_name import ClusterName
 from replicator.config.topology import Appliance
-from replicator.groups.failover.application import Application, Target
 from replicator.groups.failover.fresh_plans import FreshPlans
 from replicator.groups.failover.outcome import Outcome
+from replicator.groups.failover.plan_writer import PlanWriter, Target
 from replicator.groups.membership.groups import Groups
 from replicator.groups.membership.primary_log import PrimaryLog
 from replicator.groups.membership.primary_store import PrimaryStore
@@ -35,7 +35,7 @@ def apply_plan(
     Raises:
         PlanStale, Refused, AdminError, LogUnreadable, StoreUnreachable: nothing was changed.
     """
-    steps = application(appliance, plan, timeout_seconds).steps(
+    steps = plan_writer(appliance, plan, timeout_seconds).steps(
         FreshPlans(appliance, timeout_seconds=timeout_seconds),
         who=who,
         now_ms=time.time_ns() // 1_000_000,
@@ -43,11 +43,11 @@ def apply_plan(
     return run_to_end(steps, progress)
 
 
-def application(appliance: Appliance, plan: Plan, timeout_seconds: float) -> Application:
-    """Builds the application with its clients of the target region; Redis connects on first use."""
+def plan_writer(appliance: Appliance, plan: Plan, timeout_seconds: float) -> PlanWriter:
+    """Builds the plan writer with its clients of the target region; Redis connects on first use."""
     region = appliance.region(plan.target)
     name = ClusterName.aggregate(plan.target)
-    return Application(
+    return PlanWriter(
         plan,
         Target(
             PrimaryStore(region.redis_url(), timeout_seconds=timeout_seconds),

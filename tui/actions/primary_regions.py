@@ -58,5 +58,8 @@ def set_primary_region(
                 (it.record for it in changes if it.record),
             )
     except StoreUnreachable as trouble:
-        problems = (f"recorded, but {trouble}; `sluice offsets` tells it once it is back",)
+        problems = (
+            f"recorded in the log, but {trouble}; `sluice offsets` copies the record to Redis when "
+            "Redis answers again",
+        )
     return PrimaryChanges(tuple(changes), problems)

@@ -1,4 +1,4 @@
-"""Rules for the name, topics and limits of a stream."""
+"""Terms of a stream: rules for its name, topics and limits, its other records, and its changes."""
 
 from __future__ import annotations
 

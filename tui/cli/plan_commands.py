@@ -192,11 +192,11 @@ def run_apply(
 def run_verify(*, plan: str, config: str, timeout: float, partitions: bool, output: str) -> int:
     """Reads back and prints what the target has of a plan."""
     from replicator.config.topology import load
-    from tui.actions.plan_applying import application
+    from tui.actions.plan_applying import plan_writer
     from tui.actions.saved_plans import load_plan
 
     appliance = load(config)
-    outcome = application(appliance, load_plan(appliance, plan), timeout).verified()
+    outcome = plan_writer(appliance, load_plan(appliance, plan), timeout).verified()
     _show_outcome(outcome, output, by_partition=partitions)
     if not outcome.not_done:
         return ExitCode.DONE

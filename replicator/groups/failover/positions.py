@@ -1,4 +1,4 @@
-"""Positions that an application still has to write, by what the target shows."""
+"""Positions that a plan writer still has to write, by what the target shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Groups that have to be planned again, because something about them may have changed.
 
 A group's commits lie in one partition of `__consumer_offsets`, and copies tell how far each of
-these was read. So a group that does not commit costs nothing.
+these was read. So a group that does not commit is planned again only each AGAIN_MS, or when logs or
+runs change before it is settled.
 """
 
 from __future__ import annotations

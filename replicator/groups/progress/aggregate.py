@@ -3,7 +3,7 @@
 A committed offset is the next record to read. In an aggregate it stands for one source offset per
 source region: the first one whose record the group has not read. This vector is the group's
 progress. It means the same in every aggregate, in whatever order records arrived there. Where
-something is not known, every answer is lower than the truth: a group may read again, and skips
+something is not known, no answer is higher than the truth: a group may read again, and skips
 nothing.
 """
 

@@ -126,7 +126,7 @@ def numbering(
             if is_first or not cut.is_exact or cut.source_offset < published_end:
                 cuts.append(cut)
         elif number:
-            # Another topic of this name was mirrored before.
+            # The topic was recreated: an older one of this name was mirrored before.
             recreated.append(0)
         if published_end > cut.floor:
             former_end = max(former_end, _runs_end(maps, below=number))

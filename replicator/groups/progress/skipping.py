@@ -1,8 +1,7 @@
 """Records of an aggregate that a group has read already, in whatever region it read them.
 
-From its resume position on, a group meets records again that it read elsewhere. It goes on to meet
-them, because a region holds its own newest records before the others do. Records below the group's
-vector were read.
+After a move, a group meets records that it read elsewhere. This continues for a while: its old
+region's newest records arrive here later. Records below the group's vector were read.
 """
 
 from __future__ import annotations
@@ -55,7 +54,8 @@ def is_past(aggregate: Aggregate, offset: int, vector: Vector) -> bool:
 
 
 def _has_passed(aggregate: Aggregate, region: str, offset: int, unread: int) -> bool:
-    """Returns True when all records of a region from below `unread` stand before an offset."""
+    """Returns True when every record of a region with a source offset below `unread` stands before
+    this offset."""
     found = aggregate.unread(region, offset)
     if found is None or found.offset >= unread:
         return found is not None

@@ -76,18 +76,20 @@ class PartitionRecords(Generic[Item]):
         than those that have its offsets now. No record of that region then counts as read. See
         RunsMemory.
         """
-        anew = {region.partition("/")[0] for region in aggregate.known if "/" in region}
+        recreated = {region.partition("/")[0] for region in aggregate.known if "/" in region}
         lossy = {region for region, known in aggregate.known.items() if known.losses}
         self._aggregate = aggregate
-        self._skipped = {name: end for name, end in self._read.items() if name not in anew | lossy}
+        unsure = recreated | lossy
+        self._skip_below = {name: end for name, end in self._read.items() if name not in unsure}
         self._check_at = 0
 
     def start(self, committed: int | None, log_start: int) -> int:
-        """Returns the offset to read from where the vector is the truth, whatever was committed.
+        """Returns the start offset for an application that stores its own vector: the lower of the
+        commit and the vector's offset.
 
         The offset is never past the first unread record. Runs that are not known make it lower.
         """
-        full = {region: self._skipped.get(region, 0) for region in self._aggregate.known}
+        full = {region: self._skip_below.get(region, 0) for region in self._aggregate.known}
         place = self._aggregate.resume(full)
         found = [at for at in (committed, place.offset if place else None) if at is not None]
         return max(log_start, min(found, default=log_start))
@@ -129,7 +131,7 @@ class PartitionRecords(Generic[Item]):
         on is unread. Then it is empty, so that it does not outlive the source topics that it refers
         to.
         """
-        vector = dict(self._skipped)
+        vector = dict(self._skip_below)
         if not self._is_tracking:
             return {} if self._is_past(offset) else vector
         for region, known in self._aggregate.known.items():
@@ -141,7 +143,7 @@ class PartitionRecords(Generic[Item]):
     def _state(self, offset: int) -> RecordState:
         if self._past_at is not None:
             return RecordState.UNREAD
-        found = record_state(self._aggregate, offset, self._skipped)
+        found = record_state(self._aggregate, offset, self._skip_below)
         if not self._is_tracking and (found is RecordState.UNKNOWN or offset >= self._check_at):
             self._check_at = offset + CHECK_RECORDS
             if self._is_past(offset):
@@ -152,4 +154,4 @@ class PartitionRecords(Generic[Item]):
     def _is_past(self, offset: int) -> bool:
         if self._past_at is not None:
             return offset >= self._past_at
-        return bool(self._aggregate.known) and is_past(self._aggregate, offset, self._skipped)
+        return bool(self._aggregate.known) and is_past(self._aggregate, offset, self._skip_below)

@@ -302,7 +302,7 @@ class Cluster(Brokers):
 
         Raises:
             Answered: with code 1 when the offset is outside the log, with 100 when the topic was
-                deleted and created again meanwhile.
+                recreated meanwhile.
         """
         asked = self.topic(topic)
 

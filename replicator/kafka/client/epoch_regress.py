@@ -45,7 +45,7 @@ class CheckedPartition(Protocol):
 
     leader_epoch: int
     """Leader epoch under which the position was last checked; -1: not checked."""
-    stopping: Loss | None
+    loss_to_park: Loss | None
     """Loss that ends fetching."""
 
     @property
@@ -75,11 +75,11 @@ class EpochRegress:
         self._asked_at: dict[TopicPartition, float] = {}
 
     async def must_wait(self, pipeline: CheckedPartition) -> bool:
-        """Returns True when reading must wait; stops a pipeline whose source went back.
+        """Returns True when reading must wait; a pipeline whose source went back gets a loss.
 
         Once every broker has reported an older epoch for LASTING_SECONDS, that epoch is accepted. A
         pipeline that has read nothing of a newer epoch continues: the next check compares its log.
-        For any other, `stopping` is set.
+        For any other, `loss_to_park` is set.
         """
         topic = self._source.topic(pipeline.partition.topic)
         if topic and topic.id != pipeline.topic_id:
@@ -112,7 +112,7 @@ class EpochRegress:
         self._source.accept_leader(*pipeline.partition, leader)
         if leader.epoch < pipeline.batch_epoch:
             end = await self._source.log_end(*pipeline.partition)
-            pipeline.stopping = pipeline.stopping or went_back(
+            pipeline.loss_to_park = pipeline.loss_to_park or went_back(
                 pipeline.position, end, (newest, leader.epoch)
             )
 

@@ -66,7 +66,7 @@ class FetchedPartition(Protocol):
 
     @property
     def is_fetching(self) -> bool:
-        """True while records are wanted: the pipeline neither settles nor stops."""
+        """True while records are wanted: the pipeline is not settling, and no loss has ended it."""
 
 
 P = TypeVar("P", bound=FetchedPartition)

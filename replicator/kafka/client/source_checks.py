@@ -49,7 +49,7 @@ class SourceChecks:
         for partition, pipeline in self.pipelines.items():
             leader = self.source.leader(*partition)
             is_checked = leader is not None and leader.epoch == pipeline.leader_epoch
-            if not is_checked and not pipeline.stopping and partition not in self._running:
+            if not is_checked and not pipeline.loss_to_park and partition not in self._running:
                 self._running[partition] = asyncio.create_task(self._check(pipeline))
 
     def _is_gone(self, topic: str) -> bool:
@@ -88,7 +88,7 @@ class SourceChecks:
             await asyncio.sleep(RETRY_SECONDS)
             return
         if found.loss:
-            pipeline.stopping = found.loss
+            pipeline.loss_to_park = found.loss
         elif found.leader < 0:
             await asyncio.sleep(RETRY_SECONDS)
         pipeline.leader_epoch = found.leader

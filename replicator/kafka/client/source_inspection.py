@@ -38,8 +38,8 @@ async def inspect_source(
     """Checks that the source's log can be read from a position on.
 
     A leader whose epoch is older than that of the last batch read does not know that batch. Its log
-    is not judged, and the result has leader -1 and no loss. A topic that was deleted or created
-    again during the checks is checked once more, since the answers may be of either topic.
+    is not judged, and the result has leader -1 and no loss. A topic that was deleted or recreated
+    during the checks is checked once more, since the answers may be of either topic.
 
     Args:
         topic_id: of the topic that was read until now (None: not known).

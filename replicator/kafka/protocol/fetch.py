@@ -108,7 +108,7 @@ class FetchPosition:
 
 
 class FetchRequest(Request[FetchStruct]):
-    """Fetch by topic id: a topic created again under the same name is never taken for the old one.
+    """Fetch by topic id: a recreated topic is never taken for the old one.
 
     Args:
         session: its id and epoch; (0, -1) for a Fetch without a session.

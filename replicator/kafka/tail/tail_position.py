@@ -1,6 +1,6 @@
 """Reading state of a tailed topic: its positions, its eras, and the records read since.
 
-Offsets of a log are given out a second time only when its topic was made anew or the log was cut.
+Offsets of a log are given out a second time only when its topic was recreated or the log was cut.
 The era counts these events. The version of a record, (era, offset), therefore tells which of two
 records is the newer one (docs/decisions/0009).
 """
@@ -68,7 +68,7 @@ class Portion(Generic[Record]):
 def of_today(positions: Mapping[int, TailPosition]) -> dict[int, TailPosition]:
     """Returns the positions in the topic as it was last seen.
 
-    When a topic was made anew with fewer partitions, the positions of the others stay behind.
+    When a topic was recreated with fewer partitions, the positions of the others stay behind.
     """
     newest = max(positions.values(), key=lambda it: it.era, default=None)
     return {
@@ -91,9 +91,8 @@ def beginnings(
 ) -> dict[int, TailPosition]:
     """Returns the position from which to read each partition, after checking the topic id.
 
-    Positions in another topic of that name are ignored. A topic made anew may have other
-    partitions, and a key may lie in another one. The era of such a topic is therefore larger than
-    any before.
+    Positions in an older topic of that name are ignored. A recreated topic may have other
+    partitions, and a key may lie in another one. Its era is therefore larger than any before.
     """
     anew = max((position.era for position in positions.values()), default=-1) + 1
     return {

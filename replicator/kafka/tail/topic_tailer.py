@@ -78,7 +78,7 @@ class TopicTailer(Generic[Record]):
         """Yields the news of each poll, by partition: several times a second, even without any.
 
         The first item has all partitions, each with the position from which it is read. Ends when
-        reading has to begin anew, because the log was cut or the topic is another one. Put what
+        reading has to begin anew, because the log was cut or the topic recreated. Put what
         came, and call follow() again with the positions of then. Raises AdminError or
         LogUnreadable.
         """
@@ -86,7 +86,7 @@ class TopicTailer(Generic[Record]):
         begun = beginnings(positions, topic_id, partitions)
         if any(positions.get(number, it).topic_id != topic_id for number, it in begun.items()):
             logger.warning(
-                "event=log-read-anew %s is another topic than before; reading starts anew",
+                "event=log-read-anew %s was recreated; reading starts anew",
                 self.name,
             )
         yield {number: Portion(position, position) for number, position in begun.items()}

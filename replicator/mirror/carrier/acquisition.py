@@ -73,9 +73,9 @@ class Acquisition:
         return self._wanted.waiting
 
     @property
-    def stopped(self) -> Reasons:
+    def parked(self) -> Reasons:
         """Parked partitions, with the reason."""
-        return self._wanted.stopped
+        return self._wanted.parked
 
     def want(self, partitions: Iterable[TopicPartition]) -> None:
         """Adds partitions to be acquired."""
@@ -118,9 +118,9 @@ class Acquisition:
             self._committer.parked.pop(partition, None)
         self._receipts.left(unwanted)
 
-    def stop(self, partition: TopicPartition, reason: str) -> None:
+    def note_parked(self, partition: TopicPartition, reason: str) -> None:
         """Notes that a carried partition has been parked, and retries it."""
-        self._wanted = self._wanted.with_stopped(partition, reason)
+        self._wanted = self._wanted.with_parked(partition, reason)
         self._has_wanted.set()
         self.say_parked(partition, reason)
 
@@ -135,7 +135,7 @@ class Acquisition:
                 if any(self.waiting.values()):
                     await self._refresh()
                 await asyncio.sleep(random.uniform(*PROMISED_ASK_SECONDS))
-            elif self.waiting or self.stopped:
+            elif self.waiting or self.parked:
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
                 if self.waiting:
                     await asyncio.gather(*(end.try_refresh() for end in self._ends))
@@ -151,7 +151,7 @@ class Acquisition:
         self._add_pipelines(acquired.taken)
         for partition, reason in acquired.parked.items():
             is_reported = (
-                partition in self._committer.parked or self.stopped.get(partition) == reason
+                partition in self._committer.parked or self.parked.get(partition) == reason
             )
             if not is_reported:
                 self.say_parked(partition, reason)
@@ -164,7 +164,7 @@ class Acquisition:
             pipeline.leader_epoch, pipeline.target_leader = one.source_leader, one.target_leader
             self._pipelines[partition] = pipeline
             self._committer.parked.pop(partition, None)
-            self._receipts.resumed(partition)
+            self._receipts.acquired(partition)
         if taken:
             self._taken()
 

@@ -98,6 +98,7 @@ def ledger_side(
     *,
     transactional_id: str,
     carrier: int,
+    removed: Callable[[PartitionPipeline], object] = lambda _: None,
     makers: Makers = MAKERS,
     request_timeout_ms: int = REQUEST_TIMEOUT_MS,
     **options: Any,
@@ -107,6 +108,7 @@ def ledger_side(
     Args:
         transactional_id: of the fenced committer.
         carrier: number under which reports are stored.
+        removed: called with each pipeline that was parked or released.
         options: further options of both clusters.
     """
     source, target = clusters_of(appliance, route, request_timeout_ms=request_timeout_ms, **options)
@@ -140,6 +142,7 @@ def ledger_side(
             pipelines=pipelines,
             publisher=publisher,
             feed=feed,
+            removed=removed,
         ),
     )
 
@@ -191,6 +194,7 @@ class _Assembly:
             assignment.route,
             transactional_id=assignment.transactional_id,
             carrier=assignment.number,
+            removed=receipts.add,
             makers=makers,
             request_timeout_ms=settings.request_timeout_ms,
             client_id=assignment.transactional_id,

@@ -172,7 +172,7 @@ class CarrierSession:
         for task in filling:
             task.cancel()
         await asyncio.gather(*filling, return_exceptions=True)
-        self.reassignment.stop()
+        self.reassignment.end_hand_overs()
         for pipeline in self.pipelines.values():
             pipeline.settle()
         deadline = time.monotonic() + self.settings.drain_seconds
@@ -183,7 +183,6 @@ class CarrierSession:
                 if task.done():
                     task.result()
             await asyncio.sleep(TICK_SECONDS)
-        self._note_receipts()
         try:
             async with asyncio.timeout(self.settings.drain_seconds + RELEASE_SECONDS):
                 self.receipts.released(await self.committer.release(self.reassignment.free_id))
@@ -195,7 +194,7 @@ class CarrierSession:
             )
 
     async def _close(self) -> None:
-        self._note_receipts()
+        self.receipts.note(self.pipelines.values(), self.committer.parked, self.acquisition.waiting)
         if self._publisher_start:
             # A start that is cancelled leaves connections that nobody closes.
             await asyncio.wait([self._publisher_start], timeout=CLOSE_SECONDS)
@@ -211,9 +210,6 @@ class CarrierSession:
                     "event=close-failed route=%s carrier=%d: %s", *self.receipts.log_fields, error
                 )
         await asyncio.gather(self.source.close(), self.target.close())
-
-    def _note_receipts(self) -> None:
-        self.receipts.note(self.pipelines.values(), self.committer.parked, self.acquisition.waiting)
 
     async def _refresh_metadata(self) -> None:
         """Refreshes metadata for changes that cause no errors; errors refresh it by themselves."""

@@ -60,6 +60,6 @@ class CommandFollower:
         elif command.stop or command.delta.since > self.assignment.plan_version:
             self.ending.set()
         else:
-            self.reassignment.heed(command)
+            self.reassignment.apply(command)
         self.acquisition.heard(asked_at)
         return True

@@ -31,7 +31,7 @@ class CommitSchedule:
     Args:
         runs: tails the runs topic; its ends go into the entries.
         pace: counts the bytes shipped since the last commit.
-        park: called with a pipeline that was stopped by a loss, once its queue is acknowledged.
+        park: called with a pipeline that has a loss to park, once its queue is acknowledged.
         committed: called after a commit that may let batches be sent.
         renew_seconds: interval at which unchanged entries are committed again.
     """
@@ -60,8 +60,8 @@ class CommitSchedule:
             now = time.monotonic()
             pipelines = list(self.pipelines.values())
             for pipeline in pipelines:
-                if pipeline.stopping and pipeline.is_empty:
-                    await self.park(pipeline, pipeline.stopping)
+                if pipeline.loss_to_park and pipeline.is_empty:
+                    await self.park(pipeline, pipeline.loss_to_park)
             waiting = [pipeline for pipeline in self.pipelines.busy() if pipeline.waits_for_cover]
             is_due = now - last > self.settings.ledger_seconds
             if is_due or self.pace.bytes_since_commit > bytes_max:
@@ -80,7 +80,8 @@ class CommitSchedule:
     async def _move_up(self, pipelines: list[PartitionPipeline]) -> None:
         """Raises the target offsets of idle pipelines to the ends of the target's logs.
 
-        A takeover then need not read what other producers appended.
+        A takeover then need not read what other producers appended. All pipelines with nothing in
+        flight send their next batch alone: the broker may have forgotten an idle producer.
         """
         for pipeline in pipelines:
             pipeline.note_silence()

@@ -94,8 +94,10 @@ class FetchIntake:
                 pipeline.reported_at = reported_at
 
     def _is_current(self, pipeline: PartitionPipeline, asked: FetchPosition | None) -> bool:
-        """Returns False for a late response of a former leader: the new one may lack its
-        records."""
+        """Returns False for a late response: the position has changed, or the leader has.
+
+        A new leader may lack the records of a former one.
+        """
         return asked is not None and (asked.offset, asked.leader_epoch) == (
             pipeline.position,
             pipeline.leader_epoch,
@@ -122,12 +124,12 @@ class FetchIntake:
         self, pipeline: PartitionPipeline, trouble: BrokenBatch | RecordTooLarge
     ) -> None:
         if isinstance(trouble, RecordTooLarge):
-            pipeline.stopping = Loss(
+            pipeline.loss_to_park = Loss(
                 LossKind.RECORD_TOO_LARGE, trouble.offset, trouble.offset + 1, str(trouble)
             )
         elif pipeline.broken_at == pipeline.position:
             end = trouble.last_offset + 1
-            pipeline.stopping = Loss(
+            pipeline.loss_to_park = Loss(
                 LossKind.SOURCE_CORRUPT, trouble.first_offset, end, trouble.what
             )
         else:
@@ -141,4 +143,4 @@ class FetchIntake:
             raise Forbidden(f"{self.source.name}: Fetch {pipeline.partition}", [code])
         if verdict(code) is Verdict.POISON:
             detail = f"the source answers {named(code)}"
-            pipeline.stopping = Loss(LossKind.SOURCE_CORRUPT, pipeline.position, None, detail)
+            pipeline.loss_to_park = Loss(LossKind.SOURCE_CORRUPT, pipeline.position, None, detail)

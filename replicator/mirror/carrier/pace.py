@@ -1,4 +1,7 @@
-"""Pace of a carrier: rates and lag of its partitions, for operators and metrics."""
+"""Pace of a carrier: rates and lag of its partitions, for operators and metrics.
+
+Its count of bytes shipped since the last ledger commit also makes commits early (commit_schedule).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from dataclasses import dataclass
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.loss import Loss
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.offset_map.reports import PartitionReport
 
@@ -33,12 +36,13 @@ class Pace:
 
     def __init__(self, route: str, carrier: int, tally: Tally | None = None):
         self.bytes_since_commit = 0
+        """Acknowledged bytes since the last ledger commit. The commit schedule resets it."""
         self._route = route
         self._carrier = carrier
         self._tally = tally or Tally()
         self._seen: dict[TopicPartition, _Seen] = {}
 
-    def shipped(self, batch: InFlightBatch, now: float) -> None:
+    def shipped(self, batch: SequencedBatch, now: float) -> None:
         """Counts an acknowledged batch; `now` in unix seconds.
 
         A batch that is sent again may be acknowledged twice; its latency is counted only once.

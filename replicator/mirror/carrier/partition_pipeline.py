@@ -16,9 +16,9 @@ from uuid import UUID
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.lag_clock import LagClock
 from replicator.mirror.carrier.send_queue import SendQueue
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.carrier.source_gaps import SourceGaps
 from replicator.mirror.ledger.entry import SEQUENCE_MASK, Custody, Entry, Mark
 from replicator.mirror.offset_map.run_segment import RunBuffer
@@ -69,14 +69,15 @@ class PartitionPipeline:
         """Runs that have landed and are not published yet."""
         self.is_settling = False
         """True once fetching has ended because the pipeline is to be released."""
-        self.stopping: Loss | None = None
+        self.loss_to_park: Loss | None = None
         """Loss that ended fetching; the pipeline is parked once its queue is acknowledged."""
         self.broken_at = -1
         """Position at which the last broken batch was found. A second one at the same position
         proves that the log itself is damaged."""
         self.is_alone = True
-        """True until a batch is acknowledged; until then only one is in flight. A broker without
-        producer state accepts any first sequence, so it would accept a later batch first."""
+        """True at first, after a rewind and after a long silence, until a batch is acknowledged.
+        Until then only one is in flight: a broker without producer state accepts any first
+        sequence, so it would accept a later batch first."""
         self.leader_epoch = -1
         """Leader epoch of the source under which the position was last checked; -1: not checked."""
         self.target_leader = -1
@@ -110,7 +111,7 @@ class PartitionPipeline:
     @property
     def is_fetching(self) -> bool:
         """True while records are fetched: until the pipeline settles, or a loss stops it."""
-        return not self.is_settling and self.stopping is None
+        return not self.is_settling and self.loss_to_park is None
 
     def add(
         self,
@@ -150,7 +151,7 @@ class PartitionPipeline:
         dropped = self.queue.drop_unsent()
         if dropped is not None:
             # The loss lies behind the dropped batches: the next carrier reads them and finds it.
-            self.stopping = None
+            self.loss_to_park = None
             self._sequence = dropped
         self.gaps.drop_from(self._sequence)
 
@@ -176,7 +177,7 @@ class PartitionPipeline:
             and self.gaps.are_covered(head.next_sequence)
         )
 
-    def take(self) -> InFlightBatch:
+    def take(self) -> SequencedBatch:
         """Returns the next batch, now in flight."""
         return self.queue.take()
 
@@ -212,7 +213,7 @@ class PartitionPipeline:
         last = self.queue.last_in_flight
         return last.outgoing.next_offset if last else self._entry.source_offset
 
-    def acknowledge(self, batch: InFlightBatch, base_offset: int) -> None:
+    def acknowledge(self, batch: SequencedBatch, base_offset: int) -> None:
         """Notes where a batch landed, and advances the entry over the acknowledged front.
 
         Args:
@@ -223,12 +224,13 @@ class PartitionPipeline:
         if 0 <= base_offset < self._entry.target_offset:
             raise AcknowledgedTooLow(f"{base_offset} < {self._entry.target_offset}")
         batch.base_offset = base_offset
-        # A rewind for an earlier batch would send this one again.
+        # If an earlier batch is rewound, this one is sent again although it has landed. So it
+        # counts as possibly landed.
         batch.is_in_doubt = True
         while landed := self.queue.pop_acknowledged():
             self._land(landed, landed.base_offset or 0)
 
-    def _land(self, batch: InFlightBatch, base_offset: int) -> None:
+    def _land(self, batch: SequencedBatch, base_offset: int) -> None:
         outgoing = batch.outgoing
         self.is_alone = False
         changes: dict[str, object] = {
@@ -303,10 +305,10 @@ class PartitionPipeline:
     def _complete(self, entry: Entry) -> Entry:
         return replace(entry, source_epoch=self.batch_epoch, seen=self.clock.sightings)
 
-    def _stamped(self, outgoing: OutgoingBatch, sequence: int) -> InFlightBatch:
+    def _stamped(self, outgoing: OutgoingBatch, sequence: int) -> SequencedBatch:
         outgoing.stamp(
             producer_id=self._entry.producer_id,
             producer_epoch=self._entry.epoch,
             base_sequence=sequence,
         )
-        return InFlightBatch(sequence, outgoing)
+        return SequencedBatch(sequence, outgoing)

@@ -32,6 +32,7 @@ class ProgressCommitter:
 
     Args:
         pipelines: of the carrier; parked and released pipelines are removed from it here.
+        removed: called with each of these, at the moment from which its answers are ignored.
     """
 
     ledger: Ledger
@@ -40,6 +41,7 @@ class ProgressCommitter:
     pipelines: MutableMapping[TopicPartition, PartitionPipeline]
     publisher: RunsPublisher
     feed: OffsetFeed
+    removed: Callable[[PartitionPipeline], object] = lambda _: None
     retry_seconds: float = RETRY_SECONDS
     parked: dict[TopicPartition, Loss] = field(init=False, default_factory=dict)
     """Partitions that were parked while carried, with the loss; an acquisition removes them
@@ -49,8 +51,8 @@ class ProgressCommitter:
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
     _publishing: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
     _is_torn: bool = field(init=False, default=False)
-    """True if the outcome of a hand-over is unknown. Releasing its partitions again could
-    overwrite the entries of their next carriers."""
+    """True while a hand-over runs, and after one whose outcome is unknown. Releasing its partitions
+    again could overwrite the entries of their next carriers."""
 
     def shown_parked(self) -> dict[TopicPartition, str]:
         """Returns the partitions that were parked while carried, with the reason as text."""
@@ -152,8 +154,7 @@ class ProgressCommitter:
             # Taken before the runs are published: the next carrier finds later records in the tail.
             entry = pipeline.statement().entry
             await self._publish_runs_of([pipeline])
-            del self.pipelines[pipeline.partition]
-            self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
+            self._remove(pipeline)
             self.parked[pipeline.partition] = loss
             await self._commit({pipeline.partition: entry.park(loss)}, self.ledger.commit)
             return True
@@ -213,13 +214,17 @@ class ProgressCommitter:
         done = await self._commit(entries, self.ledger.release)
         for pipeline in pipelines:
             if done and pipeline.partition in done:
-                self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
-                del self.pipelines[pipeline.partition]
+                self._remove(pipeline)
         return done
+
+    def _remove(self, pipeline: PartitionPipeline) -> None:
+        del self.pipelines[pipeline.partition]
+        self.fenced_committer.left_at(pipeline.partition, pipeline.entry.sequence)
+        self.removed(pipeline)
 
     def _may_be_released(self, partition: TopicPartition) -> bool:
         pipeline = self.pipelines.get(partition)
-        return pipeline is not None and pipeline.is_empty and not pipeline.stopping
+        return pipeline is not None and pipeline.is_empty and not pipeline.loss_to_park
 
     async def _commit(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping
 
 from balancer.plan import TopicPartition
 from replicator.kafka.client.cluster import Cluster
@@ -95,7 +95,7 @@ class Reassignment:
         self._acquisition.await_release(self.own & moved)
         self._acquisition.reclaim(self._current.once_assigned - self.own)
 
-    def heed(self, command: DriverCommand) -> None:
+    def apply(self, command: DriverCommand) -> None:
         """Applies a driver command of our own term that does not end the epoch."""
         before, self._current = self._current, self._current.after(command)
         if self._current is before:
@@ -127,18 +127,17 @@ class Reassignment:
         If the partition was reassigned, its new carrier reports the park, and retries it. If nobody
         owns the partition, this carrier reports it.
         """
-        self._receipts.note([pipeline], {}, {})
         if not await self._committer.park(pipeline, loss):
             return  # the carrier no longer has the partition
         self._receipts.tally.lost([pipeline.partition])
         if pipeline.partition in self.own:
-            self._acquisition.stop(pipeline.partition, str(loss))
+            self._acquisition.note_parked(pipeline.partition, str(loss))
             return
         self._committer.parked.pop(pipeline.partition, None)
         if self._current.is_unassigned(pipeline.partition):
             self._acquisition.say_parked(pipeline.partition, str(loss))
 
-    def stop(self) -> None:
+    def end_hand_overs(self) -> None:
         """Ends the hand-over of single partitions: the session's end releases all at once.
 
         A release that has begun continues, because repeating it could overwrite the entry of the
@@ -160,7 +159,7 @@ class Reassignment:
             for pipeline in leaving:
                 pipeline.settle()
             if ready := self._releasable(leaving, time.monotonic()):
-                await self._hand_over(leaving, ready)
+                await self._hand_over(ready)
             if not (
                 self.own
                 or self._pipelines
@@ -186,14 +185,9 @@ class Reassignment:
         empty = {pipeline.partition for pipeline in leaving if pipeline.is_empty}
         return {each for each in empty if now >= self._not_before.get(each, now)}
 
-    async def _hand_over(
-        self, leaving: Sequence[PartitionPipeline], ready: set[TopicPartition]
-    ) -> None:
+    async def _hand_over(self, ready: set[TopicPartition]) -> None:
         done = await self._committer.hand_over(
             {each: self._current.next_id(each, self.free_id) for each in ready}
-        )
-        self._receipts.note(
-            (pipeline for pipeline in leaving if pipeline.partition in done), {}, {}
         )
         self._receipts.released(done)
         self._acquisition.await_release(done & self.own)

@@ -25,7 +25,7 @@ class ReceiptBook:
         self.tally = Tally()
         self._receipts: dict[TopicPartition, Receipt] = {}
         self._counted: WeakSet[PartitionPipeline] = WeakSet()
-        """Pipelines that ended; each is added once."""
+        """Pipelines that were added; each is added once."""
 
     @property
     def log_fields(self) -> tuple[str, int]:
@@ -38,22 +38,26 @@ class ReceiptBook:
         parked: Mapping[TopicPartition, Loss],
         waiting: Mapping[TopicPartition, str],
     ) -> None:
-        """Adds pipelines that have ended, each only once, and the reasons of other partitions."""
+        """Adds the pipelines that a session has at its end, and the reasons of other partitions."""
         for pipeline in pipelines:
-            if pipeline not in self._counted:
-                self._counted.add(pipeline)
-                self._count(pipeline)
+            self.add(pipeline)
         for partition, loss in parked.items():
             self.parked(partition, str(loss))
         for partition, reason in waiting.items():
             self._update(partition, reason=reason)
 
+    def add(self, pipeline: PartitionPipeline) -> None:
+        """Adds a pipeline, only once. Nothing that it ships afterwards counts."""
+        if pipeline not in self._counted:
+            self._counted.add(pipeline)
+            self._count(pipeline)
+
     def parked(self, partition: TopicPartition, reason: str) -> None:
         """Marks a partition as parked."""
         self._update(partition, state="parked", reason=reason)
 
-    def resumed(self, partition: TopicPartition) -> None:
-        """Marks a partition as no longer parked, after an operator's decision."""
+    def acquired(self, partition: TopicPartition) -> None:
+        """Notes that a partition was acquired; an earlier state and reason no longer hold."""
         if partition in self._receipts:
             self._update(partition, state="unreleased", reason="")
 

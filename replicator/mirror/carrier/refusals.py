@@ -109,7 +109,8 @@ def _by_trial(batches: Sequence[OutgoingBatch], refusal: Refusal) -> Repacked | 
 
 
 def _end_of_large(batches: Sequence[OutgoingBatch]) -> int:
-    """Returns the source offset behind the first record and later ones that are no smaller."""
+    """Returns the offset behind the run of records that begins with the first one and in which none
+    is smaller."""
     limit = len(batches[0].data)
     end = batches[0].next_offset
     for batch in batches[1:]:

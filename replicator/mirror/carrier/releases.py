@@ -59,8 +59,8 @@ class Releases:
     ) -> set[TopicPartition]:
         """Returns the partitions that may not be acquired: not released yet, or nothing to reclaim.
 
-        A holder that was first seen since the last applied driver command was read is never fenced:
-        a later command may have given it the partition.
+        A holder seen for the first time after the last applied command was read is not fenced until
+        a newer command has been read: that command may have given it the partition.
         """
         for partition in [each for each, until in self._promised.items() if until < now]:
             del self._promised[partition]

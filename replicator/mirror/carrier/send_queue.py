@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from math import inf
 
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 
 
 class SendQueue:
@@ -15,8 +15,8 @@ class SendQueue:
     def __init__(self) -> None:
         self.size_bytes = 0
         """Size of all batches, queued or in flight."""
-        self._queued: deque[InFlightBatch] = deque()
-        self._in_flight: deque[InFlightBatch] = deque()
+        self._queued: deque[SequencedBatch] = deque()
+        self._in_flight: deque[SequencedBatch] = deque()
 
     @property
     def is_empty(self) -> bool:
@@ -28,12 +28,12 @@ class SendQueue:
         return len(self._in_flight)
 
     @property
-    def head(self) -> InFlightBatch | None:
+    def head(self) -> SequencedBatch | None:
         """Next batch to send; None if nothing is queued."""
         return self._queued[0] if self._queued else None
 
     @property
-    def last_in_flight(self) -> InFlightBatch | None:
+    def last_in_flight(self) -> SequencedBatch | None:
         return self._in_flight[-1] if self._in_flight else None
 
     @property
@@ -48,19 +48,19 @@ class SendQueue:
         oldest = self._in_flight or self._queued
         return oldest[0].max_timestamp_ms if oldest else None
 
-    def queued(self) -> Sequence[InFlightBatch]:
+    def queued(self) -> Sequence[SequencedBatch]:
         """Returns the queued batches, in order."""
         return tuple(self._queued)
 
-    def is_first_in_flight(self, batch: InFlightBatch) -> bool:
+    def is_first_in_flight(self, batch: SequencedBatch) -> bool:
         """Returns True when every batch before this one is acknowledged."""
         return bool(self._in_flight) and self._in_flight[0] is batch
 
-    def append(self, batch: InFlightBatch) -> None:
+    def append(self, batch: SequencedBatch) -> None:
         self._queued.append(batch)
         self.size_bytes += batch.size_bytes
 
-    def take(self) -> InFlightBatch:
+    def take(self) -> SequencedBatch:
         """Returns the next batch, now in flight."""
         batch = self._queued.popleft()
         batch.was_sent = True
@@ -77,14 +77,14 @@ class SendQueue:
         self._queued.extendleft(reversed(self._in_flight))
         self._in_flight.clear()
 
-    def replace_first(self, count: int, batches: Sequence[InFlightBatch]) -> None:
+    def replace_first(self, count: int, batches: Sequence[SequencedBatch]) -> None:
         """Replaces the first `count` queued batches."""
         for _ in range(count):
             self.size_bytes -= self._queued.popleft().size_bytes
         self._queued.extendleft(reversed(batches))
         self.size_bytes += sum(batch.size_bytes for batch in batches)
 
-    def pop_acknowledged(self) -> InFlightBatch | None:
+    def pop_acknowledged(self) -> SequencedBatch | None:
         """Removes the first batch in flight and returns it; None if it is not acknowledged."""
         if not self._in_flight or self._in_flight[0].base_offset is None:
             return None

@@ -22,11 +22,11 @@ from replicator.kafka.client.connection import Connection
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.kafka.protocol.error_codes import Code, Verdict, may_have_appended, named, verdict
 from replicator.kafka.protocol.produce import Outcome, Produced, ProduceRequest, outcomes
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import AcknowledgedTooLow, PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import Retransmission
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.carrier.stamped_times import stamped_times
 from replicator.mirror.ledger.inspection import TargetFindings, inspect_target
 
@@ -36,7 +36,7 @@ SILENCE_SECONDS_MAX = 60.0
 """Longest silence before `confirm_unfenced` is required again. It is far below the brokers'
 producer.id.expiration.ms, and time in which the process is stopped counts."""
 
-Shipment = list[tuple[PartitionPipeline, InFlightBatch]]
+Shipment = list[tuple[PartitionPipeline, SequencedBatch]]
 
 
 @dataclass(eq=False)
@@ -55,7 +55,8 @@ class Sender:
             its fence.
         retransmission: prepares the pipelines whose batches are to be sent again.
         uncovered: called when a pipeline waits for an entry that covers a gap.
-        park: called with a pipeline whose target no longer holds its records.
+        park: called with a pipeline whose target no longer holds its records, or has changed their
+            timestamps.
         shipped: called with each acknowledged batch.
         silence_seconds_max: longest silence before `confirm_unfenced` is required again.
     """
@@ -70,7 +71,7 @@ class Sender:
     retransmission: Retransmission
     uncovered: Callable[[], None]
     park: Callable[[PartitionPipeline, Loss], Awaitable[None]]
-    shipped: Callable[[InFlightBatch], None]
+    shipped: Callable[[SequencedBatch], None]
     silence_seconds_max: float = SILENCE_SECONDS_MAX
     wake: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     """Set when there may be batches to send."""
@@ -210,7 +211,7 @@ class Sender:
                 await self._failed(pipeline, batch, outcome)
 
     async def _landed(
-        self, pipeline: PartitionPipeline, batch: InFlightBatch, outcome: Outcome
+        self, pipeline: PartitionPipeline, batch: SequencedBatch, outcome: Outcome
     ) -> None:
         is_duplicate = outcome.code == Code.DUPLICATE_SEQUENCE_NUMBER
         changed = stamped_times(pipeline, batch, outcome.log_append_time_ms)
@@ -227,32 +228,32 @@ class Sender:
             await self.park(pipeline, changed)
 
     async def _failed(
-        self, pipeline: PartitionPipeline, batch: InFlightBatch, outcome: Outcome
+        self, pipeline: PartitionPipeline, batch: SequencedBatch, outcome: Outcome
     ) -> None:
         code = outcome.code
         self.target.trouble = f"{self.target.name}: Produce {pipeline.partition}: {named(code)}"
-        answer = verdict(code)
+        decision = verdict(code)
         if code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER and not pipeline.queue.is_first_in_flight(
             batch
         ):
             self._must_rewind = True  # caused by the failure of an earlier batch
         elif code == Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             await self._out_of_order(pipeline, batch)
-        elif answer is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
+        elif decision is Verdict.AGAIN or code == Code.UNKNOWN_TOPIC_ID:
             self._must_rewind = self._must_reconnect = True
             pipeline.target_leader = -1
             batch.is_in_doubt |= may_have_appended(code)
-        elif answer is Verdict.POISON:
+        elif decision is Verdict.POISON:
             # Handled in `_recover`, once all requests in flight are answered.
             self._must_rewind = True
             batch.is_in_doubt |= may_have_appended(code)
             batch.refusal = Refusal(code, outcome.refused_records, outcome.message)
         else:
-            raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(answer)
-            raised = raised or (Forbidden if answer is Verdict.FORBIDDEN else Answered)
+            raised = {Verdict.FENCED: Fenced, Verdict.START_OVER: ProducerStateLost}.get(decision)
+            raised = raised or (Forbidden if decision is Verdict.FORBIDDEN else Answered)
             raise raised(f"{self.target.name}: Produce {pipeline.partition}", [code])
 
-    async def _out_of_order(self, pipeline: PartitionPipeline, batch: InFlightBatch) -> None:
+    async def _out_of_order(self, pipeline: PartitionPipeline, batch: SequencedBatch) -> None:
         """Handles a sequence error of the first unacknowledged batch."""
         states = await self.target.producer_states(*pipeline.partition)
         state = states.get(self.producer_id)
@@ -260,8 +261,8 @@ class Sender:
             # The broker forgot the producer, or records landed unanswered. A restarted broker
             # remembers only the last batch, so an earlier one of the window is no duplicate to it.
             # A takeover must read the tail.
-            question = f"{self.target.name}: Produce {pipeline.partition}"
-            raise ProducerStateLost(question, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
+            where = f"{self.target.name}: Produce {pipeline.partition}"
+            raise ProducerStateLost(where, [Code.OUT_OF_ORDER_SEQUENCE_NUMBER])
         found = await self._inspect(pipeline)
         detail = f"the broker knows sequence {state.last_sequence}, we sent {batch.sequence}"
         unseen = Loss(LossKind.TARGET_TRUNCATED, 0, pipeline.entry.target_offset, detail)

@@ -50,7 +50,8 @@ class SourceGaps:
             self._gaps.popleft()
 
     def listed(self, begin: int, end: int) -> tuple[tuple[Gap, ...], int]:
-        """Returns as many gaps as fit into an entry, and the sequence up to which they are all.
+        """Returns as many gaps as fit into an entry, and the sequence before which every gap is
+        listed.
 
         Args:
             begin: sequence of the entry.

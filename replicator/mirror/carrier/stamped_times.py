@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 
 DETAIL = (
     "message.timestamp.type=LogAppendTime: set CreateTime on the target's topic, then accept-loss; "
@@ -13,7 +13,7 @@ DETAIL = (
 
 
 def stamped_times(
-    pipeline: PartitionPipeline, batch: InFlightBatch, log_append_time_ms: int
+    pipeline: PartitionPipeline, batch: SequencedBatch, log_append_time_ms: int
 ) -> Loss | None:
     """Returns the loss of timestamps that an acknowledgement reveals, if any.
 

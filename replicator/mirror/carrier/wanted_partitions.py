@@ -21,30 +21,30 @@ class WantedPartitions:
 
     Args:
         waiting: not available yet, with the reason of the last failure (empty: none).
-        stopped: parked, with the reason. They are retried, so that an operator's decision takes
-            effect within the epoch.
+        parked: not carried until an operator decides, with the reason. They are retried, so that
+            the decision takes effect within the epoch.
     """
 
     waiting: Reasons = field(default_factory=lambda: MappingProxyType({}))
-    stopped: Reasons = field(default_factory=lambda: MappingProxyType({}))
+    parked: Reasons = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def partitions(self) -> set[TopicPartition]:
         """Partitions that the next attempt asks for."""
-        return self.waiting.keys() | self.stopped.keys()
+        return self.waiting.keys() | self.parked.keys()
 
     def with_waiting(self, partitions: Iterable[TopicPartition]) -> WantedPartitions:
         """Returns these and further partitions, not tried yet."""
         return replace(self, waiting={**self.waiting, **dict.fromkeys(partitions, "")})
 
-    def with_stopped(self, partition: TopicPartition, reason: str) -> WantedPartitions:
+    def with_parked(self, partition: TopicPartition, reason: str) -> WantedPartitions:
         """Returns these and a partition that has just been parked."""
-        return replace(self, stopped={**self.stopped, partition: reason})
+        return replace(self, parked={**self.parked, partition: reason})
 
     def without(self, partitions: Collection[TopicPartition]) -> WantedPartitions:
         """Returns the other partitions."""
         return WantedPartitions(
-            _without(self.waiting, partitions), _without(self.stopped, partitions)
+            _without(self.waiting, partitions), _without(self.parked, partitions)
         )
 
     def after(
@@ -62,8 +62,8 @@ class WantedPartitions:
         dropped = set(asked) - self.partitions
         added = {each: "" for each in self.waiting if each not in asked}
         waiting = {**dict.fromkeys(acquired.spared, ""), **acquired.waiting, **added}
-        stopped = {**acquired.parked, **parked}
-        return WantedPartitions(_without(waiting, dropped), _without(stopped, dropped))
+        all_parked = {**acquired.parked, **parked}
+        return WantedPartitions(_without(waiting, dropped), _without(all_parked, dropped))
 
 
 def _without(reasons: Reasons, partitions: Collection[TopicPartition]) -> Reasons:

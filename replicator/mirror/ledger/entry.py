@@ -75,7 +75,8 @@ class Entry:
         sequence: of the first record that follows.
         transactional_id: only a transaction of this id may replace the entry (rule of custody).
         gaps: jumps in the source after source_offset, which the sequences do not show.
-        source_topic, target_topic: topic ids; another id under the same name is another topic.
+        source_topic, target_topic: topic ids; another id under the same name is that of a recreated
+            topic.
         source_epoch: leader epoch of the last source batch read (-1: none yet).
         mark: the last of our records in the target (None: not known).
         losses: how many losses an operator accepted here; runs published under a higher number

@@ -286,7 +286,7 @@ async def mark_holds(cluster: Cluster, partition: TopicPartition, mark: Mark | N
             data = await cluster.read(*partition, mark.offset, 1)
         except Answered as answer:
             if Code.UNKNOWN_TOPIC_ID in answer.codes:
-                return None  # created again: its id tells
+                return None  # recreated: its id tells
             if Code.OFFSET_OUT_OF_RANGE not in answer.codes:
                 raise
             return None if await cluster.log_start(*partition) > mark.offset else False

@@ -111,4 +111,4 @@ def test_a_pin_of_unknown_partitions_is_written_while_no_driver_is_seen():
     client = RecordingClient(placed(), lease())
     pin(orders_of(client, warnings), ROUTE, "orders", 9, 0, TERMS)
     assert isinstance(client.written[0], Pin)
-    assert "not known whether that partition is carried" in warnings[1]
+    assert "nobody checked whether that partition is carried" in warnings[1]

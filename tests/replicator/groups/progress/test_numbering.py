@@ -129,7 +129,7 @@ def test_another_source_topic_agrees_nowhere_and_an_unknown_one_is_not_held_agai
     assert old.agrees_below(PLAIN) is None
 
 
-def test_a_topic_made_anew_may_stand_behind_an_older_ones_records():
+def test_a_recreated_topic_may_stand_behind_an_older_ones_records():
     recreated = landed(0, Run(0, 50, 5))
     assert numbering({1: recreated}, recreated).begin(0) == 0
 

@@ -249,7 +249,7 @@ def test_after_an_accepted_loss_nothing_of_that_source_is_taken_for_read():
     assert "west" not in partition.vector(5)
 
 
-def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
+def test_where_the_source_was_recreated_nothing_of_it_is_taken_for_read():
     memory = RunsMemory(["west"])
     memory.learn(
         PublishedPieces(Source("west", "old"), 0, (piece(RunSegment(0, 3, (Run(0, 0, 3),))),))
@@ -266,7 +266,7 @@ def test_where_the_source_was_made_anew_nothing_of_it_is_taken_for_read():
     assert partition.vector(1) == {}
 
 
-def test_a_source_made_anew_is_known_also_when_the_older_records_are_gone():
+def test_a_recreated_source_is_known_also_when_the_older_records_are_gone():
     old = learned([RunSegment(0, 3, (Run(0, 0, 3),))])
     old.trim(3)
     memory = RunsMemory(["west"])

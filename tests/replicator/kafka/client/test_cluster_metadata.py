@@ -37,7 +37,7 @@ def test_a_broker_that_missed_an_election_does_not_take_the_newer_leader_away():
     assert metadata.leader("t", 0) == Leader(1, 7)
 
 
-def test_the_elections_of_a_topic_created_again_count_from_the_beginning():
+def test_the_elections_of_a_recreated_topic_count_from_the_beginning():
     metadata = after(reported(6, node=2), reported(0, node=1, topic_id=2))
     assert metadata.leader("t", 0) == Leader(1, 0)
 

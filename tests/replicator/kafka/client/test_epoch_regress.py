@@ -64,7 +64,7 @@ class Pipeline:
 
     batch_epoch: int = NEWEST
     leader_epoch: int = NEWEST
-    stopping: Loss | None = None
+    loss_to_park: Loss | None = None
     partition: TopicPartition = PLACE
     topic_id: UUID = TOPIC_ID
     position: int = POSITION
@@ -106,10 +106,10 @@ async def test_a_pipeline_stops_once_all_brokers_have_agreed_for_long_enough(clo
     source, one = restored(), Pipeline()
     regress = EpochRegress(source)
     assert await regress.must_wait(one)
-    assert one.stopping is None
+    assert one.loss_to_park is None
     clock[0] += LASTING_SECONDS
     assert await regress.must_wait(one)
-    loss = one.stopping
+    loss = one.loss_to_park
     assert (loss.kind, loss.begin, loss.end) == (LossKind.SOURCE_WENT_BACK, END, POSITION)
     assert source.known == Leader(1, OLDER)
 
@@ -124,7 +124,7 @@ async def test_a_broker_that_does_not_answer_begins_the_wait_anew_and_is_logged_
         clock[0] += LASTING_SECONDS
         source.each = silent
         assert await regress.must_wait(one)
-    assert one.stopping is None
+    assert one.loss_to_park is None
     assert source.known == Leader(1, NEWEST)
     assert [each.getMessage().split()[0] for each in caplog.records] == ["event=source-went-back"]
 
@@ -135,7 +135,7 @@ async def test_a_pipeline_that_has_read_nothing_of_a_newer_epoch_goes_on(clock):
     assert await regress.must_wait(one)
     clock[0] += LASTING_SECONDS
     assert await regress.must_wait(one)
-    assert one.stopping is None
+    assert one.loss_to_park is None
     assert not await regress.must_wait(one)
 
 
@@ -144,4 +144,4 @@ async def test_a_topic_that_was_recreated_has_not_gone_back(clock):
     source, one = restored(), Pipeline()
     source.topic_id = NEW_TOPIC_ID
     assert not await EpochRegress(source).must_wait(one)
-    assert one.stopping is None
+    assert one.loss_to_park is None

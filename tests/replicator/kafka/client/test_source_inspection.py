@@ -61,11 +61,11 @@ async def test_a_recreated_topic_does_not_answer_for_the_former_one():
     """The new topic is as long as the old one: only its id differs."""
     source = Source(Leader(1, epoch=6), end=9000, epoch_6_end=9000)
 
-    async def made_anew(topic, partition):
+    async def recreated(topic, partition):
         source.topic = lambda name: Topic(UUID(int=2), {0: source.known})
         return source.end
 
-    source.log_end = made_anew
+    source.log_end = recreated
     found = await inspected(source)
     assert found.loss is not None
     assert found.loss.kind is LossKind.SOURCE_RECREATED

@@ -10,8 +10,10 @@ from replicator.config.topology import Appliance, Route
 from replicator.kafka.client.cluster import Cluster
 from replicator.mirror.carrier.assembly import assemble
 from replicator.mirror.carrier.assignment import Assignment
+from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.spark.driver_command import Term
+from tests.replicator.mirror.ledger.held import PARTITION, held
 
 
 def region(port: int) -> dict[str, object]:
@@ -58,6 +60,15 @@ async def test_a_loop_that_is_cancelled_just_as_its_event_is_set_ends(loop, even
     done, _ = await asyncio.wait([running], timeout=5)
     running.cancel()
     assert done
+
+
+def test_a_pipeline_that_the_committer_removes_is_in_the_receipts():
+    work = replace(assignment(60), partitions=(PARTITION,))
+    receipts = ReceiptBook(work)
+    session = assemble(APPLIANCE, work, receipts)
+    session.committer.removed(PartitionPipeline(PARTITION, held(source_offset=7)))
+    (receipt,) = receipts.receipts(0.0)
+    assert (receipt.source_begin, receipt.source_end) == (7, 7)
 
 
 class Unanswering(Cluster):

@@ -7,16 +7,16 @@ import pytest
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.pace import HALF_LIFE_SECONDS, Pace
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.carrier.tally import Tally
 from replicator.mirror.offset_map.totals import bucket
 from tests.replicator.mirror.carrier.test_receipt_book import ONE, pipeline_that_carried
 
 
-def batch_of(size: int, count: int, readable_ms: int | None) -> InFlightBatch:
-    return InFlightBatch(
+def batch_of(size: int, count: int, readable_ms: int | None) -> SequencedBatch:
+    return SequencedBatch(
         0, OutgoingBatch(bytearray(size), count, ((0, count),), False), readable_ms=readable_ms
     )
 

@@ -13,12 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from balancer.plan import TopicPartition
 from replicator.batches.outgoing_batch import OutgoingBatch
 from replicator.kafka.client.loss import Loss, LossKind
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import (
     AcknowledgedTooLow,
     PartitionPipeline,
     Statement,
 )
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from replicator.mirror.ledger.entry import (
     METADATA_BYTES_MAX,
     SEQUENCE_MASK,
@@ -57,8 +57,8 @@ class Carried(RuleBasedStateMachine):
         self.first = source
         self.landed: list[int] = []  # source offsets of the records in the target
         self.base_of: dict[int, int] = {}  # target offset of each batch, by its first source offset
-        self.unanswered: deque[InFlightBatch] = deque()
-        self.undelivered: deque[InFlightBatch] = deque()
+        self.unanswered: deque[SequencedBatch] = deque()
+        self.undelivered: deque[SequencedBatch] = deque()
         self.target_end = 1000
         self.statement: Statement | None = None
 
@@ -319,14 +319,14 @@ def test_repacked_batches_keep_their_sequences_and_are_counted_anew():
     assert pipeline.queue.size_bytes == before
 
 
-def test_a_loss_that_stops_a_pipeline_is_forgotten_with_the_batches_queued_before_it():
+def test_a_loss_to_park_is_forgotten_with_the_batches_queued_before_it():
     """An entry parked there would name a loss behind records that were never carried."""
     loss = Loss(LossKind.RECORD_TOO_LARGE, 2, 3)
-    for sent, stopping in ((1, None), (2, loss)):
+    for sent, kept in ((1, None), (2, loss)):
         pipeline = PartitionPipeline(PLACE, held())
         pipeline.add([outgoing((0, 1)), outgoing((1, 1))], 2, 0)
         for _ in range(sent):
             pipeline.take()
-        pipeline.stopping = loss
+        pipeline.loss_to_park = loss
         pipeline.settle()
-        assert pipeline.stopping == stopping
+        assert pipeline.loss_to_park == kept

@@ -7,13 +7,17 @@ from uuid import UUID
 import pytest
 
 from balancer.plan import TopicPartition
+from replicator.config.topology import Route
 from replicator.kafka.client.cluster import UNKNOWN_TOPIC, Answered, ProducerStateLost
 from replicator.kafka.client.fenced_committer import NotCommitted
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.mirror.carrier.assignment import Assignment
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.pipelines import Pipelines
 from replicator.mirror.carrier.progress_committer import ProgressCommitter
+from replicator.mirror.carrier.receipt_book import ReceiptBook
 from replicator.mirror.ledger.entry import Entry
+from replicator.spark.driver_command import Term
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, outgoing
 from tests.replicator.mirror.ledger.held import held
 
@@ -52,7 +56,7 @@ class Clusters:
     release = commit
 
 
-def committer_of(clusters, pipelines):
+def committer_of(clusters, pipelines, **options):
     return ProgressCommitter(
         ledger=clusters,
         fenced_committer=clusters,
@@ -61,6 +65,7 @@ def committer_of(clusters, pipelines):
         publisher=clusters,
         feed=clusters,
         retry_seconds=0,
+        **options,
     )
 
 
@@ -84,6 +89,34 @@ async def test_records_that_land_while_runs_are_published_are_left_to_the_next_c
     await acting
     assert clusters.published_end == 1
     assert all(entry.source_offset <= clusters.published_end for entry in clusters.entries)
+
+
+@pytest.mark.parametrize("ending", ["release", "hand over", "park"])
+async def test_a_receipt_counts_all_that_lands_before_its_pipeline_is_removed(ending):
+    """A park or a release waits for a commit, and records land meanwhile."""
+    clusters, pipelines = Clusters(), Pipelines()
+    ids = {"source_topic": UUID(int=1), "target_topic": UUID(int=2)}
+    pipeline = pipelines[PLACE] = PartitionPipeline(PLACE, replace(held(), **ids))
+    pipeline.add([outgoing((0, 1)), outgoing((1, 1))], 2, 0)
+    pipeline.acknowledge(pipeline.take(), 1000)
+    in_flight = pipeline.take()
+    receipts = ReceiptBook(Assignment(Route("west", "east"), 0, (PLACE,), Term(1, 0), 1, 0.0))
+    committer = committer_of(clusters, pipelines, removed=receipts.add)
+    committing = asyncio.create_task(committer.commit([pipeline]))
+    await clusters.flushing.wait()
+    acts = {
+        "release": lambda: committer.release("free"),
+        "hand over": lambda: committer.hand_over({PLACE: "free"}),
+        "park": lambda: committer.park(pipeline, Loss(LossKind.TARGET_DELETED, 0, 1)),
+    }
+    acting = asyncio.create_task(acts[ending]())
+    await asyncio.sleep(0)
+    pipeline.acknowledge(in_flight, 1001)
+    clusters.may_flush.set()
+    await asyncio.gather(committing, acting)
+    assert not pipelines
+    (receipt,) = receipts.receipts(0.0)
+    assert (receipt.source_begin, receipt.source_end, receipt.records) == (0, 2, 2)
 
 
 async def test_a_partition_missing_from_the_target_stays_and_tears_no_release_of_others():

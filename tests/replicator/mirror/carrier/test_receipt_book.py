@@ -70,7 +70,7 @@ def test_the_receipt_of_a_parked_partition_has_the_reason():
     one, two = receipts.receipts(0.0)
     assert (one.state, one.reason) == ("parked", str(loss))
     assert (two.state, two.reason) == ("unreleased", "no leader in the target")
-    receipts.resumed(ONE)
+    receipts.acquired(ONE)
     assert receipts.receipts(0.0)[0].state != "parked"
 
 

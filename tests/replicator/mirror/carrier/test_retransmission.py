@@ -7,10 +7,10 @@ import pytest
 
 from replicator.kafka.client.cluster import ProducerStateLost
 from replicator.kafka.protocol.error_codes import Code
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.partition_pipeline import PartitionPipeline
 from replicator.mirror.carrier.refusals import Refusal
 from replicator.mirror.carrier.retransmission import REMEMBERED_SECONDS, Retransmission
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from tests.replicator.mirror.carrier.test_partition_pipeline import PLACE, WRITTEN_MS, outgoing
 from tests.replicator.mirror.ledger.held import held
 
@@ -29,7 +29,7 @@ async def prepare(pipeline: PartitionPipeline, now: float = SOON) -> None:
 
 def refused_pipeline(
     *, in_doubt: int | None = None
-) -> tuple[PartitionPipeline, list[InFlightBatch]]:
+) -> tuple[PartitionPipeline, list[SequencedBatch]]:
     """Returns a pipeline with two batches in flight, the first of them refused.
 
     Args:

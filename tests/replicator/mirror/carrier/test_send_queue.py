@@ -2,8 +2,8 @@
 
 import pytest
 
-from replicator.mirror.carrier.in_flight_batch import InFlightBatch
 from replicator.mirror.carrier.send_queue import SendQueue
+from replicator.mirror.carrier.sequenced_batch import SequencedBatch
 from tests.replicator.mirror.carrier.test_partition_pipeline import BATCH, outgoing
 
 
@@ -12,7 +12,7 @@ def queue() -> SendQueue:
     """A queue of four batches with the sequences 0 to 3."""
     queue = SendQueue()
     for number in range(4):
-        queue.append(InFlightBatch(number, outgoing((number, 1))))
+        queue.append(SequencedBatch(number, outgoing((number, 1))))
     return queue
 
 

@@ -47,8 +47,8 @@ def test_every_wanted_partition_is_taken_or_still_wanted_after_an_attempt(data: 
     during = before.without(dropped).with_waiting(added)
     after = during.after(asked, acquired, {})
     assert after.partitions == (asked - acquired.taken.keys() - dropped) | added
-    assert not after.waiting.keys() & after.stopped.keys()
-    assert after.stopped.keys() == acquired.parked.keys() - dropped
+    assert not after.waiting.keys() & after.parked.keys()
+    assert after.parked.keys() == acquired.parked.keys() - dropped
 
 
 @given(st.data())
@@ -56,15 +56,15 @@ def test_a_partition_parked_during_an_attempt_is_retried(data: Any):
     before = WantedPartitions(data.draw(reasons))
     acquired = data.draw(attempts(before.partitions))
     parked = {ONE: "record is larger than the target takes"}
-    during = before.without([ONE]).with_stopped(ONE, parked[ONE])
+    during = before.without([ONE]).with_parked(ONE, parked[ONE])
     after = during.after(before.partitions, acquired, parked)
-    assert after.stopped[ONE] == parked[ONE]
+    assert after.parked[ONE] == parked[ONE]
 
 
 @given(reasons, reasons, some)
-def test_dropped_partitions_are_neither_waiting_nor_stopped(waiting, stopped, dropped):
-    wanted = WantedPartitions(waiting, stopped).without(dropped)
-    assert wanted.partitions == (waiting.keys() | stopped.keys()) - dropped
+def test_dropped_partitions_are_neither_waiting_nor_parked(waiting, parked, dropped):
+    wanted = WantedPartitions(waiting, parked).without(dropped)
+    assert wanted.partitions == (waiting.keys() | parked.keys()) - dropped
 
 
 def test_a_spared_partition_waits_without_a_reason():

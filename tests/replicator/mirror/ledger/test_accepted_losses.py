@@ -41,7 +41,7 @@ def test_a_log_that_grew_past_a_truncation_is_carried_from_the_truncation(kind):
     assert goes_on_at(50, 45, cut, None) == 45
 
 
-def test_a_topic_created_again_is_carried_from_its_start():
+def test_a_recreated_topic_is_carried_from_its_start():
     assert goes_on_at(50, 3, None, Loss(LossKind.SOURCE_RECREATED, 50, None)) == 3
 
 

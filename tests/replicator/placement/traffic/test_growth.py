@@ -78,7 +78,7 @@ def test_another_brokers_size_of_the_same_log_is_no_growth():
     assert between(before, after, {A: 10.0}) == (100, 10)
 
 
-def test_a_topic_made_anew_starts_over_even_where_it_is_longer():
+def test_a_recreated_topic_starts_over_even_where_it_is_longer():
     assert between(log(0, 10, 100), log(0, 500, 9000, topic_id=ANOTHER_ID)) is None
 
 

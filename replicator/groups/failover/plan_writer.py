@@ -1,4 +1,4 @@
-"""Application of a failover plan: its groups move to the target, at the planned offsets.
+"""Plan writer: applies a failover plan. Its groups move to the target, at the planned offsets.
 
 Each step is on disk before the next begins, and repeating a step does no harm. Applying an
 interrupted plan again therefore finishes it.
@@ -38,7 +38,7 @@ from replicator.runtime.store_errors import StoreUnreachable
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Stores, topics and clients of the target region that an application reads and writes."""
+    """Stores, topics and clients of the target region that a plan writer uses."""
 
     store: PrimaryStore
     log: PrimaryLog
@@ -46,8 +46,8 @@ class Target:
     admin: Admin
 
 
-class Application:
-    """Application of one plan in its target region. Every attempt makes a new one."""
+class PlanWriter:
+    """Writer of one plan in its target region. Every attempt makes a new one."""
 
     def __init__(self, plan: Plan, target: Target) -> None:
         self._plan = plan
@@ -63,7 +63,7 @@ class Application:
            judged by the target alone: the record proves that step 2 passed once. A group with a
            position past its log's end is not written. A position that retention took is raised to
            the log's start.
-        2. Plans all other groups afresh. An error found now ends the application, with nothing
+        2. Plans all other groups afresh. An error found now ends the attempt, with nothing
            changed. If groups were begun, it only leaves the others out.
         3. Records in the target's log that the groups live there. This log is on disk and outlasts
            Redis. The record goes before the offsets: from then on no offset sync writes these
@@ -71,7 +71,7 @@ class Application:
         4. Records the same in the target's Redis, where all readers look. Groups that were begun
            are recorded again, because a crash or a flush may have kept their records from Redis.
         5. Writes offsets where they differ, group by group, if the record is still this plan's. A
-           concurrent application of the same plan writes the same offsets.
+           concurrent attempt with the same plan writes the same offsets.
         6. Reads everything back, and reports what was read.
 
         Raises:

@@ -9,7 +9,7 @@ from tests.live.hand import Gate
 from tests.live.stage import SELDOM, make_on_both
 
 
-def test_a_topic_made_anew_under_a_taker_is_parked_and_the_others_are_taken(make_stage):
+def test_a_topic_recreated_under_a_taker_is_parked_and_the_others_are_taken(make_stage):
     stage = make_stage()
     other = TopicPartition(f"beside-{uuid.uuid4().hex[:12]}", 0)
     make_on_both(stage.source, stage.target, other.topic)
@@ -22,7 +22,7 @@ def test_a_topic_made_anew_under_a_taker_is_parked_and_the_others_are_taken(make
     gate = Gate(taker.target, "Fetch")
     taker.start()
     gate.wait()
-    stage.create_again()
+    stage.recreate()
     gate.open()
     taker.until(lambda: other in taker.pipelines)
     assert "the ledger entry is gone" in taker.reason_of(stage.place)

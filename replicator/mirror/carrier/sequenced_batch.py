@@ -1,4 +1,4 @@
-"""In-flight batch: an outgoing batch of one partition, from the queue to the acknowledgement."""
+"""Sequenced batch: a batch of one partition with its sequence, from queue to acknowledgement."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from replicator.mirror.ledger.entry import SEQUENCE_MASK
 
 
 @dataclass(slots=True, eq=False)
-class InFlightBatch:
+class SequencedBatch:
     """An outgoing batch with its first sequence; sent again, it has the same bytes."""
 
     sequence: int
     outgoing: OutgoingBatch
     was_sent: bool = False
     base_offset: int | None = None
-    """Target offset of the first record; None until acknowledged, -1 if the broker forgot it."""
+    """Target offset of the first record; None until acknowledged, -1 if it landed at an unknown
+    offset."""
     readable_ms: int | None = None
     """Unix milliseconds at which the batch became readable; None if unknown or already counted."""
     is_in_doubt: bool = False
