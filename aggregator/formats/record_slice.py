@@ -63,3 +63,41 @@ class RecordSlice:
             headers_begin=self.headers_begin[which],
             headers_end=self.headers_end[which],
         )
+
+    def key_at(self, at: int) -> bytes | None:
+        """Returns the key of one record."""
+        return self._bytes(int(self.key_begin[at]), int(self.key_end[at]))
+
+    def value_at(self, at: int) -> bytes | None:
+        """Returns the value of one record."""
+        return self._bytes(int(self.value_begin[at]), int(self.value_end[at]))
+
+    def headers_at(self, at: int) -> tuple[tuple[str, bytes | None], ...]:
+        """Returns the headers of one record."""
+        data, place = self.data, int(self.headers_begin[at])
+        count, place = read_signed_at(data, place)
+        found: list[tuple[str, bytes | None]] = []
+        for _ in range(count):
+            length, place = read_signed_at(data, place)
+            key = bytes(data[place : place + length]).decode(errors="replace")
+            place += length
+            length, place = read_signed_at(data, place)
+            value = None if length < 0 else bytes(data[place : place + length])
+            place += max(length, 0)
+            found.append((key, value))
+        return tuple(found)
+
+    def _bytes(self, begin: int, end: int) -> bytes | None:
+        return None if begin < 0 else bytes(self.data[begin:end])
+
+
+def read_signed_at(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Returns the signed varint at a place, and the place behind it."""
+    value = shift = 0
+    while True:
+        octet = data[at]
+        at += 1
+        value |= (octet & 0x7F) << shift
+        shift += 7
+        if octet < 0x80:
+            return (value >> 1) ^ -(value & 1), at

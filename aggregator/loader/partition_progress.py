@@ -9,9 +9,9 @@ skipped, those within it form the block, later ones go into the buffer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from heapq import heappop, heappush
 from dataclasses import dataclass, field
 from enum import StrEnum
+from heapq import heappop, heappush
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -81,7 +81,9 @@ class Draft(Generic[S]):
     def up_to(self, end: int) -> Draft[S]:
         """Returns the part of the draft below an offset."""
         slices = tuple(each.between(self.begin, end) for each in self.slices)
-        return Draft(self.table, self.begin, end, tuple(each for each in slices if len(each.offset)))
+        return Draft(
+            self.table, self.begin, end, tuple(each for each in slices if len(each.offset))
+        )
 
 
 @dataclass(slots=True)
@@ -136,9 +138,7 @@ class PartitionProgress(Generic[S]):
         self._holes = Holes(intent.offset, 0 if intent.up_to is not None else intent.holes)
         self._flush_to: int | None = None
         self._tables: dict[str, _Table[S]] = {
-            name: _Table(each.begin, each, [])
-            if not each.is_marker
-            else _Table(each.begin)
+            name: _Table(each.begin, each, []) if not each.is_marker else _Table(each.begin)
             for name, each in intent.tables.items()
         }
         self._replay_end = intent.replay_end
@@ -150,9 +150,7 @@ class PartitionProgress(Generic[S]):
 
     # -- reading
 
-    def add(
-        self, offsets: Ints, next_offset: int, by_table: Mapping[str, S], now: float
-    ) -> None:
+    def add(self, offsets: Ints, next_offset: int, by_table: Mapping[str, S], now: float) -> None:
         """Takes in what was read from `position` up to `next_offset`.
 
         Args:
@@ -212,6 +210,16 @@ class PartitionProgress(Generic[S]):
         return {name: block for name, block in blocks.items() if block}
 
     @property
+    def tables(self) -> tuple[str, ...]:
+        """Tables that were named or seen since the takeover."""
+        return tuple(self._tables)
+
+    @property
+    def buffering(self) -> dict[str, float]:
+        """Tables with records that no intent names yet, and the time since when."""
+        return {name: table.since for name, table in self._tables.items() if table.buffer}
+
+    @property
     def is_idle(self) -> bool:
         """True when everything that was read is loaded."""
         return self.offset == self.position
@@ -256,7 +264,8 @@ class PartitionProgress(Generic[S]):
         has to be named once they are loaded.
         """
         state = self._tables[table]
-        slices, size_bytes, records = [], 0, 0
+        slices: list[S] = []
+        size_bytes = records = 0
         limit = self._flush_to
         if self._is_pressed:
             limit = min([limit or self.position, *self._begins_after(self.offset)])

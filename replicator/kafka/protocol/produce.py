@@ -94,13 +94,15 @@ class _ProduceStruct(RequestStruct):
     SCHEMA = Schema(("topics", CompactArray(Int8)), ("timeout_ms", Int32))
     topics: Sequence[tuple[bytes, Sequence[Produced]]]
     timeout_ms: int
+    transactional_id: str | None = None
+    """None: the batches are idempotent and not transactional."""
 
     def encode(self) -> bytes:
         return b"".join(self.parts())
 
     def parts(self) -> list[Bytes]:
         parts: list[Bytes] = [
-            UnsignedVarInt32.encode(0),  # no transactional id: idempotent, not transactional
+            CompactString().encode(self.transactional_id),
             Int16.encode(-1),  # acks=all
             Int32.encode(self.timeout_ms),
             UnsignedVarInt32.encode(len(self.topics) + 1),
@@ -143,14 +145,24 @@ Produced = tuple[int, Bytes]
 class ProduceRequest(Request[ProduceByNameStruct | ProduceByIdStruct]):
     """Produce with acks=all, by topic id if the broker supports that (Kafka 4.1), else by name.
 
-    By id, a topic that was created again under the same name is refused.
+    By id, a recreated topic is refused.
+
+    Args:
+        transactional_id: of batches that belong to its open transaction.
     """
 
     API_KEY = 0
 
-    def __init__(self, batches: Mapping[tuple[str, UUID], Sequence[Produced]], *, timeout_ms: int):
+    def __init__(
+        self,
+        batches: Mapping[tuple[str, UUID], Sequence[Produced]],
+        *,
+        timeout_ms: int,
+        transactional_id: str | None = None,
+    ):
         self._batches = batches
         self._timeout_ms = timeout_ms
+        self._transactional_id = transactional_id
 
     def build(
         self, request_struct_class: type[ProduceByNameStruct | ProduceByIdStruct]
@@ -160,4 +172,6 @@ class ProduceRequest(Request[ProduceByNameStruct | ProduceByIdStruct]):
             (topic_id.bytes if by_id else CompactString().encode(name), batches)
             for (name, topic_id), batches in self._batches.items()
         ]
-        return request_struct_class(topics, self._timeout_ms)
+        struct = request_struct_class(topics, self._timeout_ms)
+        struct.transactional_id = self._transactional_id
+        return struct

@@ -1,0 +1,206 @@
+"""Leadership of the aggregator's driver in one cluster: its term, its topics, its adoptions and its
+commands there. One cluster that is down leaves the others flowing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from aggregator.intents.intent import Intent
+from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.dead_letters import MESSAGE_BYTES_MAX, PARTITIONS
+from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.names import (
+    OWN_PREFIX,
+    PLAN_TOPIC,
+    aggregator_id,
+    dead_letter_topic,
+    unloaded_id,
+)
+from replicator.config.topology import Appliance
+from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.own_topics import make_topics
+from replicator.kafka.admin.topic import Topic
+from replicator.kafka.admin.topic_changes import Create
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.custody import Custody
+from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.driver_command import Term, read_command
+from replicator.spark.driver_term import DriverTerm
+
+log = logging.getLogger(__name__)
+
+COMMAND_SECONDS = 10.0
+
+
+class ClusterLeadership:
+    """The driver of a region's feeds in one of the clusters that they read.
+
+    Args:
+        feeds: those that read this cluster.
+    """
+
+    def __init__(
+        self, appliance: Appliance, region: str, name: ClusterName, feeds: Sequence[Feed]
+    ) -> None:
+        self.name = name
+        self.feeds = feeds
+        self.last_version = 0
+        """Version of the plan that was published last, also by the driver before."""
+        settings = appliance.replicator
+        self._appliance = appliance
+        self._driver_id = aggregator_id(region)
+        self._admin = Admin(name, appliance.cluster(name))
+        self._cluster = Cluster(
+            name,
+            appliance.cluster(name),
+            client_id=f"sluice-aggregator-{region}",
+            request_timeout_ms=settings.request_timeout_ms,
+            idle_seconds=settings.connections_idle_seconds,
+        )
+        self._term = DriverTerm(self._cluster, self._driver_id, settings.transaction_timeout_ms)
+        self._wanted = (0, False)
+        self._changed = asyncio.Event()
+
+    @property
+    def term(self) -> Term:
+        return self._term.term
+
+    async def prepare(self) -> None:
+        """Makes the topics that the feeds need here. Raises AdminError, Unreachable."""
+        replicas = self._appliance.topics.replication_factor
+        config = (("retention.ms", "-1"), ("max.message.bytes", str(MESSAGE_BYTES_MAX)))
+        letters = [dead_letter_topic(feed.name) for feed in self.feeds]
+        creates = [
+            Create(PLAN_TOPIC, 1, (), replicas),
+            *(Create(topic, PARTITIONS, config, replicas) for topic in letters),
+        ]
+        await run_in_thread(make_topics, self._admin, creates)
+        await self._cluster.open()
+
+    async def acquire(self) -> None:
+        """Acquires the leadership; the driver before is fenced from here on."""
+        term = await self._term.open()
+        before = await read_command(self._cluster, self._driver_id)
+        self.last_version = before.plan_version if before else 0
+        log.info(
+            "event=term cluster=%s producer_id=%d epoch=%d",
+            self.name.replace(" ", "-"),
+            term.producer_id,
+            term.epoch,
+        )
+
+    async def keep(self) -> None:
+        """Publishes what is wanted and checks that this driver still leads, until cancelled.
+
+        Raises:
+            TermSuperseded, Fenced: a newer driver leads.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._term.keep_checking())
+            tasks.create_task(self._keep_publishing())
+
+    def want(self, plan_version: int, *, stop: bool = False) -> None:
+        """Has the plan of this version published, or the stop, as soon as the cluster answers."""
+        self._wanted = (plan_version, stop)
+        self._changed.set()
+
+    async def stop(self, plan_version: int) -> None:
+        """Publishes the stop; gives up on a cluster that does not answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COMMAND_SECONDS):
+                await self._term.publish(plan_version, stop=True)
+
+    async def has_successor(self) -> bool:
+        """Returns True when another driver leads here."""
+        return await self._term.has_successor()
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    async def _keep_publishing(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            version, stop = self._wanted
+            await self._term.publish(version, stop=stop)
+            self.last_version = version
+
+    # -- partitions
+
+    async def partitions(self) -> dict[str, list[TopicPartition]]:
+        """Returns the partitions of each feed's topics, all of them adopted.
+
+        Raises AdminError; Fenced when a newer driver leads.
+        """
+        topics = await run_in_thread(self._admin.topics)
+        found: dict[str, list[TopicPartition]] = {}
+        for feed in self.feeds:
+            own = [topic for topic in topics if _is_loaded(feed, topic)]
+            await self._adopt(feed, own)
+            found[feed.name] = [
+                TopicPartition(topic.name, number)
+                for topic in own
+                for number in range(topic.partitions)
+            ]
+        return found
+
+    async def _adopt(self, feed: Feed, topics: Iterable[Topic]) -> None:
+        """Commits first intents of partitions that were never loaded, and then their witness.
+
+        In this order: a witness without its intent means that the intent was lost.
+        """
+        store = IntentStore(self._cluster, feed.name)
+        for topic in topics:
+            count = await store.witnessed(topic.name)
+            if count >= topic.partitions:
+                continue
+            places = [TopicPartition(topic.name, at) for at in range(count, topic.partitions)]
+            known = await store.read(places)
+            new = [place for place in places if place not in known]
+            starts = await run_in_thread(self._starts, new, feed.start)
+            if len(starts) < len(new):
+                continue  # a partition without a leader has no answer: the next round asks again
+            intents = {
+                place: Intent(
+                    custody=Custody.RELEASED,
+                    offset=starts[place],
+                    reference=starts[place],
+                    transactional_id=unloaded_id(feed.name),
+                    topic_id=topic.topic_id,
+                )
+                for place in new
+            }
+            await self._term.commit(store.offsets(intents))
+            await self._term.commit(store.witness(topic.name, topic.partitions))
+            if new:
+                log.info(
+                    "event=adopted feed=%s cluster=%s topic=%s partitions=%d",
+                    feed.name,
+                    self.name.replace(" ", "-"),
+                    topic.name,
+                    len(new),
+                )
+
+    def _starts(
+        self, places: Sequence[TopicPartition], start: str | int
+    ) -> Mapping[TopicPartition, int]:
+        """Returns the first offset to load of each partition. Blocking."""
+        if start in ("earliest", "latest"):
+            return self._admin.offsets(places, start)  # type: ignore[arg-type]
+        found = self._admin.offsets(places, int(start))
+        late = [place for place, offset in found.items() if offset < 0]
+        return {**found, **self._admin.offsets(late, "latest")}
+
+    async def ends(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Returns the log ends of partitions, from which their traffic follows."""
+        return await run_in_thread(self._admin.offsets, list(partitions), "latest")
+
+
+def _is_loaded(feed: Feed, topic: Topic) -> bool:
+    is_own = topic.name.startswith((OWN_PREFIX, "__")) or topic.is_internal
+    return not is_own and feed.shard_number(topic.name) is not None

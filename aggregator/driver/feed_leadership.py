@@ -1,0 +1,228 @@
+"""Leadership of a region's feeds: the clusters that are led, their partitions, the plan, orders.
+
+Each cluster is led by itself: one that does not answer is asked again and again, and has no loaders
+meanwhile. Any change of the plan begins a new epoch of all loaders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from aggregator.driver.cluster_leadership import ClusterLeadership
+from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
+from aggregator.driver.loader_plan import plan_loaders
+from aggregator.driver.traffic import Traffic
+from balancer.plan import Plan, TopicPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.config.topology import Appliance
+from replicator.kafka.admin.admin_error import AdminError
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Fenced
+from replicator.orders.feed_orders import FeedOrders
+from replicator.orders.order_follower import OrderFollower
+from replicator.orders.order_log import OrderLog
+from replicator.runtime.backoff import Backoff
+from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.run_in_thread import run_in_thread
+from replicator.spark.driver_command import Term
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (0.5, 10.0)
+FIRST_ORDERS_SECONDS = 15.0
+FIRST_PLAN_SECONDS = 5.0
+"""Longest wait for the other clusters before the first plan is made without them."""
+
+
+class FeedLeadership:
+    """The driver of one region's feeds.
+
+    Args:
+        postings: file in which plans are left for the stream's reader.
+    """
+
+    def __init__(self, appliance: Appliance, region: str, postings: FeedPostingFile) -> None:
+        self._appliance = appliance
+        self._region = region
+        self._postings = postings
+        feeds = appliance.feeds_of(region)
+        names = dict.fromkeys(name for feed in feeds for name in feed.clusters)
+        self._feeds = feeds
+        self._clusters = {
+            name: ClusterLeadership(
+                appliance, region, name, [feed for feed in feeds if name in feed.clusters]
+            )
+            for name in names
+        }
+        self._partitions: dict[FeedCluster, list[TopicPartition]] = {}
+        self._terms: dict[ClusterName, Term] = {}
+        self._traffic = Traffic()
+        self._order_log = OrderLog()
+        self._changed = asyncio.Event()
+        self._heard = asyncio.Event()
+        self._follower: OrderFollower | None = None
+        self._posting: FeedPosting | None = None
+        self._reports = ReportOnce()
+
+    async def lead(self, count_slots: Callable[[], int]) -> None:
+        """Leads until cancelled.
+
+        Args:
+            count_slots: returns how many Spark tasks can run at once.
+
+        Raises:
+            TermSuperseded, Fenced: a newer driver of this region leads in some cluster.
+        """
+        self._follow_orders()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_ORDERS_SECONDS):
+                await self._heard.wait()
+        async with asyncio.TaskGroup() as tasks:
+            for cluster in self._clusters.values():
+                tasks.create_task(self._lead_in(cluster))
+            tasks.create_task(self._keep_planning(count_slots))
+
+    async def stop(self) -> None:
+        """Posts the stop and publishes it: loaders drain, release and end."""
+        self.post_stop()
+        if self._posting:
+            version = self._posting.plan.version
+            led = [self._clusters[name] for name in self._terms]
+            await asyncio.gather(*(each.stop(version) for each in led), return_exceptions=True)
+
+    def post_stop(self) -> None:
+        """Posts stop without publishing it, so that no further epoch begins."""
+        if self._posting:
+            before = self._posting
+            self._postings.write(
+                FeedPosting(before.plan, before.slots, before.terms, before.orders, stop=True)
+            )
+
+    async def has_successor(self) -> bool:
+        """Returns True when another driver of this region leads in some cluster."""
+        led = [self._clusters[name] for name in self._terms]
+        found = await asyncio.gather(*(each.has_successor() for each in led))
+        return any(found)
+
+    async def close(self) -> None:
+        if self._follower:
+            self._follower.stop()
+        for cluster in self._clusters.values():
+            await cluster.close()
+
+    # -- clusters
+
+    async def _lead_in(self, cluster: ClusterLeadership) -> None:
+        """Leads in one cluster, from when it answers on."""
+        backoff = Backoff(*PAUSE_SECONDS)
+        while True:
+            try:
+                await cluster.prepare()
+                await cluster.acquire()
+                break
+            except (AdminError, Unreachable, Answered, OSError) as error:
+                self._tell_trouble(cluster.name, error)
+            await asyncio.sleep(backoff.jittered(0.8, 1.2))
+            backoff.grow()
+        self._reports.settle(cluster.name)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(cluster.keep())
+            tasks.create_task(self._keep_looking(cluster))
+
+    async def _keep_looking(self, cluster: ClusterLeadership) -> None:
+        """Looks for topics and partitions, periodically."""
+        while True:
+            try:
+                found = await cluster.partitions()
+                for feed, partitions in found.items():
+                    each = FeedCluster(feed, cluster.name)
+                    if self._partitions.get(each) != partitions:
+                        self._partitions[each] = partitions
+                        self._changed.set()
+                    self._traffic.look(each, await cluster.ends(partitions), time.monotonic())
+                if self._terms.get(cluster.name) != cluster.term:
+                    self._terms[cluster.name] = cluster.term
+                    self._changed.set()
+                self._reports.settle(cluster.name)
+            except Fenced:
+                raise
+            except (AdminError, Unreachable, Answered, OSError) as error:
+                # Partitions that are loaded continue; only new ones have to wait.
+                self._tell_trouble(cluster.name, error)
+            await asyncio.sleep(self._appliance.aggregator.refresh_seconds)
+
+    def _tell_trouble(self, name: ClusterName, error: Exception) -> None:
+        if self._reports.is_news(name, str(error)):
+            log.error("event=topics-unknown cluster=%s: %s", name.replace(" ", "-"), error)
+
+    # -- plans
+
+    async def _keep_planning(self, count_slots: Callable[[], int]) -> None:
+        """Makes the first plan once all clusters are led, or some for long enough; then follows
+        changes."""
+        began = time.monotonic()
+        while len(self._terms) < len(self._clusters):
+            is_late = time.monotonic() - began > FIRST_PLAN_SECONDS
+            if self._terms and is_late:
+                break
+            await asyncio.sleep(0.1)
+        while True:
+            slots = await run_in_thread(count_slots)
+            self._plan(slots)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._appliance.aggregator.refresh_seconds):
+                    await self._changed.wait()
+            self._changed.clear()
+
+    def _plan(self, slots: int) -> None:
+        before = self._posting
+        versions = [self._clusters[name].last_version for name in self._terms]
+        plan = before.plan if before else Plan(max(versions, default=0))
+        wanted = {each: p for each, p in self._partitions.items() if each.cluster in self._terms}
+        planned = plan_loaders(wanted, slots, plan, self._traffic.weights(wanted))
+        now_ms = time.time_ns() // 1_000_000
+        orders = {
+            feed.name: FeedOrders.of(self._order_log, feed.name, now_ms) for feed in self._feeds
+        }
+        posting = FeedPosting(planned, slots, dict(self._terms), orders)
+        if before is not None:
+            if posting == before:
+                return
+            if planned is plan:
+                posting = FeedPosting(plan.renewed(), slots, posting.terms, orders)
+        self._posting = posting
+        # Posted first, so that loaders that end because of the command find the plan.
+        self._postings.write(posting)
+        for name in self._terms:
+            self._clusters[name].want(posting.plan.version)
+        log.info(
+            "event=plan version=%d partitions=%d loaders=%d slots=%d clusters=%d",
+            posting.plan.version,
+            posting.plan.partitions,
+            sum(bool(load) for load in posting.plan.loads.values()),
+            slots,
+            len(self._terms),
+        )
+
+    # -- orders
+
+    def _follow_orders(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def receive(orders: OrderLog) -> None:
+            self._order_log = orders
+            self._heard.set()
+            self._changed.set()
+
+        def received_in_thread(orders: OrderLog) -> None:
+            with suppress(RuntimeError):  # the daemon has ended meanwhile
+                loop.call_soon_threadsafe(receive, orders)
+
+        aggregate = self._appliance.region(self._region).aggregate
+        name = ClusterName.aggregate(self._region)
+        self._follower = OrderFollower(name, aggregate, received_in_thread)
+        self._follower.start()

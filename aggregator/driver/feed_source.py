@@ -1,0 +1,179 @@
+"""Spark's stream `sluice_feeds`: each task of a micro-batch is a bin of loaders, its rows are
+receipts of blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvloop
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
+from typing_extensions import override
+
+from aggregator.driver.feed_posting import FeedCluster, FeedPosting, FeedPostingFile
+from aggregator.loader.receipts import spark_schema
+from balancer.plan import CarrierId
+from replicator.config.topology import Appliance
+from replicator.runtime.backoff import Backoff
+from replicator.spark.driver_command import TermSuperseded
+from replicator.spark.epoch_source import Demand, EpochReader, EpochTask, EpochTasks
+from replicator.spark.posting import ApplianceFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from aggregator.loader.assignment import LoaderAssignment
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (0.5, 2.0)
+OTHER_TERM_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderBin:
+    """Loaders that share one Spark task."""
+
+    appliance: Appliance
+    assignments: tuple[LoaderAssignment, ...]
+    deadline: float
+
+
+class FeedSource(DataSource):
+    """Source of receipts of blocks.
+
+    Options: appliance and posting (the daemon's files, on this host); slots (number of tasks of the
+    first epoch).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "sluice_feeds"
+
+    @override
+    def schema(self) -> str:
+        return spark_schema()
+
+    @override
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        tasks = LoaderTasks(
+            ApplianceFile(Path(self.options["appliance"])),
+            FeedPostingFile(Path(self.options["posting"])),
+        )
+        return EpochReader(tasks, int(self.options["slots"]))
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderTasks(EpochTasks):
+    """Bins of loaders, by the plan that the driver has posted."""
+
+    appliance: ApplianceFile
+    postings: FeedPostingFile
+
+    @override
+    def demand(self) -> Demand:
+        posting = self.postings.read()
+        if posting and posting.stop:
+            return Demand.STOP
+        has_work = posting is not None and posting.plan.partitions
+        return Demand.WORK if has_work else Demand.NOTHING_TO_DO
+
+    @override
+    def begin(self, now: float) -> Sequence[EpochTask]:
+        posting = self.postings.read()
+        if posting is None or posting.stop:
+            return []
+        return binned(self.appliance.read(), posting, now)
+
+    @override
+    def run(self, task: EpochTask) -> pa.RecordBatch | None:
+        """Runs the loaders of one bin. Progress comes from the intents, so repeating it is
+        harmless."""
+        assert isinstance(task, LoaderBin)
+        return uvloop.run(loaded(task))
+
+    @override
+    def warm_up(self) -> None:
+        import_module("aggregator.loader.loader")
+
+
+def binned(appliance: Appliance, posting: FeedPosting, now: float) -> list[LoaderBin]:
+    """Returns the bins of the epoch that begins now, one for each task."""
+    deadline = now + appliance.aggregator.epoch_seconds
+    return [
+        LoaderBin(
+            appliance,
+            tuple(assigned(appliance, posting, loader, deadline) for loader in loaders),
+            deadline,
+        )
+        for loaders in posting.bins()
+    ]
+
+
+def assigned(
+    appliance: Appliance, posting: FeedPosting, loader: CarrierId, deadline: float
+) -> LoaderAssignment:
+    """Returns the assignment of one loader for the epoch."""
+    from aggregator.loader.assignment import LoaderAssignment
+
+    each = FeedCluster.parse(loader.route)
+    return LoaderAssignment(
+        feed=appliance.feed(each.feed),
+        cluster=each.cluster,
+        number=loader.number,
+        partitions=posting.plan.loads[loader],
+        orders=posting.orders[each.feed],
+        term=posting.terms[each.cluster],
+        plan_version=posting.plan.version,
+        deadline=deadline,
+    )
+
+
+async def loaded(each: LoaderBin) -> pa.RecordBatch | None:
+    """Runs the loaders of a bin; returns all receipts once the last one has ended its epoch."""
+    import pyarrow as pa
+
+    found = await asyncio.gather(
+        *(kept_up(each.appliance, assignment) for assignment in each.assignments)
+    )
+    batches = [batch for batch in found if batch is not None and len(batch)]
+    return pa.concat_batches(batches) if batches else None
+
+
+async def kept_up(appliance: Appliance, assignment: LoaderAssignment) -> pa.RecordBatch | None:
+    """Runs one loader for an epoch and returns its receipts.
+
+    A loader that fails is started again within the epoch. A failed task would take down its whole
+    bin, and every other loader in it.
+    """
+    from aggregator.loader.loader import load
+
+    who = assignment.log_fields
+    log.info(
+        "event=epoch %s partitions=%d plan=%d",
+        who,
+        len(assignment.partitions),
+        assignment.plan_version,
+    )
+    backoff = Backoff(*PAUSE_SECONDS)
+    while True:
+        try:
+            return await load(appliance, assignment)
+        except TermSuperseded as error:
+            log.info("event=other-term %s: %s", who, error)
+            # Not at once: until its driver learns of the newer one, it would start this loader
+            # again.
+            await asyncio.sleep(OTHER_TERM_SECONDS)
+            return None
+        except Exception:
+            log.exception("event=loader-failed %s again_in_seconds=%.1f", who, backoff.seconds)
+        backoff.grow()
+        if time.time() + backoff.seconds >= assignment.deadline:
+            return None
+        await asyncio.sleep(backoff.seconds)

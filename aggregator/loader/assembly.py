@@ -1,0 +1,97 @@
+"""Assembly: makes a loader session of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.acquisition import Acquisition
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.block_forming import BlockForming
+from aggregator.loader.dead_letters import DeadLetterProducer
+from aggregator.loader.fetch_intake import FetchIntake
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.loader_session import LoaderSession
+from aggregator.loader.partition_progress import SealRule
+from aggregator.loader.receipts import BlockReceipt
+from aggregator.loader.report_store import ReportStore
+from aggregator.loader.reporting import Reporting
+from aggregator.loader.shard_tables import ShardTables
+from balancer.plan import TopicPartition
+from replicator.config.names import loader_id
+from replicator.config.topology import Appliance
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.epoch_regress import EpochRegress
+from replicator.kafka.client.fenced_committer import FencedCommitter
+from replicator.kafka.client.reader import Reader
+from replicator.kafka.client.source_checks import SourceChecks
+
+MIB = 1 << 20
+PARTITION_BLOCKS = 3
+"""Blocks that one partition buffers at most: one in flight, one that is full, one that fills."""
+
+
+def assemble(
+    appliance: Appliance, assignment: LoaderAssignment, stored: Callable[[BlockReceipt], None]
+) -> LoaderSession:
+    """Returns a session that has not begun.
+
+    Args:
+        stored: called with each block that is stored.
+    """
+    feed, settings = assignment.feed, appliance.aggregator
+    timeout_ms = appliance.replicator.transaction_timeout_ms
+    source = Cluster(
+        assignment.cluster,
+        appliance.cluster(assignment.cluster),
+        client_id=f"sluice-loader-{feed.name}-{assignment.number}",
+        request_timeout_ms=appliance.replicator.request_timeout_ms,
+        idle_seconds=appliance.replicator.connections_idle_seconds,
+    )
+
+    def committer_of(transactional_id: str) -> FencedCommitter:
+        return FencedCommitter(source, transactional_id, timeout_ms)
+
+    committer = committer_of(loader_id(feed.name, assignment.number))
+    store = IntentStore(source, feed.name)
+    partitions: dict[TopicPartition, HeldPartition] = {}
+    intents = IntentCommitter(store, committer, DeadLetterProducer(source, feed.name))
+    tables = ShardTables(appliance, assignment)
+    rule = SealRule(
+        bytes_max=int(feed.block_mib * MIB),
+        records_max=feed.block_rows,
+        age_seconds=feed.block_seconds,
+    )
+    forming = BlockForming(assignment, partitions, intents, tables, rule, stored)
+    intake = FetchIntake(
+        source,
+        partitions,
+        feed.header if feed.table_from == "header" else None,
+        forming.wake.set,
+    )
+    reader = Reader(
+        source=source,
+        pipelines=partitions,
+        checks=SourceChecks(source, partitions, EpochRegress(source)),
+        intake=intake,
+        fetch_bytes=appliance.replicator.fetch_mib * MIB,
+        pipeline_bytes_max=PARTITION_BLOCKS * rule.bytes_max,
+        pipelines_bytes_max=settings.memory_mib * MIB,
+    )
+    region = appliance.region(feed.region)
+    return LoaderSession(
+        region=feed.region,
+        assignment=assignment,
+        source=source,
+        committer=committer,
+        partitions=partitions,
+        acquisition=Acquisition(
+            store=store, source=source, committer=committer, committer_of=committer_of
+        ),
+        reader=reader,
+        forming=forming,
+        intents=intents,
+        reporting=Reporting(assignment, partitions, ReportStore(region.redis_url())),
+        close_store=tables.close,
+    )

@@ -1,0 +1,39 @@
+"""Assignment: all that a loader needs for one epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.orders.feed_orders import FeedOrders
+from replicator.spark.driver_command import Term
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderAssignment:
+    """Partitions of one feed in one cluster, for one loader and one epoch.
+
+    Args:
+        number: of the loader, among those of its feed and cluster.
+        orders: of operators about the feed.
+        term: of the driver that made the plan, in this cluster.
+        deadline: Unix seconds, the end of the epoch.
+    """
+
+    feed: Feed
+    cluster: ClusterName
+    number: int
+    partitions: tuple[TopicPartition, ...]
+    orders: FeedOrders
+    term: Term
+    plan_version: int
+    deadline: float
+
+    @property
+    def log_fields(self) -> str:
+        """Beginning of the loader's log lines."""
+        return (
+            f"feed={self.feed.name} cluster={self.cluster.replace(' ', '-')} loader={self.number}"
+        )

@@ -1,0 +1,128 @@
+"""Fetch intake: opens the records of fetch responses, and hands them to their partitions by
+table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aggregator.formats.record_fields import split
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.formats.routing import by_table
+from aggregator.loader.held_partition import HeldPartition
+from balancer.plan import TopicPartition
+from replicator.batches.batch import BrokenBatch
+from replicator.batches.committed_records import CommittedRecords, committed_records
+from replicator.kafka.client.cluster import Cluster, Forbidden
+from replicator.kafka.client.fetch_session import FetchSession, TopicIdPartition
+from replicator.kafka.client.loss import Loss, LossKind
+from replicator.kafka.protocol.error_codes import Verdict, named, verdict
+
+NO_OFFSETS = np.empty(0, np.int64)
+
+
+@dataclass(eq=False)
+class FetchIntake:
+    """Takes fetch responses in.
+
+    Args:
+        partitions: of the loader; other parts add and remove some meanwhile.
+        header: name of the header that names a record's table; None: the topic does.
+        filled: called after a response that brought records.
+    """
+
+    source: Cluster
+    partitions: Mapping[TopicPartition, HeldPartition]
+    header: str | None
+    filled: Callable[[], None]
+
+    def take(
+        self,
+        response: Any,
+        wanted: Mapping[TopicIdPartition, HeldPartition],
+        session: FetchSession,
+        reported_at: float,
+    ) -> bool:
+        """Takes a response in.
+
+        Returns True when a partition was answered with an error, so that metadata needs a refresh.
+        """
+        has_errors = is_filled = False
+        for topic, rows, _ in response.topics:
+            for number, code, _, stable_offset, _, aborted, _, records, _ in rows:
+                partition = wanted.get((topic, number))
+                if partition is None or self._is_gone(partition):
+                    continue
+                asked = session.asked((topic, number))
+                if code:
+                    has_errors = True
+                    self._handle_error(partition, code)
+                elif asked is not None and (asked.offset, asked.leader_epoch) == (
+                    partition.position,
+                    partition.leader_epoch,
+                ):
+                    partition.source_end = stable_offset
+                    if records:
+                        is_filled = True
+                        self._fill(partition, records, aborted)
+        if is_filled:
+            self.filled()
+        return has_errors
+
+    def _is_gone(self, partition: HeldPartition) -> bool:
+        is_held = self.partitions.get(partition.partition) is partition
+        return not is_held or not partition.is_fetching
+
+    def _fill(self, partition: HeldPartition, fetched: memoryview, aborted: Any) -> None:
+        progress = partition.progress
+        found = committed_records(
+            fetched,
+            position=progress.position,
+            aborted=[(row[0], row[1]) for row in aborted or ()],
+        )
+        if found.next_offset == progress.position and found.cut_bytes and not found.trouble:
+            partition.fetch_bytes = found.cut_bytes
+            return
+        partition.fetch_bytes = 0
+        trouble = found.trouble
+        if found.next_offset > progress.position:
+            try:
+                self._add(partition, found)
+            except BrokenBatch as broken:
+                trouble = broken
+        if trouble:
+            self._found_broken(partition, trouble)
+
+    def _add(self, partition: HeldPartition, found: CommittedRecords) -> None:
+        tables: Mapping[str, RecordSlice] = {}
+        offsets = NO_OFFSETS
+        if found.records is not None and len(found.records):
+            records = split(found.records)
+            offsets = records.offset
+            tables = by_table(records, topic=partition.partition.topic, header=self.header)
+        partition.progress.add(offsets, found.next_offset, tables, time.monotonic())
+        partition.progress.leader_epoch = found.leader_epoch
+
+    def _found_broken(self, partition: HeldPartition, broken: BrokenBatch) -> None:
+        """Parks a partition whose batch cannot be read twice in a row."""
+        if partition.broken_at == partition.position:
+            end = broken.last_offset + 1
+            partition.loss_to_park = Loss(
+                LossKind.SOURCE_CORRUPT, broken.first_offset, end, broken.what
+            )
+        else:
+            partition.broken_at = partition.position
+
+    def _handle_error(self, partition: HeldPartition, code: int) -> None:
+        """Handles a partition's error; the leader's log is checked before the next fetch."""
+        self.source.trouble = f"{self.source.name}: Fetch {partition.partition}: {named(code)}"
+        partition.leader_epoch = -1
+        if verdict(code) is Verdict.FORBIDDEN:
+            raise Forbidden(f"{self.source.name}: Fetch {partition.partition}", [code])
+        if verdict(code) is Verdict.POISON:
+            detail = f"the source answers {named(code)}"
+            partition.loss_to_park = Loss(LossKind.SOURCE_CORRUPT, partition.position, None, detail)

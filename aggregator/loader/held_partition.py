@@ -1,0 +1,69 @@
+"""Held partition: one partition that a loader holds, as the reader, the checks and the sealing see
+it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from aggregator.formats.record_slice import RecordSlice
+from aggregator.intents.intent import Intent
+from aggregator.loader.partition_progress import PartitionProgress
+from balancer.plan import TopicPartition
+from replicator.kafka.client.loss import Loss
+
+
+@dataclass(eq=False)
+class HeldPartition:
+    """A partition with its progress.
+
+    Args:
+        intent: as this loader committed it when it took the partition over.
+        leader_epoch: source leader epoch of the last check of the position; -1: none.
+        loss_to_park: loss that ends fetching; the partition is parked because of it.
+        is_frozen: nothing more is read, by an operator's order.
+        is_settling: the epoch ends: nothing more is read, and all that was read is loaded.
+    """
+
+    partition: TopicPartition
+    intent: Intent
+    leader_epoch: int = -1
+    loss_to_park: Loss | None = None
+    is_frozen: bool = False
+    is_settling: bool = False
+    fetch_bytes: int = 0
+    broken_at: int = -1
+    """Offset of a batch that could not be read once; it is fetched once more."""
+    source_end: int | None = None
+    """Last stable offset that the source reported; None: not yet."""
+    flushed_at: float = field(default_factory=time.monotonic)
+    committed_at: float = field(default_factory=time.monotonic)
+    loading_bytes: int = 0
+    """Bytes of sealed blocks that are not loaded yet."""
+    dead_letters: int = 0
+    rows: int = 0
+    progress: PartitionProgress[RecordSlice] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.progress = PartitionProgress(self.intent)
+
+    @property
+    def topic_id(self) -> UUID | None:
+        return self.intent.topic_id
+
+    @property
+    def position(self) -> int:
+        return self.progress.position
+
+    @property
+    def batch_epoch(self) -> int:
+        return self.progress.leader_epoch
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self.progress.buffered_bytes + self.loading_bytes
+
+    @property
+    def is_fetching(self) -> bool:
+        return not (self.is_settling or self.is_frozen or self.loss_to_park)

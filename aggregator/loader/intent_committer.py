@@ -1,0 +1,119 @@
+"""Intent committer: commits the intents of many partitions together, and in the same transaction
+their dead letters."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aggregator.intents.intent import Intent
+from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.dead_letters import DeadLetter, DeadLetterProducer
+from aggregator.loader.held_partition import HeldPartition
+from balancer.plan import TopicPartition
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.fenced_committer import FencedCommitter, Identity
+
+
+@dataclass(eq=False)
+class IntentCommitter:
+    """Commits intents; a caller's blocks may be sent once `commit` has returned.
+
+    Callers that come while a commit runs share the next one: a transaction takes some 6 ms, however
+    many partitions are in it.
+    """
+
+    store: IntentStore
+    committer: FencedCommitter
+    producer: DeadLetterProducer
+    commits: int = field(init=False, default=0)
+    commit_seconds: float = field(init=False, default=0.0)
+    _wanted: dict[TopicPartition, HeldPartition] = field(init=False, default_factory=dict)
+    _letters: list[DeadLetter] = field(init=False, default_factory=list)
+    _next: asyncio.Future[None] | None = field(init=False, default=None)
+    _running: asyncio.Task[None] | None = field(init=False, default=None)
+
+    async def commit(self, partition: HeldPartition, letters: Sequence[DeadLetter] = ()) -> None:
+        """Commits the partition's intent as its progress is now, or later.
+
+        Raises what the commit raises: then the loader session has to end.
+        """
+        self._wanted[partition.partition] = partition
+        self._letters += letters
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+        waiting = self._next
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run())
+        # Shielded: a cancelled caller must not take the commit from the others.
+        await asyncio.shield(waiting)
+
+    async def release(
+        self, partitions: Mapping[TopicPartition, HeldPartition], free_id: str
+    ) -> None:
+        """Commits intents that free the partitions, all or none."""
+        intents = {
+            place: each.progress.intent(
+                Custody.RELEASED, self.committer.producer_id, self.committer.epoch, free_id
+            )
+            for place, each in partitions.items()
+        }
+        if intents:
+            await self.store.release(self.committer, intents)
+
+    async def park(self, partition: HeldPartition) -> Intent:
+        """Commits the intent of a partition as parked for its loss."""
+        assert partition.loss_to_park is not None
+        intent = self._intent(partition).park(partition.loss_to_park)
+        await self.store.commit(self.committer, {partition.partition: intent})
+        return intent
+
+    async def close(self) -> None:
+        """Ends a running commit."""
+        if self._running:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+        if self._next and not self._next.done():
+            self._next.cancel()
+
+    async def _run(self) -> None:
+        while self._next is not None:
+            done, wanted, letters = self._next, self._wanted, self._letters
+            self._next, self._wanted, self._letters = None, {}, []
+            try:
+                await self._commit(wanted, letters)
+            except BaseException as error:
+                if not done.done():
+                    done.set_exception(error)
+                    done.exception()  # read here, in case that no caller is left
+                raise
+            if not done.done():
+                done.set_result(None)
+
+    async def _commit(
+        self, wanted: Mapping[TopicPartition, HeldPartition], letters: Sequence[DeadLetter]
+    ) -> None:
+        intents = {place: self._intent(each) for place, each in wanted.items()}
+        effects: Callable[[Identity], Awaitable[None]] | None = None
+        if letters:
+            effects = self.producer.effects(self.committer, letters)
+        began = time.monotonic()
+        await self.store.commit(self.committer, intents, effects=effects)
+        self.commits += 1
+        self.commit_seconds += time.monotonic() - began
+        now = time.monotonic()
+        for place, each in wanted.items():
+            each.intent, each.committed_at = intents[place], now
+            if intents[place].up_to is not None:
+                each.progress.end_flush()
+                each.flushed_at = now
+
+    def _intent(self, partition: HeldPartition) -> Intent:
+        return partition.progress.intent(
+            Custody.HELD,
+            self.committer.producer_id,
+            self.committer.epoch,
+            self.committer.transactional_id,
+        )

@@ -1,0 +1,78 @@
+"""Loader: loads its partitions of one feed from one cluster until the epoch ends, in one or more
+sessions.
+
+An error of one partition parks that partition. An error of the producer or the cluster ends the
+loader session; the next one begins from the intents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+from aiokafka.errors import KafkaError
+
+from aggregator.loader.assembly import assemble
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.loader_session import LoaderSession
+from aggregator.loader.receipts import BlockReceipt, to_arrow
+from replicator.config.topology import Appliance
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Answered, Fenced, ProducerStateLost
+from replicator.runtime.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = (0.05, 5.0)
+"""Shortest and longest pause between two sessions; it doubles while sessions end early."""
+RECEIPTS_MAX = 100_000
+"""Receipts kept of one epoch; those of later blocks are only counted in the log."""
+
+MakeSession = Callable[[Appliance, LoaderAssignment, Callable[[BlockReceipt], None]], LoaderSession]
+
+
+async def load(
+    appliance: Appliance, assignment: LoaderAssignment, make_session: MakeSession = assemble
+) -> pa.RecordBatch:
+    """Loads until the deadline, a newer plan or the driver's stop; then drains and releases.
+
+    Returns a receipt per block.
+
+    Raises:
+        TermSuperseded: another driver leads; the last session held no partition.
+    """
+    receipts: list[BlockReceipt] = []
+    backoff = Backoff(*PAUSE_SECONDS)
+    while time.time() < assignment.deadline:
+        session = make_session(appliance, assignment, partial(_keep, receipts))
+        began = time.monotonic()
+        try:
+            await session.run()
+            break
+        except (Fenced, ProducerStateLost) as error:
+            log.warning("event=start-over %s: %s", assignment.log_fields, error)
+        except (Answered, Unreachable, KafkaError, OSError) as error:
+            log.error("event=loader-waits %s: %s", assignment.log_fields, error)
+        # An error that ends every session within moments must not be retried at once: each session
+        # fences the one before it.
+        if time.monotonic() - began > PAUSE_SECONDS[1]:
+            backoff.reset()
+        else:
+            backoff.grow()
+        await asyncio.sleep(backoff.jittered(0.5, 1.5))
+    return to_arrow(
+        assignment.feed.name,
+        assignment.cluster,
+        assignment.number,
+        assignment.plan_version,
+        receipts,
+    )
+
+
+def _keep(receipts: list[BlockReceipt], receipt: BlockReceipt) -> None:
+    if len(receipts) < RECEIPTS_MAX:
+        receipts.append(receipt)

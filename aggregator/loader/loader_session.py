@@ -1,0 +1,284 @@
+r"""Loader session: the work of a loader under one producer id and epoch.
+
+    acquisition -> partitions -> reader -> partitions -> block forming -> shard
+                                                             \-> intent committer
+
+The parts know each other only through the partitions; `assembly` makes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aggregator.loader.acquisition import Acquisition
+from aggregator.loader.assignment import LoaderAssignment
+from aggregator.loader.block_forming import BlockForming
+from aggregator.loader.held_partition import HeldPartition
+from aggregator.loader.intent_committer import IntentCommitter
+from aggregator.loader.reporting import Reporting
+from balancer.plan import TopicPartition
+from replicator.config.names import aggregator_id
+from replicator.kafka.client import trouble_watch
+from replicator.kafka.client.cluster import Cluster
+from replicator.kafka.client.fenced_committer import FencedCommitter, base_id
+from replicator.kafka.client.reader import Reader
+from replicator.runtime.gather import gather_or_cancel
+from replicator.runtime.report_once import ReportOnce
+from replicator.spark.driver_command import TermSuperseded, read_command
+
+log = logging.getLogger(__name__)
+
+COMMAND_SECONDS = 0.2
+ASK_AGAIN_SECONDS = 1.0
+UPKEEP_SECONDS = 0.05
+REPORT_SECONDS = 1.0
+METADATA_SECONDS = 30.0
+RENEW_SECONDS = 600.0
+"""Interval at which the intents of idle partitions are committed again: brokers forget commits
+that are not renewed within offsets.retention.minutes."""
+RELEASE_SECONDS = 10.0
+PRODUCER_EPOCH_MAX = 32_000
+"""Producer epoch before which the transactional id is rotated. Kafka's own end is 32 767; there the
+broker would give another producer id, which fences nobody."""
+
+
+def released_id(transactional_id: str) -> str:
+    """Returns the id that released intents of a loader name."""
+    return f"{base_id(transactional_id)}.free"
+
+
+@dataclass(eq=False, kw_only=True)
+class LoaderSession:
+    """Work under one producer id and epoch, from InitProducerId to the release or a fence.
+
+    Args:
+        partitions: held by this session.
+        close_store: ends the connections to the shards.
+    """
+
+    region: str
+    assignment: LoaderAssignment
+    source: Cluster
+    committer: FencedCommitter
+    partitions: dict[TopicPartition, HeldPartition]
+    acquisition: Acquisition
+    reader: Reader[HeldPartition]
+    forming: BlockForming
+    intents: IntentCommitter
+    reporting: Reporting
+    close_store: Callable[[], Awaitable[None]]
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+    _parking: set[TopicPartition] = field(init=False, default_factory=set)
+
+    async def run(self) -> None:
+        """Runs until the epoch is over and everything that could be loaded is released.
+
+        Raises:
+            TermSuperseded: another driver leads, and no partition is held.
+            Fenced, ProducerStateLost, Answered, Unreachable: the session cannot continue.
+        """
+        watch = asyncio.create_task(trouble_watch.watch(self.source, self._log_trouble))
+        limit = asyncio.timeout(self._seconds_left)
+        try:
+            async with limit:
+                await self._open()
+            await self._work()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            watch.cancel()
+            await self.intents.close()
+            await self.close_store()
+            await self.source.close()
+
+    @property
+    def _seconds_left(self) -> float:
+        return max(0.0, self.assignment.deadline - time.time())
+
+    async def _open(self) -> None:
+        await self.source.open({partition.topic for partition in self.assignment.partitions})
+        while True:
+            if await self._follow():
+                break
+            await asyncio.sleep(COMMAND_SECONDS)
+        await self.committer.open()
+        while self.committer.epoch >= PRODUCER_EPOCH_MAX:
+            await self.committer.rotated().open()
+
+    async def _work(self) -> None:
+        filling = _started(self._acquire(), self.reader.run())
+        emptying = _started(
+            self.forming.run(),
+            _every(UPKEEP_SECONDS, self._upkeep),
+            _every(COMMAND_SECONDS, self._follow),
+            _every(REPORT_SECONDS, self.reporting.report),
+            _every(METADATA_SECONDS, self.source.try_refresh),
+        )
+        ending = asyncio.create_task(self.ending.wait())
+        tasks = filling + emptying
+        try:
+            done, _ = await asyncio.wait(
+                [ending, *tasks], timeout=self._seconds_left, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                task.result()
+            await self._drain(filling, emptying)
+        finally:
+            for task in (ending, *tasks):
+                task.cancel()
+            await asyncio.gather(ending, *tasks, return_exceptions=True)
+
+    # -- holding
+
+    async def _acquire(self) -> None:
+        """Acquires the assigned partitions; asks again for those that wait or are parked."""
+        while True:
+            wanted = [p for p in self.assignment.partitions if p not in self.partitions]
+            if not wanted:
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+                continue
+            acquired = await self.acquisition.acquire(wanted)
+            for partition, (intent, leader_epoch) in acquired.taken.items():
+                self._reports.settle(partition)
+                self.partitions[partition] = HeldPartition(
+                    partition,
+                    intent,
+                    leader_epoch,
+                )
+                self._freeze(self.partitions[partition])
+            self.reader.changed.set()
+            for event, reasons in (("parked", acquired.parked), ("waiting", acquired.waiting)):
+                for partition, reason in reasons.items():
+                    self._tell(event, partition, reason)
+            self.reporting.stopped = {**acquired.parked, **acquired.waiting}
+            if acquired.parked or acquired.waiting:
+                await self.source.try_refresh()
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    def _tell(self, event: str, partition: TopicPartition, reason: str) -> None:
+        if event == "waiting" and not self.reporting.is_long(partition):
+            return
+        if self._reports.is_news(partition, reason):
+            level = logging.ERROR if event == "parked" else logging.WARNING
+            fields = self.assignment.log_fields
+            log.log(level, "event=%s %s %s-%d: %s", event, fields, *partition, reason)
+
+    async def _upkeep(self) -> None:
+        """Parks partitions that cannot go on, begins forced flushes, renews old intents."""
+        now = time.monotonic()
+        interval = self.assignment.feed.reference_seconds
+        due = []
+        for place, partition in list(self.partitions.items()):
+            if partition.loss_to_park:
+                await self._park(place, partition)
+                continue
+            self._freeze(partition)
+            progress = partition.progress
+            is_stopping = partition.is_settling or partition.is_frozen
+            is_due = now - partition.flushed_at >= interval or is_stopping
+            has_read = progress.position > partition.intent.offset or partition.intent.tables
+            if is_due and has_read and not progress.is_flushing:
+                progress.begin_flush()
+            if progress.is_flushed or now - partition.committed_at >= RENEW_SECONDS:
+                due.append(partition)
+        await gather_or_cancel(*map(self.intents.commit, due))
+
+    def _freeze(self, partition: HeldPartition) -> None:
+        """Stops or resumes reading, by the orders of operators."""
+        frozen, now_ms = self.assignment.orders.frozen, time.time_ns() // 1_000_000
+        where = (self.assignment.cluster, *partition.partition)
+        partition.is_frozen = any(
+            frozen(*where, table, now_ms=now_ms) for table in (None, *partition.progress.tables)
+        )
+
+    async def _park(self, place: TopicPartition, partition: HeldPartition) -> None:
+        await self.forming.drop(place)
+        intent = await self.intents.park(partition)
+        del self.partitions[place]
+        self._tell("parked", place, str(intent.parked))
+
+    async def _follow(self) -> bool:
+        """Reads the driver's command; sets `ending` when the epoch is over.
+
+        Returns False if no command of our driver or a later one can be read yet.
+
+        Raises:
+            TermSuperseded: another driver leads, and no partition is held.
+        """
+        command = await read_command(self.source, aggregator_id(self.region))
+        term = self.assignment.term
+        if command is None or command.term.is_before(term):
+            return False
+        if command.term != term:
+            if not self.partitions:
+                raise TermSuperseded(f"the leading driver is {command.term}")
+            log.warning("event=other-term %s: draining", self.assignment.log_fields)
+            self.ending.set()
+        elif command.stop or command.plan_version > self.assignment.plan_version:
+            self.ending.set()
+        return True
+
+    # -- the end
+
+    async def _drain(
+        self, filling: Sequence[asyncio.Task[None]], emptying: Sequence[asyncio.Task[None]]
+    ) -> None:
+        """Loads what was read, then releases the partitions whose records are all loaded.
+
+        Args:
+            filling: tasks that add partitions or records; cancelled at once.
+            emptying: tasks that load and commit; needed until the end.
+        """
+        for task in filling:
+            task.cancel()
+        await asyncio.gather(*filling, return_exceptions=True)
+        for partition in self.partitions.values():
+            partition.is_settling = True
+        deadline = time.monotonic() + RELEASE_SECONDS
+        while time.monotonic() < deadline and not all(map(_is_settled, self.partitions.values())):
+            for task in emptying:
+                if task.done():
+                    task.result()
+            await asyncio.sleep(UPKEEP_SECONDS)
+        for task in emptying:
+            task.cancel()
+        await asyncio.gather(*emptying, return_exceptions=True)
+        released = {p: each for p, each in self.partitions.items() if _is_settled(each)}
+        held = sorted(self.partitions.keys() - released.keys())
+        if held:
+            log.warning(
+                "event=not-released %s partitions=%d such as %s-%d: blocks are not loaded yet; the "
+                "next loader repeats them",
+                self.assignment.log_fields,
+                len(held),
+                *held[0],
+            )
+        async with asyncio.timeout(RELEASE_SECONDS):
+            await self.intents.release(released, released_id(self.committer.transactional_id))
+
+    def _log_trouble(self, text: str) -> None:
+        log.warning("event=source-trouble %s: %s", self.assignment.log_fields, text)
+
+
+def _is_settled(partition: HeldPartition) -> bool:
+    """Returns True when everything that was read is loaded, and its forced flush is committed."""
+    progress = partition.progress
+    is_flushed = partition.intent.offset == progress.position and not partition.intent.tables
+    return progress.is_idle and not progress.is_flushing and is_flushed
+
+
+async def _every(seconds: float, act: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await act()
+
+
+def _started(*loops: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+    return [asyncio.create_task(loop) for loop in loops]

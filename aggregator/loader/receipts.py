@@ -1,0 +1,94 @@
+"""Receipts: a row per block that a loader stored. Rows of the Spark stream; progress never depends
+on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from balancer.plan import TopicPartition
+
+TIME = pa.timestamp("ms", tz="UTC")
+SCHEMA = pa.schema(
+    [
+        ("feed", pa.string()),
+        ("cluster", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("table", pa.string()),
+        ("begin", pa.int64()),
+        ("end", pa.int64()),
+        ("records", pa.int64()),
+        ("rows", pa.int64()),
+        ("dead_letters", pa.int64()),
+        ("replayed", pa.bool_()),
+        ("loader", pa.int32()),
+        ("plan_version", pa.int64()),
+        ("sealed_at", TIME),
+        ("ended_at", TIME),
+    ]
+)
+SPARK_TYPES = {
+    pa.string(): "string",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.bool_(): "boolean",
+    TIME: "timestamp",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockReceipt:
+    """A block that is stored: offsets begin..end-1 of one table.
+
+    Args:
+        records: in the range, dead letters included.
+        dead_letters: records of the range that were set aside with this block's intent.
+        is_replayed: a predecessor's intent had named the block.
+        sealed_at_ms, loaded_at_ms: Unix times of its intent, and of the store's acknowledgement.
+    """
+
+    place: TopicPartition
+    table: str
+    begin: int
+    end: int
+    records: int
+    rows: int
+    dead_letters: int
+    is_replayed: bool
+    sealed_at_ms: int
+    loaded_at_ms: int
+
+
+def spark_schema() -> str:
+    """Returns the columns of SCHEMA as a Spark DDL string."""
+    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.type]}" for column in SCHEMA)
+
+
+def to_arrow(
+    feed: str, cluster: str, loader: int, plan_version: int, receipts: Iterable[BlockReceipt]
+) -> pa.RecordBatch:
+    """Returns one row per receipt, with the column types of SCHEMA."""
+    rows = [
+        {
+            "feed": feed,
+            "cluster": cluster,
+            "topic": each.place.topic,
+            "partition": each.place.partition,
+            "table": each.table,
+            "begin": each.begin,
+            "end": each.end,
+            "records": each.records,
+            "rows": each.rows,
+            "dead_letters": each.dead_letters,
+            "replayed": each.is_replayed,
+            "loader": loader,
+            "plan_version": plan_version,
+            "sealed_at": each.sealed_at_ms,
+            "ended_at": each.loaded_at_ms,
+        }
+        for each in receipts
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
