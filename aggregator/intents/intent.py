@@ -168,16 +168,16 @@ def decode(offset: int, metadata: str) -> Intent:
             custody=Custody(fields["custody"]),
             offset=offset,
             tables=_unpacked(_expanded(fields.get("tables", {})), offset),
-            reference=offset - fields["ref"],
-            count=fields["count"],
-            holes=fields["holes"],
-            up_to=None if up_to is None else offset + up_to,
-            producer_id=fields["pid"],
-            epoch=fields["epoch"],
-            transactional_id=fields["id"],
+            reference=offset - _int(fields["ref"]),
+            count=_int(fields["count"]),
+            holes=_int(fields["holes"]),
+            up_to=None if up_to is None else offset + _int(up_to),
+            producer_id=_int(fields["pid"]),
+            epoch=_int(fields["epoch"]),
+            transactional_id=_text_of(fields["id"]),
             topic_id=UUID(hex=topic) if topic else None,
-            leader_epoch=fields["leader"],
-            losses=fields.get("losses", 0),
+            leader_epoch=_int(fields["leader"]),
+            losses=_int(fields.get("losses", 0)),
             parked=_loss(*fields["parked"]) if "parked" in fields else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
@@ -217,10 +217,16 @@ def _packed(tables: Mapping[str, TableRange], offset: int) -> dict[str, list[Any
 def _unpacked(packed: Mapping[str, list[Any]], offset: int) -> Mapping[str, TableRange]:
     tables: dict[str, TableRange] = {}
     for table, (begin, *more) in packed.items():
-        first = offset + begin
+        first = offset + _int(begin)
         if more:
             length, records, schema, sealed_at_ms = more
-            tables[table] = TableRange(first, first + length, records, schema, sealed_at_ms)
+            tables[table] = TableRange(
+                first,
+                first + _int(length),
+                _int(records),
+                _text_of(schema),
+                _int(sealed_at_ms),
+            )
         else:
             tables[table] = TableRange(first, first)
     return MappingProxyType(tables)
@@ -243,3 +249,17 @@ def _text(fields: Any) -> bytes:
 
 def _loss(kind: str, begin: int, end: int | None, detail: str) -> Loss:
     return Loss(LossKind[kind], begin, end, detail)
+
+
+def _int(value: Any) -> int:
+    """Returns the value if it is an integer. Raises TypeError."""
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no integer")
+    return value
+
+
+def _text_of(value: Any) -> str:
+    """Returns the value if it is a text. Raises TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value

@@ -7,7 +7,7 @@ intent does not name counts as the marker at the intent's offset.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from aggregator.intents.intent import Intent, TableRange
@@ -50,6 +50,8 @@ def between(before: Intent, after: Intent) -> Iterator[Finding]:
         finding = _of_table(table, before.range_of(table), after.range_of(table))
         if finding:
             yield finding
+    if after.offset < before.offset:
+        yield Finding(Anomaly.BACKWARD, after.offset, before.offset)
     finding = _gap(before, after)
     if finding:
         yield finding
@@ -68,13 +70,13 @@ def within(intent: Intent) -> Finding | None:
 
 
 def _of_table(table: str, before: TableRange, after: TableRange) -> Finding | None:
-    if after == before or after.begin >= before.end:
+    is_again = replace(after, sealed_at_ms=before.sealed_at_ms) == before
+    if is_again or after.begin >= before.end:
         return None
-    # Everything of the table below before.end is loaded or was sent, so all of it is named.
-    if after.end <= before.begin:
-        end = before.begin if after.is_marker else after.end
-        return Finding(Anomaly.BACKWARD, after.begin, end, table)
-    return Finding(Anomaly.OVERLAP, after.begin, min(before.end, after.end), table)
+    anomaly = Anomaly.BACKWARD if after.end <= before.begin else Anomaly.OVERLAP
+    # Everything of the table below before.end was sent, and everything from a marker on will be.
+    end = before.end if after.is_marker else min(before.end, after.end)
+    return Finding(anomaly, after.begin, end, table)
 
 
 def _gap(before: Intent, after: Intent) -> Finding | None:
@@ -82,6 +84,9 @@ def _gap(before: Intent, after: Intent) -> Finding | None:
 
     Sound at every intent, complete only at a forced flush (`within`).
     """
+    if before.up_to is not None and _balance(before) == _balance(after):
+        # The next holder commits the intent of a forced flush as its own.
+        return None
     reference, count = before.reference, before.count
     if before.up_to is not None:
         reference, count = before.up_to, 0
@@ -93,3 +98,7 @@ def _gap(before: Intent, after: Intent) -> Finding | None:
     if accounted < after.offset:
         return Finding(Anomaly.GAP, accounted, after.offset)
     return None
+
+
+def _balance(intent: Intent) -> tuple[int, int, int, int | None]:
+    return intent.reference, intent.count, intent.holes, intent.up_to

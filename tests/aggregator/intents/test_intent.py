@@ -1,0 +1,247 @@
+"""Intent: survives its way through a committed offset, and fits into it with any number of
+tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from aggregator.intents.intent import (
+    DETAIL_CHARACTERS_MAX,
+    FIXED_BYTES_MAX,
+    METADATA_BYTES_MAX,
+    Intent,
+    TableRange,
+    UnreadableIntent,
+    decode,
+    encode,
+    fits,
+    unreadable,
+)
+from replicator.kafka.client.custody import Custody
+from replicator.kafka.client.loss import Loss, LossKind
+
+OFFSET_MAX = 2**62
+offsets = st.integers(0, OFFSET_MAX)
+small = st.integers(0, 2**40)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+
+
+@st.composite
+def ranges(draw, offset):
+    begin = offset + draw(small)
+    if draw(st.booleans()):
+        return TableRange(begin, begin)
+    return TableRange(
+        begin,
+        begin + draw(st.integers(1, 2**40)),
+        records=draw(small),
+        schema=draw(st.text("0123456789abcdef", max_size=8)),
+        sealed_at_ms=draw(small),
+    )
+
+
+@st.composite
+def intents(draw, tables_max=8):
+    offset = draw(offsets)
+    return Intent(
+        custody=draw(st.sampled_from(Custody)),
+        offset=offset,
+        tables=draw(st.dictionaries(names, ranges(offset), max_size=tables_max)),
+        reference=draw(offsets),
+        count=draw(offsets),
+        holes=draw(offsets),
+        up_to=draw(st.none() | offsets),
+        producer_id=draw(st.integers(-1, OFFSET_MAX)),
+        epoch=draw(st.integers(-1, 32767)),
+        transactional_id=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=40)),
+        topic_id=draw(st.none() | st.uuids()),
+        leader_epoch=draw(st.integers(-1, 2**31 - 1)),
+        losses=draw(st.integers(0, 2**31)),
+        parked=draw(
+            st.none() | st.builds(Loss, st.sampled_from(LossKind), offsets, st.none() | offsets)
+        ),
+    )
+
+
+def plain(**fields):
+    return Intent(
+        **{
+            "custody": Custody.HELD,
+            "offset": 40,
+            "reference": 10,
+            "count": 25,
+            "holes": 5,
+            "producer_id": 7,
+            "epoch": 3,
+            "transactional_id": "sluice.feed.flights.0",
+            **fields,
+        }
+    )
+
+
+@given(intents())
+def test_an_intent_reads_as_it_was_written(intent):
+    assert decode(*encode(intent)) == intent
+
+
+@given(intents(tables_max=3), st.text(max_size=300))
+def test_a_parked_intent_reads_as_it_was_written_and_its_detail_is_cut(intent, detail):
+    parked = intent.park(Loss(LossKind.SOURCE_TRUNCATED, 5, 9, detail))
+    assert decode(*encode(parked)) == parked
+    assert parked.parked is not None
+    assert len(parked.parked.detail) <= DETAIL_CHARACTERS_MAX
+
+
+@given(st.integers(0, 2**31), st.integers(0, 120), st.booleans())
+@example(2**31, 1000, True)
+def test_a_thousand_markers_or_fewer_fit_or_are_refused_before_they_are_named(
+    step, count, is_marker
+):
+    tables = {
+        f"events_of_tenant_{number:04}": TableRange(number * step, number * step + (not is_marker))
+        for number in range(count)
+    }
+    if fits(tables):
+        offset = min((each.begin for each in tables.values()), default=0)
+        intent = plain(
+            offset=offset,
+            tables=tables,
+            reference=0,
+            count=2**62,
+            holes=2**62,
+            up_to=2**62,
+            producer_id=2**62,
+            epoch=32767,
+            transactional_id="sluice.feed." + "x" * 60 + ".1023~99",
+            losses=2**31,
+        ).park(Loss(LossKind.BATCH_MISSING, 2**62, 2**62, "\N{SNOWMAN}" * 300))
+        _, metadata = encode(intent)
+        assert len(metadata.encode()) <= METADATA_BYTES_MAX
+        assert decode(*encode(intent)) == intent
+
+
+def test_all_fields_but_the_tables_need_no_more_than_is_kept_for_them():
+    intent = plain(
+        offset=2**62,
+        reference=0,
+        count=2**62,
+        holes=2**62,
+        up_to=2**63 - 1,
+        producer_id=2**63 - 1,
+        epoch=32767,
+        transactional_id="sluice.feed." + "x" * 60 + ".1023~99",
+        leader_epoch=2**31 - 1,
+        losses=2**31,
+    ).park(Loss(LossKind.SOURCE_WENT_BACK, 2**63 - 1, 2**63 - 1, '"' * 300))
+    _, metadata = encode(intent)
+    assert len(metadata.encode()) <= FIXED_BYTES_MAX
+
+
+def test_markers_of_tables_with_names_alike_fit_by_the_hundred():
+    tables = {f"events_{number:04}": TableRange(number, number) for number in range(400)}
+    assert fits(tables)
+
+
+def test_tables_that_do_not_fit_are_refused_and_never_cut():
+    tables = {
+        f"{number * 7919 % 10007:05}" * 12: TableRange(number, number) for number in range(900)
+    }
+    assert not fits(tables)
+    with pytest.raises(ValueError, match="900 tables"):
+        encode(plain(offset=0, tables=tables))
+
+
+def test_a_table_that_is_not_named_counts_as_the_marker_at_the_offset():
+    intent = plain(tables={"a": TableRange(40, 50), "b": TableRange(60, 60)})
+    assert intent.range_of("a") == TableRange(40, 50)
+    assert intent.range_of("other") == TableRange(40, 40)
+    assert intent.blocks == {"a": TableRange(40, 50)}
+    assert intent.replay_end == 50
+    assert plain().replay_end == 40
+
+
+def test_only_the_very_producer_that_committed_a_held_intent_holds_it():
+    assert plain().is_held_by(7, 3)
+    assert not plain().is_held_by(7, 4)
+    assert not plain(custody=Custody.RELEASED).is_held_by(7, 3)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "",
+        "null",
+        "[]",
+        "7",
+        "not json",
+        '{"v": 2}',
+        '{"v": 1}',
+        '{"v":1,"custody":"stolen"}',
+    ],
+)
+def test_metadata_that_is_no_intent_is_unreadable_and_never_guessed(metadata):
+    with pytest.raises(UnreadableIntent, match="cannot be read"):
+        decode(7, metadata)
+
+
+@pytest.mark.parametrize("missing", sorted(json.loads(encode(plain())[1])))
+def test_an_intent_without_one_of_its_fields_is_unreadable(missing):
+    offset, metadata = encode(plain())
+    fields = json.loads(metadata)
+    del fields[missing]
+    with pytest.raises(UnreadableIntent):
+        decode(offset, json.dumps(fields))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tables", {"t": []}),
+        ("tables", {"t": [1, 2]}),
+        ("tables", {"t": ["a"]}),
+        ("tables", "no base85 \N{SNOWMAN}"),
+        ("tables", "zzzz"),
+        ("tables", 5),
+        ("topic", "short"),
+        ("ref", None),
+        ("count", "7"),
+        ("holes", 1.5),
+        ("pid", None),
+        ("epoch", "3"),
+        ("id", 5),
+        ("leader", []),
+        ("losses", "1"),
+        ("up_to", "4"),
+        ("parked", ["NO_SUCH_KIND", 1, 2, ""]),
+        ("parked", ["SOURCE_CORRUPT", 1]),
+        ("parked", 7),
+    ],
+)
+def test_a_field_of_another_kind_makes_an_intent_unreadable(field, value):
+    offset, metadata = encode(plain())
+    with pytest.raises(UnreadableIntent):
+        decode(offset, json.dumps({**json.loads(metadata), field: value}))
+
+
+@given(st.text())
+def test_whatever_stands_in_the_metadata_is_read_or_unreadable(metadata):
+    try:
+        found = decode(5, metadata)
+    except UnreadableIntent as error:
+        found = unreadable(5, error)
+    assert found.offset == 5
+
+
+def test_an_unreadable_intent_stands_as_a_parked_one_that_names_the_reason():
+    with pytest.raises(UnreadableIntent) as caught:
+        decode(9, "rubbish")
+    stands = unreadable(9, caught.value)
+    assert stands.parked is not None
+    assert stands.parked.kind is LossKind.ENTRY_UNREADABLE
+    assert "rubbish" in stands.parked.detail
+    assert replace(stands, parked=None).offset == 9
