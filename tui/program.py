@@ -13,6 +13,7 @@ from tui.cli.views.table import joined
 
 COMMANDS = {
     "accept-loss": "tui.cli.commands.accept_loss:accept_loss",
+    "aggregate": "tui.cli.commands.aggregate:aggregate",
     "audit": "tui.cli.commands.audit:audit",
     "balance": "tui.cli.commands.balance:balance",
     "config": "tui.cli.commands.config:config",

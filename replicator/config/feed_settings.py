@@ -129,6 +129,11 @@ class Feed(Table):
     shards: Annotated[tuple[Shard, ...], AfterValidator(some)]
     """Shards, each with topics of its own."""
 
+    @property
+    def key(self) -> str:
+        """Key for ids: its name."""
+        return self.name
+
     def shard_number(self, topic: str) -> int | None:
         """Returns the number of the shard that a topic goes to; None if the feed does not load
         it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypedDict, TypeVar
 
+from replicator.config.feed_settings import Feed
 from replicator.config.topology import Route
 from replicator.orders.active_plan import ActivePlan
 from replicator.orders.order_log import OrderLog
@@ -110,20 +111,21 @@ class RegionOrders:
         if not is_acting(self.order_log.lease(self.region), self.now_ms):
             self.warn(f"no balancer acts: {remedy}")
 
-    def fields(self, route: Route, terms: Terms) -> OrderFields:
-        """Returns the common fields of an order for a route; the caller adds those of its kind."""
+    def fields(self, about: Route | Feed, terms: Terms) -> OrderFields:
+        """Returns the common fields of an order about a route or a feed; the caller adds those of
+        its kind."""
         return OrderFields(
-            route=route.key,
+            route=about.key,
             at_ms=self.now_ms,
             who=self.who,
             why=terms.why,
             until_ms=until_ms(terms.duration, self.now_ms),
         )
 
-    def active(self, kind: type[Kind], routes: Iterable[Route]) -> list[Kind]:
-        """Returns the unexpired orders of a kind on these routes."""
+    def active(self, kind: type[Kind], about: Iterable[Route | Feed]) -> list[Kind]:
+        """Returns the unexpired orders of a kind about these routes or feeds."""
         order_log = self.order_log
-        return [each for route in routes for each in order_log.of(kind, route.key, self.now_ms)]
+        return [found for each in about for found in order_log.of(kind, each.key, self.now_ms)]
 
     def publish(
         self, new: Iterable[AnyRecord] = (), *, deleted: Iterable[AnyRecord] = ()

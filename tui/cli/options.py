@@ -114,6 +114,11 @@ reason_option = click.option(
 new_reason_option = click.option(
     "--reason", callback=_some_text, help="New reason. Default: the recorded reason stays."
 )
+confirmed_reason_option = click.option(
+    "--reason",
+    callback=_some_text,
+    help="Reason, needed with --confirm. It is recorded, and shown to other operators.",
+)
 duration_option = click.option(
     "--for",
     "duration",
@@ -219,3 +224,31 @@ def region_and_routes(
     if not routes:
         raise UnknownRegion(f"no route leads into {region!r}; add one to routes")
     return region, routes
+
+
+def spark_options(command: Command) -> Command:
+    """Adds --master and --conf, for daemons that run in Spark."""
+    master = click.option(
+        "--master",
+        default="local[*,8]",
+        show_default=True,
+        help="Master URL of Spark. A plain local[*] never retries a task.",
+    )
+    conf = click.option(
+        "--conf",
+        "conf",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_pairs,
+        help="Spark setting, such as spark.executor.memory=1g; it overrides Sluice's own. "
+        "Repeatable.",
+    )
+    return master(conf(command))
+
+
+def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Parses a repeated KEY=VALUE option. Raises BadParameter."""
+    found = dict(value.partition("=")[::2] for value in values)
+    if not all(key and setting for key, setting in found.items()):
+        raise click.BadParameter("a setting is KEY=VALUE", param=option)
+    return found

@@ -2,15 +2,7 @@
 
 import click
 
-from tui.cli.options import config_option
-
-
-def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Parses a repeated KEY=VALUE option. Raises BadParameter."""
-    found = dict(value.partition("=")[::2] for value in values)
-    if not all(key and setting for key, setting in found.items()):
-        raise click.BadParameter("a setting is KEY=VALUE", param=option)
-    return found
+from tui.cli.options import config_option, spark_options
 
 
 @click.command()
@@ -18,20 +10,7 @@ def pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 @click.option(
     "--region", required=True, metavar="REGION", help="The TARGET region, where this daemon runs."
 )
-@click.option(
-    "--master",
-    default="local[*,8]",
-    show_default=True,
-    help="Master URL of Spark. A plain local[*] never retries a task.",
-)
-@click.option(
-    "--conf",
-    "conf",
-    metavar="KEY=VALUE",
-    multiple=True,
-    callback=pairs,
-    help="Spark setting, such as spark.executor.memory=1g; it overrides Sluice's own. Repeatable.",
-)
+@spark_options
 @click.option(
     "--adopt",
     metavar="ROUTE",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from replicator.orders.order_records import (
     ByHand,
     Exclusion,
+    FeedOrder,
+    Freeze,
     Hold,
     Order,
     Pause,
     Pin,
+    RefreshSchema,
+    SkipReplay,
     Stream,
 )
 from tui.cli.views.table import instant, table
@@ -25,11 +29,12 @@ UNTIL_TAKEN_BACK = "taken back"
 def order_values(order: Order) -> dict[str, Any]:
     """Returns an order as plain values for JSON and YAML."""
     fields = order.model_dump(mode="json", exclude={"version", "at_ms", "until_ms", "who", "why"})
-    kind = fields.pop("kind")
+    kind, route = fields.pop("kind"), fields.pop("route")
+    about = {"feed": route} if isinstance(order, FeedOrder) else {"route": route_name(route)}
     return {
         "kind": kind,
+        **about,
         **fields,
-        "route": route_name(order.route),
         "who": order.who,
         "why": order.why,
         "at": instant(order.at_ms),
@@ -38,10 +43,11 @@ def order_values(order: Order) -> dict[str, Any]:
 
 
 def orders_text(orders: Iterable[Order]) -> str:
-    """Formats orders as a table for people."""
+    """Formats orders as a table for people: all of routes, or all of feeds."""
+    orders = list(orders)
     rows = [
         (
-            route_name(order.route),
+            order.feed if isinstance(order, FeedOrder) else route_name(order.route),
             order_text(order),
             order.who,
             order.why,
@@ -50,7 +56,8 @@ def orders_text(orders: Iterable[Order]) -> str:
         )
         for order in orders
     ]
-    return table(HEADS, rows)
+    about_feeds = any(isinstance(order, FeedOrder) for order in orders)
+    return table(("FEED", *HEADS[1:]) if about_feeds else HEADS, rows)
 
 
 def order_text(order: Order) -> str:
@@ -73,8 +80,29 @@ def order_text(order: Order) -> str:
             paused = " (paused)" if order.is_paused else ""
             limits = "".join(f" {name}={it:g}" for name, it in limits_of(order).items())
             return f"stream {order.name}{paused}: {' '.join(order.topics)}{limits}"
+        case Freeze():
+            return " ".join(["freeze", *_frozen(order)])
+        case RefreshSchema():
+            return f"read the columns of {order.table or 'all tables'} again"
+        case SkipReplay():
+            place = f"{order.cluster} {order.topic}-{order.partition}"
+            return f"skip offsets [{order.begin}, {order.end}) of table {order.table} in {place}"
         case _:
             return type(order).__name__.lower()
+
+
+def _frozen(order: Freeze) -> Iterator[str]:
+    """Yields the words for what a freeze stops."""
+    if order.table is not None:
+        yield f"table {order.table} in"
+    if order.cluster is not None:
+        yield order.cluster
+    if order.topic is None:
+        yield "all topics"
+    elif order.partition is None:
+        yield f"topic {order.topic}"
+    else:
+        yield f"{order.topic}-{order.partition}"
 
 
 def changes_values(

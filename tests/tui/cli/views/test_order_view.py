@@ -3,7 +3,16 @@
 import pytest
 
 from balancer.decision.placement import Scope
-from replicator.orders.order_records import ByHand, Exclusion, Hold, Pause, Pin
+from replicator.orders.order_records import (
+    ByHand,
+    Exclusion,
+    Freeze,
+    Hold,
+    Pause,
+    Pin,
+    RefreshSchema,
+    SkipReplay,
+)
 from tests.tui.balance_records import FIELDS, stream
 from tui.cli.views.order_view import (
     changes_text,
@@ -15,10 +24,22 @@ from tui.cli.views.order_view import (
 
 PIN = Pin(**FIELDS, topic="orders", partition=3, carrier=2, why="near", until_ms=1_800_000_000_000)
 
+OF_FEED = {**FIELDS, "route": "flights"}
+FREEZE = Freeze(**OF_FEED, topic="t", partition=0, cluster="west regional", table="hits", why="w")
+SKIP = SkipReplay(
+    **OF_FEED, cluster="west regional", topic="t", partition=1, table="hits", begin=3, end=9
+)
+
 
 @pytest.mark.parametrize(
     ("order", "text"),
     [
+        (FREEZE, "freeze table hits in west regional t-0"),
+        (Freeze(**OF_FEED), "freeze all topics"),
+        (Freeze(**OF_FEED, topic="t"), "freeze topic t"),
+        (RefreshSchema(**OF_FEED), "read the columns of all tables again"),
+        (RefreshSchema(**OF_FEED, table="hits"), "read the columns of hits again"),
+        (SKIP, "skip offsets [3, 9) of table hits in west regional t-1"),
         (PIN, "pin orders-3 to carrier 2"),
         (Exclusion(**FIELDS, carrier=1), "exclude carrier 1"),
         (Hold(**FIELDS), "hold stream default"),
@@ -48,6 +69,13 @@ def test_values_have_the_route_as_commands_take_it_and_times_as_people_read_them
         "at": "2027-01-15T07:59:00Z",
         "until": "2027-01-15T08:00:00Z",
     }
+
+
+def test_an_order_about_a_feed_names_the_feed_and_no_route(assert_snapshot):
+    values = order_values(FREEZE)
+    assert (values["kind"], values["feed"]) == ("freeze", "flights")
+    assert "route" not in values
+    assert_snapshot(orders_text([FREEZE, SKIP]), "feed_orders")
 
 
 def test_an_order_without_an_end_holds_until_it_is_taken_back():

@@ -1,0 +1,94 @@
+"""sluice aggregate: the daemon that loads a region's feeds into ClickHouse, and its commands."""
+
+from __future__ import annotations
+
+import click
+
+from tui.cli.commands.aggregate_orders import freeze, refresh_schema, resume, skip_replay
+from tui.cli.exit_codes import ExitCode
+from tui.cli.options import (
+    check_daemon_options,
+    config_option,
+    daemon_options,
+    output_option,
+    partitions_option,
+    pass_on,
+    spark_options,
+    timeout_option,
+)
+from tui.cli.output import emit
+
+region_option = click.option(
+    "--region", metavar="REGION", help="Only feeds that this region loads."
+)
+feeds_option = click.option(
+    "--feed", "feeds", metavar="FEED", multiple=True, help="Only this feed. Repeatable."
+)
+
+
+@click.group(invoke_without_command=True)
+@daemon_options
+@spark_options
+@click.pass_context
+def aggregate(
+    ctx: click.Context,
+    config: str | None,
+    region: str | None,
+    master: str,
+    conf: dict[str, str],
+) -> int:
+    """Load a region's feeds into ClickHouse, each record once, until stopped.
+
+    Without a subcommand this is the daemon, one for each region that has feeds. SIGTERM and Ctrl-C
+    stop it gracefully: loaders load what they have read, release their partitions, and stop. See
+    docs/aggregate.md.
+    """
+    if ctx.invoked_subcommand is not None:
+        pass_on(aggregate, ctx)
+        return ExitCode.DONE
+    check_daemon_options(ctx)
+    from replicator.config.topology import UnknownRegion, load
+
+    # pyspark takes a second to import, so configuration mistakes are reported before that.
+    if not load(str(config)).feeds_of(str(region)):
+        raise UnknownRegion(f"region {region!r} has no feed; add a table [feeds.<name>]")
+    from aggregator.driver import daemon
+
+    return daemon.run(str(config), str(region), master=master, conf=conf)
+
+
+@aggregate.command()
+@config_option
+@region_option
+@feeds_option
+@partitions_option
+@timeout_option(5.0)
+@output_option
+def status(
+    config: str,
+    region: str | None,
+    feeds: tuple[str, ...],
+    partitions: bool,
+    timeout: float,
+    output: str,
+) -> int:
+    """Show the progress of feeds, and the tables that they load into.
+
+    Unknown values are shown as ? (null in JSON and YAML), never as 0. LAG counts offsets up to the
+    last stable offset. INTENT S is the age of the oldest block that may have been sent and is not
+    known to be stored, WINDOW the part of the table's deduplication window that has passed since.
+    Exits with 3 when a server could not be reached; everything that is known is shown all the same.
+    """
+    from replicator.config.topology import load
+    from tui.cli.views.feed_view import as_text, as_values
+    from tui.state.feed_probe import FeedProbe
+    from tui.state.feed_selection import selected_feeds
+
+    appliance = load(config)
+    found = FeedProbe(appliance, selected_feeds(appliance, region, feeds), timeout).read()
+    emit(output, as_values(found), lambda: as_text(found, by_partition=partitions))
+    return ExitCode.UNREACHABLE if found.problems else ExitCode.DONE
+
+
+for order in (freeze, resume, refresh_schema, skip_replay):
+    aggregate.add_command(order)

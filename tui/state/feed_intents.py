@@ -1,0 +1,69 @@
+"""Intents of feeds, read from outside the loaders. Blocking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from aggregator.intents.intent import Intent
+from aggregator.intents.intent_store import IntentStore
+from aggregator.loader.reports import FeedPartition
+from balancer.plan import TopicPartition
+from replicator.config.cluster_name import ClusterName
+from replicator.config.feed_settings import Feed
+from replicator.config.topology import KafkaCluster
+from replicator.kafka.admin.topic import Topic
+from replicator.kafka.client.brokers import Unreachable
+from replicator.kafka.client.cluster import Cluster
+
+
+def loaded_partitions(
+    feed: Feed, cluster: ClusterName, topics: Iterable[Topic]
+) -> tuple[FeedPartition, ...]:
+    """Returns the partitions that a feed loads, of the topics of a cluster."""
+    return tuple(
+        FeedPartition(cluster, topic.name, number)
+        for topic in topics
+        if not topic.is_internal and feed.shard_number(topic.name) is not None
+        for number in range(topic.partitions)
+    )
+
+
+def read_intents(
+    cluster: ClusterName,
+    settings: KafkaCluster,
+    feed: Feed,
+    partitions: Iterable[FeedPartition],
+    timeout_seconds: float,
+) -> dict[FeedPartition, Intent]:
+    """Returns the intents that exist in one cluster; one that cannot be read is a parked one.
+
+    Must not be called from an event loop.
+
+    Raises:
+        Unreachable: no broker answers, or the timeout is over.
+        Answered: a broker refuses the request.
+    """
+    asked = [TopicPartition(each.topic, each.partition) for each in partitions]
+    try:
+        found = asyncio.run(_read(cluster, settings, feed, asked, timeout_seconds))
+    except TimeoutError:
+        text = f"{cluster}: reading the intents took longer than {timeout_seconds:g} s"
+        raise Unreachable(text) from None
+    return {FeedPartition(cluster, *partition): intent for partition, intent in found.items()}
+
+
+async def _read(
+    name: ClusterName,
+    settings: KafkaCluster,
+    feed: Feed,
+    asked: list[TopicPartition],
+    timeout_seconds: float,
+) -> dict[TopicPartition, Intent]:
+    cluster = Cluster(name, settings, client_id="sluice-status")
+    async with asyncio.timeout(timeout_seconds):
+        await cluster.open()
+        try:
+            return await IntentStore(cluster, feed.name).read(asked)
+        finally:
+            await cluster.close()
